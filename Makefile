@@ -1,0 +1,50 @@
+# Two commands do everything: `make run` (dashboard on localhost:8501) and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
+
+.PHONY: run demo test check format e2e bench clean
+
+run: $(VENV)/.run
+	$(BIN)/python -m core demo --if-empty
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT)
+
+demo: $(VENV)/.run
+	$(BIN)/python -m core demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not e2e"
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+e2e: $(VENV)/.dev
+	$(BIN)/python -m pytest -m e2e tests/e2e
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("CLQ Explorer needs Python 3.11 or later, found " + sys.version) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.run: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(VENV)/.dev: requirements-dev.txt requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	touch $@ $(VENV)/.run

@@ -1,0 +1,1 @@
+"""Prices, cost, latency, frontier, rules, headroom and intervals: pure functions over arrays and tables."""

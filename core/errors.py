@@ -1,0 +1,57 @@
+"""The exceptions that a user can meet.
+
+Every one says what was found, where, and what to do. A message is plain text: names and paths in it come
+from the user and are never to be rendered as HTML or Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ClqError(Exception):
+    """Base of every error that a user can meet.
+
+    Args:
+        found: What was found, as a sentence.
+        where: File, line, column or table; empty when there is no place to point at.
+        do: What the user can do about it.
+    """
+
+    def __init__(self, found: str, *, where: str = "", do: str = "") -> None:
+        self.found = found
+        self.where = where
+        self.do = do
+        super().__init__(" ".join(part for part in (f"{where}:" if where else "", found, do) if part))
+
+
+class InputError(ClqError):
+    """A file, a table or a value that was offered cannot be used; nothing was written."""
+
+
+class UnknownNameError(ClqError):
+    """A name (run, collection, measure, column…) does not exist; the message lists what does."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(known)
+        shown = ", ".join(sorted(self.known)[:12]) or "none"
+        more = f" (+{len(self.known) - 12} more)" if len(self.known) > 12 else ""
+        super().__init__(f"No {kind} {name!r}.", where=where, do=f"Found: {shown}{more}.")
+
+
+class StoreError(ClqError):
+    """The store cannot be opened or read as asked."""
+
+
+class StoreBusyError(StoreError):
+    """Another process is writing and did not finish within the bound."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer release."""
+
+
+class PriceError(ClqError):
+    """A price file is malformed."""

@@ -1,0 +1,1 @@
+"""Foreign formats in, batches of records out; one file per format."""

@@ -1,0 +1,1 @@
+"""Grades in, numbers out: NumPy only, one file per family of measures."""

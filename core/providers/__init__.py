@@ -1,0 +1,1 @@
+"""Vendors and local engines, one file each, behind one abstract method per kind."""

@@ -1,0 +1,1 @@
+"""Streamlit helpers: cached reads, shared widgets, link state, theme."""
