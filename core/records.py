@@ -44,10 +44,10 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
         # tags: "name=value" strings, for example "package=numpy", "type=narrow", "language=en".
         "queries": pl.Schema(
             {
-                "collection_id": pl.String,
-                "query_id": pl.String,
-                "text": pl.String,
-                "tags": pl.List(pl.String),
+                "collection_id": pl.String(),
+                "query_id": pl.String(),
+                "text": pl.String(),
+                "tags": pl.List(pl.String()),
             }
         ),
         # tokens may be null; tokenizer says how they were counted ("o200k_base", "estimate") or is null.
