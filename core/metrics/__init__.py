@@ -1,1 +1,30 @@
 """Grades in, numbers out: NumPy only, one file per family of measures."""
+
+from core.metrics.engine import aggregate, na_reason, score, score_all, score_at, to_depth
+from core.metrics.gain import Weighting, ideal_gain, weights
+from core.metrics.info import Counts, Grades, MeasureInfo, Param, Scores
+from core.metrics.measure import Measure, parse_list
+from core.metrics.proc import ratio_of_means
+from core.metrics.registry import REGISTRY, reference
+
+__all__ = [
+    "REGISTRY",
+    "Counts",
+    "Grades",
+    "Measure",
+    "MeasureInfo",
+    "Param",
+    "Scores",
+    "Weighting",
+    "aggregate",
+    "ideal_gain",
+    "na_reason",
+    "parse_list",
+    "ratio_of_means",
+    "reference",
+    "score",
+    "score_all",
+    "score_at",
+    "to_depth",
+    "weights",
+]

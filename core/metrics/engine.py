@@ -1,0 +1,118 @@
+"""From grades to values: every K in one pass over whole arrays, for any number of runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.metrics.info import Counts, Grades, Inputs, Scores
+from core.metrics.measure import Measure
+
+
+def score(
+    measure: Measure,
+    grades: Grades,
+    pool_counts: Counts,
+    *,
+    pool_grades: Grades | None = None,
+    depth: int | None = None,
+) -> Scores:
+    """Value of a measure per query at every K = 1..D.
+
+    Args:
+        measure: Which one; its own cutoff does not matter here.
+        grades: int8 [..., Q, D], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. A query that a
+            run does not rank is a row of -1 and scores 0.
+        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set.
+        pool_grades: int8 [..., Q, P], grades of each candidate pool in any order; needed by PROC only.
+        depth: Largest K when it is not the last axis of `grades`; missing slots are empty.
+
+    Returns:
+        float64 [..., Q, D]; NaN where the measure does not apply to the query (see `na_reason`).
+
+    Raises:
+        InputError: If the measure needs candidate pools and none are given.
+        ValueError: If the shapes do not belong together.
+    """
+    return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth)[measure]
+
+
+def score_all(
+    measures: Iterable[Measure],
+    grades: Grades,
+    pool_counts: Counts,
+    *,
+    pool_grades: Grades | None = None,
+    depth: int | None = None,
+) -> dict[Measure, Scores]:
+    """`score` of several measures, which share their counts; arguments and errors as there."""
+    inputs = Inputs(grades if depth is None else to_depth(grades, depth), pool_counts, pool_grades)
+    wanted = tuple(measures)
+    # One measure at several cutoffs is computed once.
+    made = {each: each.info.score(inputs, each.values) for each in dict.fromkeys(m.at(None) for m in wanted)}
+    return {measure: made[measure.at(None)] for measure in wanted}
+
+
+def score_at(
+    measure: Measure, grades: Grades, pool_counts: Counts, *, pool_grades: Grades | None = None
+) -> NDArray[np.float64]:
+    """Value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
+
+    Raises:
+        InputError: If the measure has no cutoff, or needs candidate pools and none are given.
+    """
+    if measure.k is None:
+        raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    scored = score(measure, grades, pool_counts, pool_grades=pool_grades, depth=measure.k)
+    return scored[..., measure.k - 1]
+
+
+def to_depth(grades: Grades, depth: int) -> Grades:
+    """Cut rankings to `depth` slots, or fill them up with empty ones."""
+    missing = depth - grades.shape[-1]
+    if missing <= 0:
+        return grades[..., :depth]
+    filler = np.full((*grades.shape[:-1], missing), -1, dtype=grades.dtype)
+    return np.concatenate([grades, filler], axis=-1)
+
+
+def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Macro-average over the queries to which the measure applies.
+
+    Args:
+        values: float64 [..., Q, D].
+
+    Returns:
+        The mean and the number of queries in it, both [..., D]; the mean of no queries is NaN.
+    """
+    applies = ~np.isnan(values)
+    n = np.count_nonzero(applies, axis=-2).astype(np.int64)
+    total = np.sum(values, axis=-2, where=applies)
+    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0), n
+
+
+def na_reason(
+    measure: Measure, pool_counts_row: NDArray[Any], pool_grades_row: Grades | None = None
+) -> str | None:
+    """Why a measure does not apply to a query.
+
+    Args:
+        measure: Which one.
+        pool_counts_row: Integers [5], the query's counts in the golden set.
+        pool_grades_row: int8 [P], grades of its candidate pool; without it the pool is taken to be complete.
+
+    Returns:
+        A sentence, or None when the measure applies.
+    """
+    counts = np.asarray(pool_counts_row).reshape(1, 5)
+    if pool_grades_row is None:
+        pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])
+    nothing = np.full((1, 1), -1, dtype=np.int8)
+    value = score(measure, nothing, counts, pool_grades=pool_grades_row.reshape(1, -1))
+    if not np.isnan(value[0, 0]):
+        return None
+    return measure.info.na if counts.any() else "No passage of the query is judged."

@@ -1,0 +1,138 @@
+"""A measure as people write it: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from core.errors import InputError, UnknownNameError
+from core.metrics.info import MeasureInfo, Param, Value, Values, show
+from core.metrics.registry import REGISTRY
+
+MAX_K = 10_000
+_WORD = r"[^\s@()\[\],=]+"
+_WRITTEN = re.compile(
+    rf"(?P<name>{_WORD}(?:\[{_WORD}\])?)"
+    r"(?:@(?P<k>[0-9]{1,9}))?(?:\((?P<params>[^()]*)\))?(?:@(?P<k_after>[0-9]{1,9}))?"
+)
+_HOW = "Write Name@K(parameter=value), for example RA-nWG@10(alpha=0.5)."
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A registered measure with its cutoff and parameters; equal meaning gives equal objects.
+
+    Attributes:
+        name: Registered name without cutoff, for example "RA-nWG" or "PROC[RA-nWG]"; upper and lower
+            case are corrected.
+        k: Cutoff, or None for "at every K".
+        params: Parameters that differ from their default, in declared order.
+
+    Raises:
+        UnknownNameError: If the name or a parameter is not declared; it lists the nearest names.
+        InputError: If a value or the cutoff is out of range.
+    """
+
+    name: str
+    k: int | None = None
+    params: tuple[tuple[str, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        info = _find(self.name)
+        if self.k is not None and not 1 <= self.k <= MAX_K:
+            raise InputError(
+                f"Cutoff {self.k} is out of range.", where=self.name, do=f"Use K from 1 to {MAX_K}."
+            )
+        given: dict[str, Value] = {}
+        for name, value in self.params:
+            if name in given:
+                raise InputError(f"Parameter {name!r} is given twice.", where=info.name, do=_HOW)
+            given[name] = _param(info, name).read(value, where=info.name)
+        kept = (
+            (param.name, given[param.name])
+            for param in info.params
+            if given.get(param.name, param.default) != param.default
+        )
+        object.__setattr__(self, "name", info.name)
+        object.__setattr__(self, "params", tuple(kept))
+
+    @classmethod
+    def parse(cls, text: str) -> Measure:
+        """Read one measure; the cutoff may stand before or after the parameters.
+
+        Raises:
+            UnknownNameError: If the name or a parameter is not declared.
+            InputError: If the text is not a measure or a value is out of range.
+        """
+        found = _WRITTEN.fullmatch(text.strip())
+        if found is None or (found["k"] and found["k_after"]):
+            raise InputError(f"{text!r} is not a measure.", do=_HOW)
+        written = found["k"] or found["k_after"]
+        params = tuple(_pair(part, text) for part in found["params"].split(",")) if found["params"] else ()
+        return cls(found["name"], int(written) if written else None, params)
+
+    def __str__(self) -> str:
+        cutoff = "" if self.k is None else f"@{self.k}"
+        shown = ",".join(f"{name}={show(value)}" for name, value in self.params)
+        return f"{self.name}{cutoff}({shown})" if shown else f"{self.name}{cutoff}"
+
+    @property
+    def info(self) -> MeasureInfo:
+        """Its declaration."""
+        return REGISTRY[self.name]
+
+    @property
+    def inner(self) -> str | None:
+        """X of PROC[X] and %PROC[X], else None."""
+        return self.name[self.name.index("[") + 1 : -1] if self.name.endswith("]") else None
+
+    @property
+    def values(self) -> Values:
+        """Every parameter's value, defaults included."""
+        return {param.name: param.default for param in self.info.params} | dict(self.params)
+
+    def at(self, k: int | None) -> Measure:
+        """The same measure with another cutoff."""
+        return Measure(self.name, k, self.params)
+
+    def renamed(self, name: str) -> Measure:
+        """Another measure with the same cutoff and parameters, for example the PROC of this one."""
+        return Measure(name, self.k, self.params)
+
+
+def parse_list(text: str) -> tuple[Measure, ...]:
+    """Read measures separated by commas; commas within parentheses or brackets do not separate.
+
+    Returns:
+        The measures in the order written, repeated ones once.
+
+    Raises:
+        UnknownNameError: If a name or a parameter is not declared.
+        InputError: If a part is empty or not a measure.
+    """
+    parts = re.split(r",(?![^(]*\))", text)
+    return tuple(dict.fromkeys(Measure.parse(part) for part in parts))
+
+
+def _find(name: str) -> MeasureInfo:
+    for info in REGISTRY.values():
+        if info.name.casefold() == name.casefold():
+            return info
+    folded = {known.casefold(): known for known in REGISTRY}
+    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=5, cutoff=0.5)]
+    raise UnknownNameError("measure", name, near or REGISTRY)
+
+
+def _param(info: MeasureInfo, name: str) -> Param:
+    param = info.param(name)
+    if param is None:
+        raise UnknownNameError("parameter", name, [known.name for known in info.params], where=info.name)
+    return param
+
+
+def _pair(part: str, text: str) -> tuple[str, str]:
+    name, equals, value = (piece.strip() for piece in part.partition("="))
+    if not (name and equals and value):
+        raise InputError(f"{part!r} is not a parameter.", where=text, do=_HOW)
+    return name, value
