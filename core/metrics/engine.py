@@ -101,7 +101,7 @@ def na_reason(
     """Why a measure does not apply to a query.
 
     Args:
-        measure: Which one.
+        measure: Which one, at its cutoff; without one, at a K as deep as the golden set.
         pool_counts_row: Integers [5], the query's counts in the golden set.
         pool_grades_row: int8 [P], grades of its candidate pool; without it the pool is taken to be complete.
 
@@ -109,10 +109,16 @@ def na_reason(
         A sentence, or None when the measure applies.
     """
     counts = np.asarray(pool_counts_row).reshape(1, 5)
+    if not counts.any() and measure.info.na:
+        return "No passage of the query is judged."
     if pool_grades_row is None:
         pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])
-    nothing = np.full((1, 1), -1, dtype=np.int8)
-    value = score(measure, nothing, counts, pool_grades=pool_grades_row.reshape(1, -1))
-    if not np.isnan(value[0, 0]):
+    deep = measure.at(measure.k or max(1, int(counts.sum())))
+    value = score_at(
+        deep, np.full((1, 0), -1, dtype=np.int8), counts, pool_grades=pool_grades_row.reshape(1, -1)
+    )
+    if not np.isnan(value[0]):
         return None
-    return measure.info.na if counts.any() else "No passage of the query is judged."
+    if measure.inner and na_reason(measure.renamed(measure.inner), counts) is None:
+        return "The best ordering of the candidate pool reaches 0 at this K."
+    return measure.info.na

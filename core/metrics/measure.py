@@ -67,7 +67,7 @@ class Measure:
         """
         found = _WRITTEN.fullmatch(text.strip())
         if found is None or (found["k"] and found["k_after"]):
-            raise InputError(f"{text!r} is not a measure.", do=_HOW)
+            raise InputError(f"{text[:80]!r} is not a measure.", do=_HOW)
         written = found["k"] or found["k_after"]
         params = tuple(_pair(part, text) for part in found["params"].split(",")) if found["params"] else ()
         return cls(found["name"], int(written) if written else None, params)
@@ -102,7 +102,7 @@ class Measure:
 
 
 def parse_list(text: str) -> tuple[Measure, ...]:
-    """Read measures separated by commas; commas within parentheses or brackets do not separate.
+    """Read measures separated by commas; commas within parentheses do not separate.
 
     Returns:
         The measures in the order written, repeated ones once.
@@ -111,7 +111,13 @@ def parse_list(text: str) -> tuple[Measure, ...]:
         UnknownNameError: If a name or a parameter is not declared.
         InputError: If a part is empty or not a measure.
     """
-    parts = re.split(r",(?![^(]*\))", text)
+    parts, inside = [""], False
+    for char in text:
+        inside = char != ")" and (inside or char == "(")
+        if char == "," and not inside:
+            parts.append("")
+        else:
+            parts[-1] += char
     return tuple(dict.fromkeys(Measure.parse(part) for part in parts))
 
 

@@ -48,7 +48,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
         text="Share of its ceiling that a ranking reaches; above 1 only with passages from outside the pool.",
         formula=f"{info.name}@K / {name}@K per query; published as mean({info.name}@K) / mean({name}@K)",
         score=share_of_proc,
-        na=" ".join(part for part in (info.na, "Or the candidate pool holds nothing that counts.") if part),
+        na=" ".join(part for part in (info.na, "The ceiling is 0 at this K.") if part),
     )
     return info, ceiling_info, share_info
 

@@ -1,0 +1,48 @@
+"""Worked examples: every one can be recomputed by hand from the text beside it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.metrics import REGISTRY, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "metrics.json").read_text("utf-8"))
+
+
+def table(kind):
+    return [pytest.param(case, id=case["source"]) for case in CASES[kind]]
+
+
+def number(value):
+    return np.nan if value is None else value
+
+
+@pytest.mark.parametrize("case", table("weights"))
+def test_weights(case):
+    made = weights(np.array([case["counts"]]), Weighting(**case.get("params", {})))
+    np.testing.assert_allclose(made, [case["expect"]], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", table("scores"))
+def test_scores(case):
+    measure = Measure.parse(case["measure"])
+    grades = np.array([case["ranking"]], dtype=np.int8)
+    pool = np.array([case["pool"]], dtype=np.int8) if "pool" in case else None
+    counts = np.array([case["counts"]])
+    made = score_at(measure, grades, counts, pool_grades=pool)
+    np.testing.assert_allclose(made, [number(case["expect"])], rtol=0, atol=1e-12)
+    reason = na_reason(measure, counts[0], None if pool is None else pool[0])
+    assert bool(reason) == (case["expect"] is None)
+
+
+@pytest.mark.parametrize("case", table("ratio_of_means"))
+def test_ratio_of_means(case):
+    columns = [np.array([[number(value)] for value in case[side]]) for side in ("actual", "ceiling")]
+    np.testing.assert_allclose(ratio_of_means(*columns), [number(case["expect"])], rtol=0, atol=1e-12)
+
+
+def test_every_plain_measure_has_a_case():
+    cased = {Measure.parse(case["measure"]).name for case in CASES["scores"]}
+    assert {name for name in REGISTRY if "[" not in name} <= cased
