@@ -1,0 +1,207 @@
+"""Cost of recorded usage: $ per 1,000 queries by run and stage, and in total (CLQ paper §3.2.1).
+
+Cost = 1000 · sum of units × price of a unit. A price or a usage that is not known makes the cost unknown:
+null with the reason, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from core.clq.calculator import (
+    CostBreakdown,
+    CostInputs,
+    CostLine,
+    calculator,
+    rerank_usd_per_1k,
+    search_units,
+)
+from core.clq.prices import CPU_MS_PER_HOUR, CURRENCY, PriceBook
+from core.records import JsonMap
+
+__all__ = [
+    "CostBreakdown",
+    "CostInputs",
+    "CostLine",
+    "calculator",
+    "cost_per_1k",
+    "rerank_usd_per_1k",
+    "scope_of",
+    "search_units",
+    "totals",
+]
+
+NOT_RECORDED = "usage not recorded"
+
+STAGE_COST = pl.Schema(
+    {
+        "run_id": pl.String,
+        "stage": pl.String,
+        "usd_per_1k": pl.Float64,
+        "basis": pl.String,
+        "reason": pl.String,
+    }
+)
+"""Columns of `cost_per_1k`."""
+TOTAL_COST = pl.Schema(
+    {
+        "run_id": pl.String(),
+        "usd_per_1k": pl.Float64(),
+        "basis": pl.String(),
+        "reason": pl.String(),
+        "stages": pl.List(pl.String()),
+    }
+)
+"""Columns of `totals`."""
+
+# The weakest evidence among the parts names the whole.
+_WEAKEST_LAST = ("measured", "imported", "published", "modelled")
+
+
+def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """Price the usage of every run and stage.
+
+    Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
+    usage without one is the mean over the run already.
+
+    Args:
+        usage: Rows of the table "usage".
+        book: Prices; the newest of an item counts.
+
+    Returns:
+        Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason when any
+        part of the stage has no amount or no price.
+    """
+    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id").agg(
+        # a missing amount makes the sum unknown, so it must not be skipped as polars would
+        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").sum()).alias("amount"),
+        _weakest_basis(),
+    )
+    per_item = per_query.group_by("run_id", "stage", "item", "unit").agg(
+        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").mean()).alias("amount"),
+        _weakest_basis(),
+    )
+    in_hours = pl.col("unit") == "cpu_ms"
+    priced = (
+        per_item.with_columns(
+            pl.when(in_hours).then(pl.lit("cpu_hour")).otherwise(pl.col("unit")).alias("priced_unit"),
+            pl.when(in_hours).then(pl.col("amount") / CPU_MS_PER_HOUR).otherwise(pl.col("amount")),
+        )
+        .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
+        .with_columns((1000 * pl.col("amount") * pl.col("each")).alias("usd"), _reason(book.name))
+        .sort("run_id", "stage", "item", "unit")
+    )
+    known = pl.col("reason").is_null().all()
+    return (
+        priced.group_by("run_id", "stage")
+        .agg(
+            pl.when(known).then(pl.col("usd").sum()).alias("usd_per_1k"),
+            _weakest_basis(),
+            pl.col("reason").drop_nulls().unique(maintain_order=True).str.join("; ").alias("reason"),
+        )
+        .with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")).alias("reason"))
+        .select([pl.col(name).cast(dtype) for name, dtype in STAGE_COST.items()])
+        .sort("run_id", "stage")
+    )
+
+
+def _weakest_basis() -> pl.Expr:
+    order = pl.Enum(_WEAKEST_LAST)
+    return pl.col("basis").cast(order, strict=False).max().cast(pl.String).alias("basis")
+
+
+def _unit_prices(book: PriceBook) -> pl.DataFrame:
+    return book.frame().select("item", "unit", (pl.col("price") / pl.col("per")).alias("each"), "currency")
+
+
+def _reason(book: str) -> pl.Expr:
+    return (
+        pl.when(pl.col("amount").is_null() | pl.col("amount").is_nan())
+        .then(pl.format("{} of {} not recorded", "unit", "item"))
+        .when(pl.col("each").is_null())
+        .then(pl.format("no price for {} ({}) in {}", "item", "priced_unit", pl.lit(book)))
+        .when(pl.col("currency") != CURRENCY)
+        .then(pl.format("{} is priced in {}", "item", "currency"))
+        .alias("reason")
+    )
+
+
+def totals(
+    costs: pl.DataFrame,
+    run_ids: Sequence[str],
+    scope: Mapping[str, Sequence[str] | None] | None = None,
+) -> pl.DataFrame:
+    """Total cost per run over the stages in its scope.
+
+    Args:
+        costs: Columns of `STAGE_COST`.
+        run_ids: Runs to report, in this order, whether they have usage or not.
+        scope: The stages a run's cost covers; None = every stage. A run whose scope is empty has no priced
+            stage by definition and costs 0.
+
+    Returns:
+        Columns of `TOTAL_COST`, one row per run. usd_per_1k is null with a reason if a stage in scope is
+        unknown or nothing was recorded. stages = the stages that were added up.
+    """
+    scopes = {run: (scope or {}).get(run) for run in run_ids}
+    wanted = pl.DataFrame(
+        [(run, stage) for run, stages in scopes.items() for stage in stages or ()],
+        schema={"run_id": pl.String, "stage": pl.String},
+        orient="row",
+    )
+    open_runs = [run for run, stages in scopes.items() if stages is None]
+    parts = pl.concat(
+        [
+            costs.filter(pl.col("run_id").is_in(open_runs)),
+            wanted.join(costs, on=["run_id", "stage"], how="left").with_columns(
+                pl.when(pl.col("usd_per_1k").is_null())
+                .then(pl.col("reason").fill_null(NOT_RECORDED))
+                .alias("reason")
+            ),
+        ],
+        how="diagonal",
+    )
+    known = pl.col("usd_per_1k").is_not_null().all()
+    labelled = pl.format("{}: {}", "stage", "reason")
+    summed = parts.group_by("run_id").agg(
+        pl.when(known).then(pl.col("usd_per_1k").sum()).alias("usd_per_1k"),
+        _weakest_basis(),
+        labelled.filter(pl.col("reason").is_not_null()).sort().str.join("; ").alias("reason"),
+        pl.col("stage").sort().alias("stages"),
+    )
+    empty = pl.col("run_id").is_in(
+        [run for run, stages in scopes.items() if stages is not None and not stages]
+    )
+    return (
+        pl.DataFrame({"run_id": list(run_ids)}, schema={"run_id": pl.String})
+        .join(summed, on="run_id", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(empty).then(0.0).otherwise(pl.col("usd_per_1k")).alias("usd_per_1k"),
+            pl.when(empty | (pl.col("reason") == ""))
+            .then(None)
+            .otherwise(pl.col("reason").fill_null(NOT_RECORDED))
+            .alias("reason"),
+            pl.col("stages").fill_null([]),
+        )
+        .select([pl.col(name).cast(dtype) for name, dtype in TOTAL_COST.items()])
+    )
+
+
+def scope_of(manifest: JsonMap, spec: JsonMap) -> tuple[str, ...] | None:
+    """The stages that a run's cost covers, from its manifest and its stack.
+
+    Args:
+        manifest: A run's manifest; "cost_scope" names one stage or is absent.
+        spec: The specification of its stack; a stack without a reranker has no rerank stage to pay for.
+
+    Returns:
+        Stage names, () when the named stage does not exist in the stack, or None = every stage.
+    """
+    stage = manifest.get("cost_scope")
+    if stage is None:
+        return None
+    if stage == "rerank" and spec.get("reranker", "none") == "none":
+        return ()
+    return (str(stage),)

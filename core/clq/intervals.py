@@ -1,0 +1,181 @@
+"""Intervals: bootstrap of means over queries and order-statistic intervals of quantiles.
+
+The bootstrap draws one set of resamples of the queries and applies it to every stack, so that intervals of
+differences (and joint statements about several stacks) stay paired. Order-statistic intervals assume nothing
+about the shape of a latency distribution (CLQ paper §4.1; David & Nagaraja, Order Statistics, §7.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+
+from core.errors import InputError
+
+SEED = 20251112
+"""Default seed of every resampling here, shown to people beside the intervals."""
+
+_BLOCK = 1024  # rows per matrix product; bounds the memory of one product to about 16 MB
+
+
+def resample_weights(queries: int, resamples: int = 2000, seed: int = SEED) -> NDArray[np.float64]:
+    """Bootstrap weights: how often each query is drawn in each resample.
+
+    Args:
+        queries: Number of queries Q, at least 1.
+        resamples: Number of resamples R, at least 1.
+        seed: Seed of the generator; equal arguments give equal weights.
+
+    Returns:
+        Counts [R, Q]; every row sums to Q.
+
+    Raises:
+        InputError: If either number is below 1.
+    """
+    if queries < 1 or resamples < 1:
+        raise InputError(
+            f"A bootstrap of {queries} queries with {resamples} resamples is not possible.",
+            do="Give at least one of each.",
+        )
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(np.float64)
+
+
+def bootstrap_means(
+    values: ArrayLike, *, resamples: int = 2000, seed: int = SEED, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Percentile interval of the mean over queries, for many rows at once with shared resamples.
+
+    A query whose value is NaN (not applicable) is left out of that row, in every resample.
+
+    Args:
+        values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
+        level: Coverage in (0, 1).
+
+    Returns:
+        (low [S], high [S]); NaN where fewer than two queries have a value.
+
+    Raises:
+        InputError: If the level is not within (0, 1) or there is no query.
+    """
+    table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    _check_level(level)
+    weights = resample_weights(table.shape[1], resamples, seed)
+    low, high = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    for start in range(0, len(table), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        low[rows], high[rows] = _block(table[rows], weights, tails)
+    return low, high
+
+
+def _block(
+    table: NDArray[np.float64], weights: NDArray[np.float64], tails: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    valid = ~np.isnan(table)
+    sums = np.where(valid, table, 0.0) @ weights.T
+    # Rows mostly share one pattern of missing queries: one product per pattern, not per row.
+    patterns, which = np.unique(valid, axis=0, return_inverse=True)
+    counts = (patterns @ weights.T)[which.reshape(-1)]
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    bounds = np.full((2, len(table)), np.nan)
+    enough = valid.sum(axis=1) >= 2
+    full = enough & (counts > 0).all(axis=1)
+    bounds[:, full] = np.quantile(means[full], tails, axis=1)
+    # With very few queries a resample can miss all of them: such resamples are left out.
+    partial = enough & ~full
+    bounds[:, partial] = np.nanquantile(means[partial], tails, axis=1)
+    return bounds
+
+
+def bootstrap_curve(
+    values: ArrayLike, *, resamples: int = 2000, seed: int = SEED, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Percentile band of a curve: `bootstrap_means` at every cutoff with the same resamples.
+
+    Args:
+        values: [Q, D], the value of each query at each cutoff 1..D; NaN = not applicable.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
+        level: Coverage in (0, 1), at each cutoff by itself.
+
+    Returns:
+        (low [D], high [D]).
+    """
+    return bootstrap_means(
+        np.asarray(values, dtype=np.float64).T, resamples=resamples, seed=seed, level=level
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileInterval:
+    """Order-statistic interval of a quantile; both bounds are None when it is withheld, with the reason."""
+
+    low: float | None
+    high: float | None
+    reason: str = ""
+
+
+@lru_cache(maxsize=4096)
+def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | None:
+    """Ranks of the order statistics that bracket a quantile with at least the wanted coverage.
+
+    Equal tails where both exist. Where one bound would fall outside the sample, the extreme value takes its
+    place and the other tail gives up what that cost, so the coverage is kept.
+
+    Args:
+        n: Sample size.
+        q: Quantile in (0, 1).
+        level: Coverage in (0, 1).
+
+    Returns:
+        (lower, upper), counted from 1, or None when no pair of order statistics covers enough.
+    """
+    spare = 1 - level
+    lower, upper = int(binom.ppf(spare / 2, n, q)), int(binom.ppf(1 - spare / 2, n, q)) + 1
+    if upper > n:
+        upper = n
+        lower = _lower_rank(n, q, spare - float(binom.sf(n - 1, n, q)))
+    elif lower < 1:
+        lower = 1
+        upper = n + 1 - _lower_rank(n, 1 - q, spare - float(binom.cdf(0, n, q)))
+    return (lower, upper) if 1 <= lower < upper <= n else None
+
+
+def _lower_rank(n: int, q: float, tail: float) -> int:
+    return int(binom.ppf(tail, n, q)) if tail > 0 else 0
+
+
+def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> QuantileInterval:
+    """Distribution-free interval of a quantile from the order statistics of a sample.
+
+    Args:
+        samples: [n], sorted ascending, no NaN.
+        q: Quantile in (0, 1), for example 0.5 or 0.95.
+        level: Coverage in (0, 1); the true coverage is at least this.
+
+    Returns:
+        The interval, or none with the reason when n is too small.
+    """
+    _check_level(level)
+    values = np.asarray(samples, dtype=np.float64)
+    ranks = quantile_ranks(len(values), q, level)
+    if ranks is None:
+        return QuantileInterval(None, None, too_few(len(values), q, level))
+    return QuantileInterval(float(values[ranks[0] - 1]), float(values[ranks[1] - 1]))
+
+
+def too_few(n: int, q: float, level: float = 0.95) -> str:
+    """Why an interval of a quantile is withheld, in words."""
+    return f"{n} queries are too few for a {level:.0%} interval of p{q * 100:g}"
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"A coverage of {level} is not possible.", do="Give a level between 0 and 1.")

@@ -1,0 +1,197 @@
+"""Latency per run and stage: p50 and p95 over queries, with order-statistic intervals.
+
+The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
+query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper
+§3.2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import polars as pl
+
+from core.clq.intervals import quantile_ranks, too_few
+
+Scope = Literal["path", "rerank"]
+
+TOTAL = "total"
+"""The stage name of the whole path."""
+P95_MIN_QUERIES = 60
+"""Below this n a p95 is withheld: the largest of fewer samples does not bound it with 95 % coverage."""
+AFTER_RETRIEVAL = ("generate",)
+"""Stages that are not part of the retrieval path."""
+
+SUMMARY = pl.Schema(
+    {
+        "run_id": pl.String,
+        "stage": pl.String,
+        "n": pl.Int64,
+        "p50": pl.Float64,
+        "p50_low": pl.Float64,
+        "p50_high": pl.Float64,
+        "p95": pl.Float64,
+        "p95_low": pl.Float64,
+        "p95_high": pl.Float64,
+        "p95_reason": pl.String,
+    }
+)
+"""Columns of `summarise`; milliseconds."""
+
+
+def per_query(
+    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """One latency per run, stage and query, with the stage "total" added.
+
+    The total of a query is the median over its repeats of the sum of the stages in one repeat. A repeat in
+    which a stage of the run is missing has no total. Where a run was timed as a whole (rows with the stage
+    "total"), those rows are its total and nothing is added up.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+
+    Returns:
+        Columns run_id, stage, query_id, ms.
+    """
+    known = timings.filter(pl.col("ms").is_not_null() & pl.col("ms").is_not_nan())
+    parts = known.filter(_in_scope(scope, stages) & (pl.col("stage") != TOTAL))
+    whole = known.filter((pl.col("stage") == TOTAL) & pl.lit(scope == "path" and stages is None))
+    expected = parts.group_by("run_id").agg(pl.col("stage").n_unique().alias("expected"))
+    sums = (
+        parts.join(whole.select("run_id").unique(), on="run_id", how="anti")
+        .group_by("run_id", "query_id", "repeat")
+        .agg(pl.col("ms").sum(), pl.col("stage").n_unique().alias("found"))
+        .join(expected, on="run_id")
+        .filter(pl.col("found") == pl.col("expected"))
+        .with_columns(pl.lit(TOTAL).alias("stage"))
+    )
+    columns = ["run_id", "stage", "query_id", "ms"]
+    rows = pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
+    return rows.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
+
+
+def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
+    if stages is not None:
+        return pl.col("stage").is_in(list(stages))
+    if scope == "rerank":
+        return pl.col("stage") == "rerank"
+    return ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
+
+
+def summarise(
+    timings: pl.DataFrame,
+    *,
+    scope: Scope = "path",
+    stages: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """p50 and p95 of every run and stage, and of their sum.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+        level: Coverage of the intervals.
+
+    Returns:
+        Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
+        interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES`, with the reason.
+    """
+    sample = per_query(timings, scope=scope, stages=stages)
+    grouped = sample.group_by("run_id", "stage").agg(
+        pl.len().cast(pl.Int64).alias("n"),
+        pl.col("ms").median().alias("p50"),
+        pl.col("ms").quantile(0.95, interpolation="linear").alias("p95"),
+        pl.col("ms").sort().alias("sorted"),
+    )
+    ranked = grouped.join(_ranks(grouped["n"].unique().to_list(), level), on="n", how="left")
+    enough = pl.col("n") >= P95_MIN_QUERIES
+    bounds = [
+        pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
+        for name in ("p50_low", "p50_high", "p95_low", "p95_high")
+    ]
+    return (
+        ranked.with_columns(bounds)
+        .with_columns(pl.when(enough).then(pl.col(name)) for name in ("p95", "p95_low", "p95_high"))
+        .select([pl.col(name).cast(dtype) for name, dtype in SUMMARY.items()])
+        .sort("run_id", "stage")
+    )
+
+
+def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
+    """Positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
+    rows = []
+    for n in sizes:
+        row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n, level)}
+        for name, q in (("p50", 0.5), ("p95", 0.95)):
+            ranks = quantile_ranks(n, q, level)
+            row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
+            row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
+        rows.append(row)
+    positions = [f"{name}_{end}_rank" for name in ("p50", "p95") for end in ("low", "high")]
+    schema = {"n": pl.Int64, "p95_reason": pl.String, **dict.fromkeys(positions, pl.Int64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def p95_reason(n: int, level: float = 0.95) -> str | None:
+    """Why a p95 of n queries is withheld, in words; None when it is not."""
+    if n >= P95_MIN_QUERIES:
+        return None
+    return f"{too_few(n, 0.95, level)}: at least {P95_MIN_QUERIES} are needed"
+
+
+def printed_totals(
+    aggregates: pl.DataFrame,
+    *,
+    measure: str = "latency_p50",
+    required: Mapping[str, Sequence[str]] | None = None,
+) -> pl.DataFrame:
+    """Whole-path latency of runs that come without per-query timings.
+
+    A printed total wins. Otherwise the total is the sum of the stage medians, which is not the median of the
+    sums: the column `basis` says so. A run that lacks a required stage has no total.
+
+    Args:
+        aggregates: Rows of the table "aggregates".
+        measure: "latency_p50" or "latency_p95".
+        required: The stages that a run's path consists of, by run_id; runs not named need none in particular.
+
+    Returns:
+        Columns run_id, ms (null = unknown), n (smallest of the parts), basis ("printed total" or
+        "sum of stage medians"), missing (stages that are not known, comma-separated, or null).
+    """
+    rows = aggregates.filter(
+        (pl.col("measure") == measure)
+        & pl.col("value").is_not_null()
+        & ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
+    )
+    printed = rows.filter(pl.col("stage") == TOTAL).select(
+        "run_id", pl.col("value").alias("ms"), "n", pl.lit("printed total").alias("basis")
+    )
+    summed = (
+        rows.join(printed.select("run_id"), on="run_id", how="anti")
+        .group_by("run_id")
+        .agg(pl.col("value").sum().alias("ms"), pl.col("n").min())
+        .with_columns(pl.lit("sum of stage medians").alias("basis"))
+    )
+    needed = pl.DataFrame(
+        [(run, stage) for run, stages in (required or {}).items() for stage in stages],
+        schema={"run_id": pl.String, "stage": pl.String},
+        orient="row",
+    )
+    missing = (
+        needed.join(rows, on=["run_id", "stage"], how="anti")
+        .join(printed.select("run_id"), on="run_id", how="anti")
+        .group_by("run_id", maintain_order=True)
+        .agg(pl.col("stage").str.join(", ").alias("missing"))
+    )
+    return (
+        pl.concat([printed, summed])
+        .join(missing, on="run_id", how="full", coalesce=True)
+        .with_columns(pl.when(pl.col("missing").is_null()).then(pl.col("ms")).alias("ms"))
+        .sort("run_id")
+    )
