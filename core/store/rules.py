@@ -1,0 +1,212 @@
+"""What the rows of each bulk table must satisfy before they are stored.
+
+Structure (columns, types) is checked on the frame; content is checked by the database on the staged file, so
+that frames larger than memory pass too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import duckdb
+import polars as pl
+
+from core.errors import InputError, UnknownNameError
+from core.records import TABLES, Basis, Frame
+
+_QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Declared rules of one table.
+
+    Attributes:
+        kind: What the rows belong to: collection, golden_set or run.
+        required: Columns that are never null; texts among them that are ids are never empty.
+        unique: Sets of columns that name a row.
+        order: How rows are sorted on disk; the first column is the owner's id.
+        checks: SQL condition (true or null = fine) and what it says in words.
+    """
+
+    kind: str
+    required: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...]
+    order: tuple[str, ...]
+    checks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The column with the id of the record that a row belongs to."""
+        return self.order[0]
+
+
+RULES: Mapping[str, Rules] = MappingProxyType(
+    {
+        "queries": Rules(
+            "collection",
+            ("collection_id", "query_id", "text"),
+            (("collection_id", "query_id"),),
+            ("collection_id", "query_id"),
+        ),
+        "passages": Rules(
+            "collection",
+            ("collection_id", "passage_id", "text"),
+            (("collection_id", "passage_id"),),
+            ("collection_id", "passage_id"),
+            (("tokens >= 0", "tokens is negative"),),
+        ),
+        "judgements": Rules(
+            "golden_set",
+            ("golden_set_id", "query_id", "passage_id", "grade"),
+            (("golden_set_id", "query_id", "passage_id"),),
+            ("golden_set_id", "query_id", "passage_id"),
+            (("grade BETWEEN 1 AND 5", "grade is not within 1 to 5"),),
+        ),
+        "rankings": Rules(
+            "run",
+            ("run_id", "query_id", "stage", "rank", "passage_id"),
+            (("run_id", "stage", "query_id", "passage_id"), ("run_id", "stage", "query_id", "rank")),
+            ("run_id", "stage", "query_id", "rank"),
+            (
+                ("rank >= 1", "rank is less than 1"),
+                ("stage IN ('pool', 'final')", "stage is neither 'pool' nor 'final'"),
+            ),
+        ),
+        "timings": Rules(
+            "run",
+            ("run_id", "query_id", "stage", "repeat", "ms"),
+            (("run_id", "stage", "query_id", "repeat"),),
+            ("run_id", "stage", "query_id", "repeat"),
+            (
+                ("repeat >= 1", "repeat is less than 1"),
+                ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
+            ),
+        ),
+        "usage": Rules(
+            "run",
+            ("run_id", "stage", "item", "unit", "amount", "basis"),
+            (("run_id", "stage", "item", "unit", "query_id"),),
+            ("run_id", "stage", "item", "unit", "query_id"),
+            (
+                ("isfinite(amount) AND amount >= 0", "amount is negative or not a number"),
+                (f"basis IN ({_QUOTED_BASES})", "basis is unknown"),
+            ),
+        ),
+        "aggregates": Rules(
+            "run",
+            ("run_id", "measure", "value"),
+            (("run_id", "measure", "k", "stage", "source"),),
+            ("run_id", "measure", "k", "stage", "source"),
+            (
+                ("isfinite(value)", "value is not a number"),
+                ("k >= 1", "k is less than 1"),
+                ("n >= 0", "n is negative"),
+            ),
+        ),
+    }
+)
+
+
+def conform(table: str, rows: Frame) -> pl.LazyFrame:
+    """Give a frame the declared columns and types; only casts that lose nothing.
+
+    Args:
+        table: A key of `TABLES`.
+        rows: The frame that was handed over; its columns may be in any order.
+
+    Returns:
+        A lazy frame with the declared schema. Numbers out of range are found when it runs.
+
+    Raises:
+        UnknownNameError: If the table is not declared.
+        InputError: If a column is missing, unknown, or has a type that does not fit.
+    """
+    if table not in TABLES:
+        raise UnknownNameError("table", table, TABLES)
+    lazy = rows.lazy()
+    found, wanted = lazy.collect_schema(), TABLES[table]
+    missing = [name for name in wanted if name not in found]
+    extra = [name for name in found if name not in wanted]
+    if missing or extra:
+        problem = f"No column {missing[0]!r}." if missing else f"Unknown column {extra[0]!r}."
+        raise InputError(problem, where=table, do=f"Found: {', '.join(found) or 'none'}.")
+    for name, dtype in wanted.items():
+        if not _fits(found[name], dtype):
+            raise InputError(
+                f"Column {name!r} is {found[name]}; it must be {dtype}.", where=table, do="Convert it first."
+            )
+    return lazy.select(pl.col(name).cast(dtype) for name, dtype in wanted.items())
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
+    """Whether a cast keeps every value (integers that are out of range raise when it runs)."""
+    if found == wanted or isinstance(found, pl.Null):
+        return True
+    if isinstance(wanted, pl.List):
+        return isinstance(found, pl.List) and _fits(_inner(found), _inner(wanted))
+    if isinstance(wanted, pl.String):
+        return isinstance(found, pl.Categorical | pl.Enum)
+    return found.is_integer() or (wanted.is_float() and found.is_float())
+
+
+def _inner(dtype: pl.List) -> pl.DataType:
+    inner = dtype.inner
+    return inner if isinstance(inner, pl.DataType) else inner()
+
+
+def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
+    """Check the content of a staged file.
+
+    Raises:
+        InputError: With the first row that breaks a rule.
+    """
+    rules = RULES[table]
+    broken = [(f"{name} IS NULL", f"{name} is missing") for name in rules.required]
+    ids = [name for name in rules.required if name.endswith("_id")]
+    broken += [(f"{name} = ''", f"{name} is empty") for name in ids]
+    broken += [(f"NOT ({condition})", words) for condition, words in rules.checks]
+    counted = ", ".join(f"count_if({condition})" for condition, _ in broken)
+    counts = cursor.execute(f"SELECT {counted} FROM read_parquet(?)", [str(staged)]).fetchall()[0]  # noqa: S608
+    for (condition, words), count in zip(broken, counts, strict=True):
+        if count:
+            example = f"SELECT * FROM read_parquet(?) WHERE {condition} LIMIT 1"  # noqa: S608
+            raise _refused(cursor, table, example, staged, f"{words} in {count} rows")
+    for columns in rules.unique:
+        names = ", ".join(columns)
+        example = (
+            f"SELECT any_value(COLUMNS(*)) FROM read_parquet(?) "  # noqa: S608
+            f"GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+        )
+        if cursor.execute(example, [str(staged)]).fetchall():
+            raise _refused(cursor, table, example, staged, f"more than one row has this {names}")
+
+
+def _refused(
+    cursor: duckdb.DuckDBPyConnection, table: str, example: str, staged: Path, words: str
+) -> InputError:
+    row = cursor.sql(example, params=[str(staged)]).pl().row(0, named=True)
+    shown = ", ".join(f"{name} {row[name]!r}" for name in row if name.endswith("_id") or name in _SHOWN)
+    return InputError(
+        f"{words[0].upper()}{words[1:]}; for example {shown}.", where=table, do="Nothing was written."
+    )
+
+
+_SHOWN = (
+    "stage",
+    "rank",
+    "grade",
+    "repeat",
+    "ms",
+    "item",
+    "unit",
+    "amount",
+    "basis",
+    "measure",
+    "k",
+    "value",
+    "tokens",
+)
