@@ -1,0 +1,42 @@
+"""A deterministic embedder without a model: words hashed to directions.
+
+Texts that share words have similar vectors, so that searches over it behave sensibly; it is for tests and
+for trying the product without any model, never for results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.errors import InputError
+from core.providers.embed.base import Embedder, Vectors, unit_rows
+
+
+class FakeEmbedder(Embedder):
+    """Sum of one pseudo-random direction per distinct lower-case word, scaled to unit length.
+
+    Args:
+        dim: Any positive number of dimensions.
+    """
+
+    name = "fake"
+
+    def __init__(self, dim: int = 64) -> None:
+        if dim < 1:
+            raise InputError(f"An embedder cannot have {dim} dimensions.", where="dim", do="Use 1 or more.")
+        self.dim = self.full_dim = dim
+
+    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts by hashing their words: float32 [len(texts), dim], unit rows."""
+        sums = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in sorted(set(text.lower().split())):
+                sums[row] += self._direction(word)
+        return unit_rows(sums)
+
+    def _direction(self, word: str) -> Vectors:
+        digest = hashlib.shake_128(word.encode()).digest(self.dim)
+        return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - np.float32(127.5)
