@@ -11,22 +11,8 @@ from core.pipeline.hits import Hits
 from core.records import frame
 
 WORDS = [
-    "read",
-    "write",
-    "group",
-    "sort",
-    "join",
-    "filter",
-    "cache",
-    "plot",
-    "array",
-    "frame",
-    "column",
-    "row",
-    "lazy",
-    "eager",
-    "window",
-    "mean",
+    *("read", "write", "group", "sort", "join", "filter", "cache", "plot"),
+    *("array", "frame", "column", "row", "lazy", "eager", "window", "mean"),
 ]
 
 

@@ -1,0 +1,112 @@
+"""The second end-to-end test: a classic collection through pipeline, store and measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.metrics import Measure, score
+from core.pipeline.run import run_stacks
+from core.pipeline.spec import grid
+from core.records import Batch, Collection, GoldenSet
+from core.store import Snapshot, Store
+from tests.metrics import oracle
+from tests.pipeline import cranfield
+
+pytestmark = pytest.mark.skipif(
+    not cranfield.FOLDER.is_dir(), reason=f"the Cranfield collection is not at {cranfield.FOLDER}"
+)
+
+K = 10
+# RA-nWG@10 of a separate throw-away script with the same engines.
+EXPECTED = {"sparse": 0.456, "dense": 0.381, "hybrid": 0.458}
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    """What BM25, wordllama-256 flat and their fusion return, as the pipeline hands it over."""
+    sunk: list[Batch] = []
+    stacks = grid(dims=(256,), indexes=("flat",), depths=(100,))
+    run_stacks(cranfield.COLLECTION, cranfield.passages(), cranfield.queries(), stacks, sink=sunk.append)
+    return sunk[0]
+
+
+@pytest.fixture(scope="module")
+def snapshot(batch: Batch, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    store = Store(tmp_path_factory.mktemp("cranfield") / "store")
+    kept = cranfield.without_source_documents(_rankings(batch))
+    with store.write("import", "Cranfield") as writer:
+        writer.add(
+            Batch(
+                collections=(Collection(collection_id=cranfield.COLLECTION, name="Cranfield 1400"),),
+                golden_sets=(
+                    GoldenSet(
+                        golden_set_id=cranfield.GOLDEN_SET,
+                        collection_id=cranfield.COLLECTION,
+                        name="Utility 2..5",
+                    ),
+                ),
+                frames={
+                    "passages": cranfield.passages(),
+                    "queries": cranfield.queries(),
+                    "judgements": cranfield.judgements(),
+                },
+            )
+        )
+        writer.add(replace(batch, frames={**batch.frames, "rankings": kept}))
+    return store.read()
+
+
+def _rankings(batch: Batch) -> pl.DataFrame:
+    rows = batch.frames["rankings"]
+    assert isinstance(rows, pl.DataFrame)
+    return rows
+
+
+def _by_query(rankings: pl.DataFrame, run_id: str) -> dict[str, list[str]]:
+    rows = rankings.filter(run_id=run_id).sort("query_id", "rank")
+    return dict(rows.group_by("query_id").agg("passage_id").iter_rows())
+
+
+def test_the_two_empty_passages_are_not_searched(batch: Batch):
+    assert batch.runs[0].manifest["corpus"]["indexed"] == 1398
+    assert batch.runs[0].manifest["corpus"]["without_text"] == 2
+
+
+def test_the_hybrid_is_the_fusion_of_the_other_two(batch: Batch):
+    sparse, dense, hybrid = (_by_query(_rankings(batch), run.run_id) for run in batch.runs)
+    place = {passage: at for at, passage in enumerate(cranfield.passages()["passage_id"])}
+    for query, fused in hybrid.items():
+        scores: dict[str, float] = {}
+        for leg in (sparse.get(query, []), dense[query]):
+            for rank, passage in enumerate(leg, start=1):
+                scores[passage] = scores.get(passage, 0.0) + 1 / (60 + rank)
+        assert fused == sorted(scores, key=lambda passage: (-scores[passage], place[passage]))[:100]
+
+
+def test_the_store_and_the_measures_agree_with_the_naive_oracle(batch: Batch, snapshot: Snapshot):
+    graded = snapshot.graded([run.run_id for run in batch.runs], cranfield.GOLDEN_SET)
+    values = score(Measure.parse(f"RA-nWG@{K}"), graded.grades, graded.pool_counts)[..., K - 1]
+    judged: dict[str, dict[str, int]] = {}
+    for query, passage, grade in cranfield.judgements().select("query_id", "passage_id", "grade").iter_rows():
+        judged.setdefault(query, {})[passage] = grade
+    assert list(graded.query_ids) == sorted(judged)
+    kept = cranfield.without_source_documents(_rankings(batch))
+    for run, found in zip(graded.run_ids, values, strict=True):
+        ranked = _by_query(kept, run)
+        expected = [
+            oracle.value("RA-nWG", ranked.get(query, []), judged[query], K) for query in graded.query_ids
+        ]
+        np.testing.assert_allclose(found, np.array(expected, dtype=np.float64), atol=1e-12)
+
+
+def test_the_quality_is_what_the_engines_are_known_to_reach(batch: Batch, snapshot: Snapshot):
+    graded = snapshot.graded([run.run_id for run in batch.runs], cranfield.GOLDEN_SET)
+    values = score(Measure.parse(f"RA-nWG@{K}"), graded.grades, graded.pool_counts)[..., K - 1]
+    reached = {
+        run.stack.spec["mode"]: float(np.nanmean(row)) for run, row in zip(batch.runs, values, strict=True)
+    }
+    assert reached == pytest.approx(EXPECTED, abs=0.03)
