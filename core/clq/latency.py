@@ -148,6 +148,7 @@ def printed_totals(
     aggregates: pl.DataFrame,
     *,
     measure: str = "latency_p50",
+    scope: Scope = "path",
     required: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
     """Whole-path latency of runs that come without per-query timings.
@@ -158,6 +159,7 @@ def printed_totals(
     Args:
         aggregates: Rows of the table "aggregates".
         measure: "latency_p50" or "latency_p95".
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
         required: The stages that a run's path consists of, by run_id; runs not named need none in particular.
 
     Returns:
@@ -165,9 +167,7 @@ def printed_totals(
         "sum of stage medians"), missing (stages that are not known, comma-separated, or null).
     """
     rows = aggregates.filter(
-        (pl.col("measure") == measure)
-        & pl.col("value").is_not_null()
-        & ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
+        (pl.col("measure") == measure) & pl.col("value").is_not_null() & _in_scope(scope, None)
     )
     printed = rows.filter(pl.col("stage") == TOTAL).select(
         "run_id", pl.col("value").alias("ms"), "n", pl.lit("printed total").alias("basis")
@@ -182,7 +182,7 @@ def printed_totals(
         [(run, stage) for run, stages in (required or {}).items() for stage in stages],
         schema={"run_id": pl.String, "stage": pl.String},
         orient="row",
-    )
+    ).filter(_in_scope(scope, None))
     missing = (
         needed.join(rows, on=["run_id", "stage"], how="anti")
         .join(printed.select("run_id"), on="run_id", how="anti")
