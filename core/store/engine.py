@@ -54,7 +54,8 @@ class Catalogue:
 
     def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query as a frame."""
-        return self.cursor().sql(sql, params=dict(params) if params else None).pl()
+        found: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
+        return found
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:
         """The first column of a query's answer."""

@@ -59,8 +59,9 @@ LEFT JOIN judged ON judged.query_id = ranking.query_id AND judged.passage_id = r
 WHERE ranking.stage = $stage AND ranking.rank <= $depth
 """
 _UNJUDGED = """
-SELECT run_id, count(DISTINCT query_id) FROM read_parquet($rankings)
-WHERE stage = $stage AND list_contains($runs, run_id) AND NOT list_contains($queries, query_id)
+SELECT run_id, count(DISTINCT query_id) FROM read_parquet($rankings) AS ranking
+ANTI JOIN (SELECT unnest($queries) AS query_id) AS judged ON judged.query_id = ranking.query_id
+WHERE stage = $stage AND run_id IN (SELECT unnest($runs))
 GROUP BY run_id
 """
 _UNLIMITED = 2**31 - 1

@@ -27,7 +27,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         "first light",
         """
         CREATE TABLE revisions (
-            revision BIGINT PRIMARY KEY, made_at TIMESTAMP NOT NULL, action VARCHAR NOT NULL, note VARCHAR NOT NULL);
+            revision BIGINT PRIMARY KEY, made_at TIMESTAMP NOT NULL, action VARCHAR NOT NULL,
+            note VARCHAR NOT NULL);
         CREATE TABLE collections (
             collection_id VARCHAR PRIMARY KEY, name VARCHAR NOT NULL, source VARCHAR NOT NULL,
             notes VARCHAR NOT NULL);
@@ -41,8 +42,8 @@ MIGRATIONS: tuple[Migration, ...] = (
             manifest VARCHAR NOT NULL, created_at TIMESTAMP NOT NULL);
         -- One Parquet file of one bulk table; path is relative to the store.
         CREATE TABLE parts (
-            part_id BIGINT PRIMARY KEY, table_name VARCHAR NOT NULL, path VARCHAR NOT NULL, rows BIGINT NOT NULL,
-            bytes BIGINT NOT NULL, checksum VARCHAR NOT NULL, revision BIGINT NOT NULL);
+            part_id BIGINT PRIMARY KEY, table_name VARCHAR NOT NULL, path VARCHAR NOT NULL,
+            rows BIGINT NOT NULL, bytes BIGINT NOT NULL, checksum VARCHAR NOT NULL, revision BIGINT NOT NULL);
         -- Whose rows a part holds: id is a collection, golden set or run. All rows that one id has in one
         -- table are in one part. queries: distinct query ids, null for tables without them.
         CREATE TABLE part_keys (

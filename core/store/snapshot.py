@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from core.errors import UnknownNameError
 from core.records import TABLES
 from core.store import graded
-from core.store.engine import Catalogue
+from core.store.engine import Catalogue, Params
 from core.store.graded import Graded
 from core.store.rules import RULES
 
@@ -61,7 +60,7 @@ _FILES = "SELECT DISTINCT path FROM held($table, $revision) WHERE list_contains(
 def _select(table: str, *conditions: str) -> str:
     """A query over parts; all of it comes from declarations in this package, values are parameters."""
     rule = RULES[table]
-    where = " AND ".join((f"list_contains($ids, {rule.owner})", *conditions))
+    where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
     columns, order = ", ".join(TABLES[table]), ", ".join(rule.order)
     return f"SELECT {columns} FROM read_parquet($files) WHERE {where} ORDER BY {order}"  # noqa: S608
 
@@ -132,8 +131,8 @@ class Snapshot:
         return self._rows(
             "passages",
             [collection_id],
-            "list_contains($passages, passage_id)",
-            passages=list(passage_ids),
+            ["passage_id IN (SELECT unnest($passages))"],
+            {"passages": list(passage_ids)},
         )
 
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
@@ -157,10 +156,9 @@ class Snapshot:
         Raises:
             UnknownNameError: If a run does not exist.
         """
-        asked = {
-            name: value for name, value in (("stage", stage), ("query_id", query_id)) if value is not None
-        }
-        return self._rows("rankings", run_ids, *(f"{name} = ${name}" for name in asked), **asked)
+        given = {"stage": stage, "query_id": query_id}
+        asked = {name: value for name, value in given.items() if value is not None}
+        return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def timings(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """Timings of runs, in milliseconds.
@@ -213,12 +211,14 @@ class Snapshot:
             depth=depth,
         )
 
-    def _rows(self, table: str, ids: Sequence[str], *conditions: str, **asked: Any) -> pl.DataFrame:
+    def _rows(
+        self, table: str, ids: Sequence[str], conditions: Sequence[str] = (), asked: Params | None = None
+    ) -> pl.DataFrame:
         self._known(RULES[table].kind, ids)
         files = self._files(table, ids)
         if not files:
             return pl.DataFrame(schema=TABLES[table])
-        params = {"files": files, "ids": list(ids), **asked}
+        params = {"files": files, "ids": list(ids), **(asked or {})}
         return self._catalogue.frame(_select(table, *conditions), params)
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:

@@ -99,7 +99,9 @@ class Store:
         wait_s: float = 30.0,
         on_wait: Callable[[float], None] | None = None,
     ) -> Iterator[Writer]:
-        """Make the next revision. An exception inside leaves the store as it was; so does a change of nothing.
+        """Make the next revision. An exception inside leaves the store as it was.
+
+        When nothing changed (everything was there already), no revision is made.
 
         Args:
             action: What is being done, in a word or two; kept with the revision and shown to waiting writers.

@@ -1,0 +1,218 @@
+"""The rows of the catalogue that a writer is building: records, events and the list of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from core.errors import InputError, StoreError, UnknownNameError
+from core.records import Batch, Run, canonical_json
+from core.store.parts import Part
+
+KINDS = ("collection", "golden_set", "run")
+Rows = dict[str, dict[str, Any]]
+
+_READ = {
+    "collection": "SELECT * FROM collections WHERE collection_id IN (SELECT unnest($ids))",
+    "golden_set": "SELECT * FROM golden_sets WHERE golden_set_id IN (SELECT unnest($ids))",
+    "run": "SELECT * FROM runs WHERE run_id IN (SELECT unnest($ids))",
+    "stack": "SELECT * FROM stacks WHERE stack_id IN (SELECT unnest($ids))",
+}
+# When something was run does not make it another run: a repeated import is seen as such.
+_NOT_COMPARED = "created_at"
+
+
+class Ledger:
+    """Reads and appends catalogue rows within one open transaction.
+
+    Attributes:
+        changed: Whether anything was appended.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, revision: int) -> None:
+        self._cursor = cursor
+        self._revision = revision
+        self.changed = False
+
+    def ids(self, kind: str, event: str | None = None) -> frozenset[str]:
+        """Ids of a kind; all, or those whose last event is the given one."""
+        found = self._cursor.execute(
+            "SELECT id FROM state($kind, $revision) WHERE $event::VARCHAR IS NULL OR event = $event",
+            {"kind": kind, "revision": self._revision, "event": event},
+        )
+        return frozenset(row[0] for row in found.fetchall())
+
+    def held(self, table: str, root: Path) -> dict[str, Path]:
+        """Which file of the store at `root` holds an id's rows of a table."""
+        found = self._cursor.execute("SELECT id, path FROM held(?, ?)", [table, self._revision])
+        return {owner: root / path for owner, path in found.fetchall()}
+
+    def paths(self) -> list[str]:
+        """Every file that the catalogue lists, relative to the store."""
+        return [row[0] for row in self._cursor.execute("SELECT path FROM parts").fetchall()]
+
+    def add_records(self, batch: Batch) -> None:
+        """Append a batch's records; those that exist with equal content are left alone.
+
+        Raises:
+            InputError: If a record cannot be stored.
+            UnknownNameError: If a record refers to a collection that does not exist.
+            StoreError: If an id exists with other content.
+        """
+        self._records("collection", _rows("collection", batch.collections, asdict))
+        golden_sets = _rows("golden_set", batch.golden_sets, asdict)
+        runs = _rows("run", batch.runs, _run_row)
+        self._check_collections(golden_sets | runs)
+        self._records("golden_set", golden_sets)
+        self._records(
+            "stack", _rows("stack", {run.stack.stack_id: run for run in batch.runs}.values(), _stack_row)
+        )
+        self._records("run", runs)
+        self.turn(list(runs), "restored")
+
+    def turn(self, run_ids: Sequence[str], event: str) -> None:
+        """Record that runs were removed or restored; those that are in that state already are left alone.
+
+        Raises:
+            UnknownNameError: If a run does not exist.
+        """
+        if not run_ids:
+            return
+        known, removed = self.ids("run"), self.ids("run", "removed")
+        for run_id in run_ids:
+            if run_id not in known:
+                raise UnknownNameError("run", run_id, known)
+        wanted = [run_id for run_id in dict.fromkeys(run_ids) if (run_id in removed) == (event == "restored")]
+        self._events("run", wanted, event)
+
+    def add_parts(self, folder: Path, parts: Sequence[Part]) -> None:
+        """List newly written parts."""
+        numbered = list(enumerate(parts, self._count("SELECT count(*) FROM parts")))
+        self._insert(
+            "parts",
+            [
+                {
+                    "part_id": number,
+                    "table_name": part.table,
+                    "path": f"parts/{folder.name}/{part.name}",
+                    "rows": part.rows,
+                    "bytes": part.size,
+                    "checksum": part.checksum,
+                    "revision": self._revision,
+                }
+                for number, part in numbered
+            ],
+        )
+        self._insert(
+            "part_keys",
+            [
+                {"part_id": number, "id": key, "rows": rows, "queries": queries}
+                for number, part in numbered
+                for key, (rows, queries) in part.keys.items()
+            ],
+        )
+
+    def add_revision(self, at: datetime, action: str, note: str) -> None:
+        """Record what made this revision, and when."""
+        made_at = at.astimezone(UTC).replace(tzinfo=None)
+        self._insert(
+            "revisions", [{"revision": self._revision, "made_at": made_at, "action": action, "note": note}]
+        )
+
+    def _records(self, kind: str, offered: Rows) -> None:
+        """Insert new records; refuse those that exist with other content (a stack's id is its content)."""
+        if not offered:
+            return
+        found = self._cursor.sql(_READ[kind], params={"ids": list(offered)}).pl()
+        known = {row[f"{kind}_id"]: row for row in found.to_dicts()}
+        for record_id, old in known.items() if kind in KINDS else ():
+            _compare(kind, record_id, old, offered[record_id])
+        new = [record_id for record_id in offered if record_id not in known]
+        self._insert(f"{kind}s", [offered[record_id] for record_id in new])
+        if kind in KINDS:
+            self._events(kind, new, "added")
+
+    def _check_collections(self, offered: Rows) -> None:
+        known = self.ids("collection") if offered else frozenset()
+        for record_id, row in offered.items():
+            if row["collection_id"] not in known:
+                raise UnknownNameError("collection", row["collection_id"], known, where=record_id)
+
+    def _events(self, kind: str, ids: Sequence[str], event: str) -> None:
+        first = self._count("SELECT count(*) FROM events") if ids else 0
+        self._insert(
+            "events",
+            [
+                {"seq": seq, "kind": kind, "id": record_id, "revision": self._revision, "event": event}
+                for seq, record_id in enumerate(ids, first)
+            ],
+        )
+
+    def _count(self, sql: str) -> int:
+        return int(self._cursor.execute(sql).fetchall()[0][0])
+
+    def _insert(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Insert many rows at once (row by row takes a millisecond each)."""
+        if rows:
+            self._cursor.register("incoming", pl.DataFrame(rows, infer_schema_length=None))
+            self._cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")  # noqa: S608 - own names
+            self._cursor.unregister("incoming")
+            self.changed = True
+
+
+def _compare(kind: str, record_id: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for name, value in new.items():
+        if name != _NOT_COMPARED and value != old[name]:
+            raise StoreError(
+                f"The {kind.replace('_', ' ')} {record_id!r} is in the store with another {name}: "
+                f"{str(old[name])[:80]!r}, not {str(value)[:80]!r}.",
+                do="Give the new one another id.",
+            )
+
+
+def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]]) -> Rows:
+    """Records as catalogue rows by id; the same record twice counts once."""
+    rows: Rows = {}
+    for record in records:
+        made = row(record)
+        record_id = made[f"{kind}_id"]
+        if not record_id:
+            raise InputError(f"A {kind.replace('_', ' ')} has an empty id.", do="Give it one.")
+        if rows.setdefault(record_id, made) != made:
+            raise InputError(
+                f"Two records in one batch have the id {record_id!r}.", do="Give one another id."
+            )
+    return rows
+
+
+def _stack_row(run: Run) -> dict[str, Any]:
+    stack = run.stack
+    return {"stack_id": stack.stack_id, "spec": canonical_json(stack.spec), "label": stack.label}
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    try:
+        environment, manifest = canonical_json(run.environment), canonical_json(run.manifest)
+        stack_id = run.stack.stack_id
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The run {run.run_id!r} cannot be written as JSON: {error}",
+            do="Use texts, numbers, lists and maps.",
+        ) from error
+    return {
+        "run_id": run.run_id,
+        "collection_id": run.collection_id,
+        "stack_id": stack_id,
+        "label": run.label,
+        "origin": run.origin.value,
+        "pool": run.pool,
+        "environment": environment,
+        "manifest": manifest,
+        "created_at": run.created_at.astimezone(UTC).replace(tzinfo=None),
+    }
