@@ -25,7 +25,7 @@ from core.pipeline.workbench import Workbench
 from core.records import Run, Sink, Stack, now
 
 Progress = Callable[[int, int, str], None]
-"""Called with steps done, steps in all, and what comes next or just ended."""
+"""Called before every step, and once more at the end: steps done, steps in all, what is happening now."""
 
 MIN_REPEATS = 3
 
@@ -62,7 +62,7 @@ def run_stacks(
         UnknownNameError: If a stack names something that is not known.
     """
     _check_request(queries, stacks, repeats)
-    steps = _Steps(len(stacks) * (2 + repeats), progress)
+    steps = _Steps(step_count(len(stacks), repeats), progress)
     bench = Workbench(passages)
     started = now()
     load = [environment.load_average()]
@@ -70,8 +70,8 @@ def run_stacks(
     with _one_thread():
         measured = []
         for stack in stacks:
+            steps.next(f"build: {stack.label}")
             measured.append(Measured(stack, bench.retriever(stack.spec)))
-            steps.done(f"build: {stack.label}")
         _warm_up(measured, texts, steps)
         with _collector_off():
             _measure(measured, texts, repeats, seed, steps)
@@ -86,8 +86,15 @@ def run_stacks(
         started=started,
     )
     made = batch(session, measured)
+    steps.next("store the results")
     sink(made)
+    steps.next("finished")
     return made.runs
+
+
+def step_count(stacks: int, repeats: int = MIN_REPEATS) -> int:
+    """How many steps `run_stacks` reports: build, warm up and each repeat per stack, then storing."""
+    return stacks * (2 + repeats) + 1
 
 
 def _check_request(queries: pl.DataFrame, stacks: Sequence[Stack], repeats: int) -> None:
@@ -102,15 +109,15 @@ def _check_request(queries: pl.DataFrame, stacks: Sequence[Stack], repeats: int)
 
 
 class _Steps:
-    """Counts finished steps for the progress callback."""
+    """Counts steps for the progress callback."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
-        self._count, self._total, self._progress = 0, total, progress
+        self._done, self._total, self._progress = -1, total, progress
 
-    def done(self, label: str) -> None:
-        self._count += 1
+    def next(self, label: str) -> None:
+        self._done += 1
         if self._progress:
-            self._progress(self._count, self._total, label)
+            self._progress(self._done, self._total, label)
 
 
 @contextmanager
@@ -137,9 +144,9 @@ def _collector_off() -> Iterator[None]:
 
 def _warm_up(measured: Sequence[Measured], texts: Sequence[str], steps: _Steps) -> None:
     for each in measured:
+        steps.next(f"warm up: {each.stack.label}")
         depth = each.stack.spec["candidates"]
         each.hits = [each.retriever.answer(text, depth).hits for text in texts]
-        steps.done(f"warm up: {each.stack.label}")
 
 
 def _measure(
@@ -149,8 +156,8 @@ def _measure(
     for repeat in range(repeats):
         for position in shuffle.permutation(len(measured)):
             each = measured[position]
+            steps.next(f"measure {repeat + 1} of {repeats}: {each.stack.label}")
             _time_block(each, texts, repeat, repeats)
-            steps.done(f"measure {repeat + 1} of {repeats}: {each.stack.label}")
 
 
 def _time_block(each: Measured, texts: Sequence[str], repeat: int, repeats: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import ClqError
 from core.pipeline import environment
-from core.pipeline.run import run_stacks
+from core.pipeline.run import run_stacks, step_count
 from core.pipeline.spec import grid
 from core.records import TABLES, Batch, Origin, Run, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
@@ -133,8 +133,8 @@ def test_two_runs_rank_alike_and_are_two_runs(made: tuple[tuple[Run, ...], Batch
 def test_progress_reaches_its_total():
     told: list[tuple[int, int, str]] = []
     run(STACKS[:3], progress=lambda done, total, label: told.append((done, total, label)))
-    assert [done for done, _, _ in told] == list(range(1, 16))
-    assert {total for _, total, _ in told} == {15}
+    assert [done for done, _, _ in told] == list(range(step_count(3) + 1))
+    assert {total for _, total, _ in told} == {step_count(3)} == {16}
     assert all(label for _, _, label in told)
 
 
