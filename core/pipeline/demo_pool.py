@@ -1,0 +1,122 @@
+"""Makes the sheets on which the demo's candidates are judged.
+
+    python -m core.pipeline.demo_pool FOLDER [--unjudged]
+
+writes one Markdown sheet per question with its pool: the top 15 of BM25, the top 15 of exact dense retrieval
+and the answers that the author of the question expected, in an order that does not tell who found what. The
+grades go into data/demo/judgements.tsv. With --unjudged only candidates without a grade are written: what is
+left to judge after a package was updated or a question was added.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+import polars as pl
+
+from core.pipeline import demo_data
+from core.pipeline.docstrings import for_indexing, passages
+from core.pipeline.workbench import Workbench
+from core.records import JsonMap
+
+DEPTH = 15
+SHOWN_CHARACTERS = 1100
+SYSTEMS: tuple[JsonMap, ...] = (
+    {"mode": "sparse", "sparse": "bm25"},
+    {"mode": "dense", "embedder": "wordllama", "dim": 256, "index": "flat"},
+)
+
+
+def pools(
+    corpus: pl.DataFrame,
+    queries: pl.DataFrame,
+    *,
+    expected: Mapping[str, Sequence[str]],
+    systems: Sequence[JsonMap] = SYSTEMS,
+    depth: int = DEPTH,
+) -> dict[str, list[str]]:
+    """Pool the candidates of several systems per question.
+
+    Args:
+        corpus: Frame of `TABLES["passages"]`.
+        queries: Frame of `TABLES["queries"]`.
+        expected: Further passages by query_id; those that the corpus lacks are left out.
+        systems: Specifications of stacks, as in `Stack.spec`.
+        depth: How many passages each system adds, ≥ 1.
+
+    Returns:
+        Passage ids by query_id, without repetition, shuffled by the query_id alone.
+    """
+    bench = Workbench(for_indexing(corpus))
+    retrievers = [bench.retriever(system) for system in systems]
+    known = set(corpus["passage_id"])
+    made = {}
+    for query_id, text in queries.select("query_id", "text").iter_rows():
+        found = {each for each in expected.get(query_id, ()) if each in known}
+        for retriever in retrievers:
+            hits = retriever.answer(text, depth).hits
+            found.update(bench.passage_ids[position] for position in hits.passages.tolist())
+        pool = sorted(found)
+        Random(query_id).shuffle(pool)  # noqa: S311 - hides the systems from the judge, guards no secret
+        made[query_id] = pool
+    return made
+
+
+def sheet(query_id: str, question: str, pool: pl.DataFrame) -> str:
+    """A sheet for the judge: the question, and each candidate with its title and the start of its text."""
+    parts = [f"# {query_id}\nQuestion: {question}\nPassages: {pool.height}\n"]
+    for number, (passage_id, title, text) in enumerate(
+        pool.select("passage_id", "title", "text").iter_rows(), start=1
+    ):
+        start = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]} […]"
+        parts.append(f"## {number}. {passage_id}\ntitle: {title}\n\n{start}\n\n---\n")
+    return "\n".join(parts)
+
+
+def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
+    """Write the sheets of the demo's questions.
+
+    Args:
+        folder: Made if it does not exist; sheets of the same name are replaced.
+        unjudged: Leave out candidates that have a grade, and sheets that would be empty.
+
+    Returns:
+        How many pairs of question and passage were written.
+
+    Raises:
+        InputError: If the demo's files cannot be read.
+    """
+    corpus, questions = passages(), demo_data.queries()
+    pooled = pools(corpus, questions, expected=demo_data.expected_answers())
+    if unjudged:
+        judged, _ = demo_data.judgements(set(corpus["passage_id"]))
+        done = set(judged.select("query_id", "passage_id").iter_rows())
+        pooled = {
+            query: [each for each in pool if (query, each) not in done] for query, pool in pooled.items()
+        }
+    folder.mkdir(parents=True, exist_ok=True)
+    for query_id, text in questions.select("query_id", "text").iter_rows():
+        if pooled[query_id]:
+            rows = pl.DataFrame({"passage_id": pooled[query_id]}).join(
+                corpus, on="passage_id", how="left", maintain_order="left"
+            )
+            (folder / f"{query_id}.md").write_text(sheet(query_id, text, rows), encoding="utf-8")
+    return sum(map(len, pooled.values()))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m core.pipeline.demo_pool", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--unjudged", action="store_true", help="only candidates without a grade")
+    chosen = parser.parse_args(arguments)
+    pairs = write_sheets(chosen.folder, unjudged=chosen.unjudged)
+    sys.stdout.write(f"{pairs} pairs to judge in {chosen.folder}\n")
+
+
+if __name__ == "__main__":
+    main()

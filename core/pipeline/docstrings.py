@@ -1,0 +1,117 @@
+"""The demo corpus: the docstrings of installed packages as passages, read at run time.
+
+Every machine that can run the dashboard has this text, so nothing is copied into the repository. The
+passages follow the installed versions: `versions` says which, and the loader of the demo judgements reports
+those whose passage is gone.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+import warnings
+from collections.abc import Sequence
+
+import polars as pl
+
+from core.pipeline.walk import Documented, signature_of, walk
+from core.records import frame
+
+COLLECTION_ID = "python-docs"
+PACKAGES = ("numpy", "polars", "streamlit")
+TOKENIZER = "o200k_base"
+
+_EXAMPLES = re.compile(r"^Examples?[ ]*\n-{3,}", re.MULTILINE)
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+def passages(packages: Sequence[str] = PACKAGES) -> pl.DataFrame:
+    """Read the docstrings of installed packages.
+
+    Args:
+        packages: Importable top-level packages.
+
+    Returns:
+        A frame of `TABLES["passages"]` in the order of `passage_id`, one row per distinct docstring. The id
+        is the most public qualified name (``polars.DataFrame.group_by``), the title that name with the
+        signature where Python knows it, the text the cleaned docstring, the tokens those of the text, the
+        source the module that exposes the name.
+
+    Raises:
+        ModuleNotFoundError: If a package is not installed.
+    """
+    return _passages(tuple(packages))
+
+
+@functools.lru_cache(maxsize=4)
+def _passages(packages: tuple[str, ...]) -> pl.DataFrame:
+    best: dict[str, Documented] = {}
+    # The walk touches every public name, deprecated ones too. Their warnings are meant for code that uses the
+    # names; here only their documentation is read.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in (each for package in packages for each in walk(package)):
+            known = best.get(found.text)
+            if known is None or found.rank < known.rank:
+                best[found.text] = found
+        kept = sorted(best.values(), key=lambda found: found.name)
+        titles = [found.name + signature_of(found.target) for found in kept]
+    texts = [found.text for found in kept]
+    return frame(
+        "passages",
+        {
+            "collection_id": [COLLECTION_ID] * len(kept),
+            "passage_id": [found.name for found in kept],
+            "title": titles,
+            "text": texts,
+            "tokens": count_tokens(texts),
+            "tokenizer": [TOKENIZER] * len(kept),
+            "source": [found.module for found in kept],
+        },
+    )
+
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """The installed version of each package, by name."""
+    return {package: importlib.metadata.version(package) for package in packages}
+
+
+def index_text(title: str, text: str) -> str:
+    """What is indexed of a passage: its qualified name, the words of that name, its text up to the examples.
+
+    ``polars.DataFrame.group_by`` is a single unknown word to most tokenizers, or one that nobody types; split
+    at dots, underscores and capitals it can be found by "group by". Examples are left out because printed
+    tables and arrays outweigh the description in an averaged vector.
+
+    Args:
+        title: The passage's title; a signature in it is left out.
+        text: The passage's text.
+    """
+    name = title.partition("(")[0]
+    examples = _EXAMPLES.search(text)
+    described = text[: examples.start()].rstrip() if examples and examples.start() else text
+    return f"{name} {' '.join(_WORD.findall(name))}\n{described}"
+
+
+def for_indexing(passages: pl.DataFrame) -> pl.DataFrame:
+    """The passages as they are to be searched: `index_text` as the text, no title.
+
+    Args:
+        passages: Frame of `TABLES["passages"]` with titles.
+
+    Returns:
+        The same rows and columns.
+    """
+    documents = [index_text(title, text) for title, text in passages.select("title", "text").iter_rows()]
+    return passages.with_columns(title=pl.lit(None, pl.String), text=pl.Series(documents, dtype=pl.String))
+
+
+def count_tokens(texts: Sequence[str]) -> list[int]:
+    """Count the tokens of each text exactly, in OpenAI's o200k_base vocabulary."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
+        import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
+
+        encoder = bpe_openai.get_encoding(TOKENIZER)
+    return [len(tokens) for tokens in encoder.encode_ordinary_batch(list(texts))]
