@@ -1,1 +1,31 @@
-"""Foreign formats in, batches of records out; one file per format."""
+"""Foreign formats in, batches of records out; one file per format.
+
+`load` reads everything that a user offers as one `Import`; `preview` only looks. Nothing here writes to a
+store: the caller adds ``Import.batch`` within one transaction, or does not, which is a dry run.
+"""
+
+from core.importers.base import Import, LeftOut, Options
+from core.importers.columns import ROLES
+from core.importers.grades import GRADE_MAPPINGS
+from core.importers.limits import Limits
+from core.importers.load import Preview, load, preview
+from core.importers.own import export
+from core.importers.registry import FORMATS, matrix
+from core.importers.source import Offered, Upload
+
+__all__ = [
+    "FORMATS",
+    "GRADE_MAPPINGS",
+    "ROLES",
+    "Import",
+    "LeftOut",
+    "Limits",
+    "Offered",
+    "Options",
+    "Preview",
+    "Upload",
+    "export",
+    "load",
+    "matrix",
+    "preview",
+]

@@ -1,0 +1,288 @@
+"""What every format shares: the options, the result of reading, and the abstract format."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from core.importers.limits import Limits
+from core.importers.source import Piece, Tree
+from core.importers.text import shown
+from core.records import (
+    Batch,
+    Collection,
+    Frame,
+    GoldenSet,
+    JsonMap,
+    Origin,
+    Run,
+    Stack,
+    canonical_json,
+    short_hash,
+)
+
+SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
+"""Confidence of a format: certain marks found; right shape; right shape but something is missing."""
+ACCEPTED = 0.5
+"""From this confidence on a format may read what was offered."""
+LOOK_ROWS = 20
+"""Rows of a preview."""
+_GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user decided; everything has a default that is said in the notes.
+
+    Attributes:
+        format: Name of a format, or the beginning of several ("trec"); None = by content.
+        label: Name for the run; with several runs it is put before their own names.
+        collection_id: Collection that the rankings and judgements belong to.
+        golden_set_id: Golden set that the judgements make.
+        grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
+        split: Which BEIR split to take; "all" for each as a golden set of its own.
+        columns: Role → column name of a table, where names are not recognised.
+        pool: Named convention of the candidate pool, where a table has pool rows.
+        known_collections: Collections that the store has already; no new record is made for them.
+        limits: Bounds on untrusted input.
+    """
+
+    format: str | None = None
+    label: str | None = None
+    collection_id: str | None = None
+    golden_set_id: str | None = None
+    grades: str | None = None
+    split: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    pool: str | None = None
+    known_collections: frozenset[str] = frozenset()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that was not taken: how many, why, and where the first one is."""
+
+    count: int
+    reason: str
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """Which format a file or folder was read as."""
+
+    name: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What was read; nothing is written until its batch is given to the store.
+
+    Attributes:
+        collections, golden_sets, runs, frames: The pieces of the batch.
+        left_out: What was not taken.
+        notes: Decisions made on the way, as sentences.
+        detected: What each offered file was read as.
+    """
+
+    collections: tuple[Collection, ...] = ()
+    golden_sets: tuple[GoldenSet, ...] = ()
+    runs: tuple[Run, ...] = ()
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    detected: tuple[Detected, ...] = ()
+
+    @property
+    def batch(self) -> Batch:
+        """What one transaction adds to the store."""
+        return Batch(
+            collections=self.collections, golden_sets=self.golden_sets, runs=self.runs, frames=self.frames
+        )
+
+    @property
+    def taken(self) -> dict[str, int]:
+        """Rows per table, the few things first; tables without rows are left out."""
+        few = {"collections": self.collections, "golden sets": self.golden_sets, "runs": self.runs}
+        counts = {name: len(things) for name, things in few.items()}
+        counts |= {name: _height(rows) for name, rows in self.frames.items()}
+        return {name: count for name, count in counts.items() if count}
+
+
+def _height(rows: Frame) -> int:
+    return int(rows.lazy().select(pl.len()).collect().item())
+
+
+def merged(parts: Iterable[Import]) -> Import:
+    """Put several imports into one; a collection that several parts name is kept once."""
+    parts = tuple(parts)
+    tables = sorted({table for part in parts for table in part.frames})
+    frames: dict[str, Frame] = {}
+    for table in tables:
+        found = [part.frames[table] for part in parts if table in part.frames]
+        frames[table] = found[0] if len(found) == 1 else pl.concat([each.lazy() for each in found])
+    collections: dict[str, Collection] = {}
+    for part in parts:
+        for each in part.collections:
+            collections.setdefault(each.collection_id, each)
+    return Import(
+        collections=tuple(collections.values()),
+        golden_sets=tuple(each for part in parts for each in part.golden_sets),
+        runs=tuple(each for part in parts for each in part.runs),
+        frames=frames,
+        left_out=tuple(each for part in parts for each in part.left_out),
+        notes=tuple(dict.fromkeys(each for part in parts for each in part.notes)),
+        detected=tuple(each for part in parts for each in part.detected),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The beginning of a file.
+
+    Attributes:
+        rows: Its first rows as text.
+        columns: Names of the columns, where it is a table.
+        mapping: Role → column as recognised, where it is a table.
+    """
+
+    rows: pl.DataFrame
+    columns: tuple[str, ...] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+
+
+class Format(ABC):
+    """One foreign format: recognises itself by content and reads trees of its kind.
+
+    Attributes:
+        name: Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels").
+        title: What people read.
+        brings: Tables that it can fill.
+        names_collection: How well its file or folder name suits as the name of a collection.
+    """
+
+    name: str
+    title: str
+    brings: tuple[str, ...]
+    names_collection: int = 0
+
+    @abstractmethod
+    def sniff(self, probe: Tree) -> float:
+        """How sure it is, 0..1, that the whole tree (a folder, an archive or one file) is of this format."""
+
+    @abstractmethod
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all trees of this format that were offered together.
+
+        Args:
+            trees: What `sniff` accepted.
+            options: The user's decisions; `collection_id` is always set.
+
+        Raises:
+            InputError: Naming file, line and column.
+        """
+
+    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+        """The files of an accepted tree that it will read; the others are offered to the other formats."""
+        return probe.pieces
+
+    def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002
+        """Options that the user has to choose between, each with its values."""
+        return {}
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The first rows, for a preview."""
+        lines = [line[:500] for line in head_lines(tree.pieces[0], LOOK_ROWS)]
+        return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
+
+    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+        """What is missing in a tree that only resembles this format; empty when there is nothing to say."""
+        return ""
+
+
+def head_lines(piece: Piece, most: int = 200) -> list[str]:
+    """The first complete lines of a text file without its byte order mark; none if it is not text."""
+    head = piece.head
+    if b"\0" in head:
+        return []
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    complete = lines if len(head) < (64 << 10) else lines[:-1] or lines
+    return [line.decode("utf-8", "replace").rstrip("\r") for line in complete[:most]]
+
+
+def slug(text: str, fallback: str = "imported") -> str:
+    """A short stable identifier: letters, digits, dot, dash, underscore; at most 60 characters."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:60].strip("-.") or fallback
+
+
+def collection_name(tree: Tree) -> str:
+    """What to call the collection of a tree: its name, or its folder's where the name says nothing."""
+    return tree.parent if tree.stem.lower() in _GENERIC and tree.parent else tree.stem
+
+
+def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
+    """The record of the collection that an import belongs to; none if the store has it already."""
+    chosen = options.collection_id or "imported"
+    if chosen in options.known_collections:
+        return ()
+    return (Collection(collection_id=chosen, name=chosen, source=source),)
+
+
+def imported_run(
+    options: Options,
+    label: str,
+    digest: str,
+    *,
+    importer: str,
+    decided: JsonMap,
+    spec: JsonMap | None = None,
+    pool: str | None = None,
+) -> Run:
+    """A run with a stable identity: equal content under an equal label gives an equal id.
+
+    Args:
+        options: For the collection.
+        label: What people read; untrusted.
+        digest: Hash of the content that the run came from.
+        importer: Name of the format.
+        decided: Decisions that shaped the content, for example the ordering rule; part of the identity.
+        spec: Axes of the stack as far as they are known; by default the label alone.
+        pool: Convention of the candidate pool.
+    """
+    collection = options.collection_id or "imported"
+    stack = Stack(spec or {"name": shown(label, 200)})
+    facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool})
+    return Run(
+        run_id=f"r-{short_hash(collection, label, digest, facts)}",
+        collection_id=collection,
+        stack=stack,
+        label=shown(label, 200),
+        origin=Origin.IMPORT,
+        pool=pool,
+        manifest={"importer": importer, "content": digest, **decided},
+    )
+
+
+def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
+    """Readable names of runs.
+
+    Args:
+        own: For each run the name it carries (may be empty) and the stem of its file.
+        options: Its label replaces the name of a single run and is put before the names of several.
+
+    Returns:
+        One label for each; equal names get their file's stem added.
+    """
+    names = [name or stem for name, stem in own]
+    if options.label:
+        names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]
+    return [
+        f"{name} · {stem}" if names.count(name) > 1 else name
+        for name, (_, stem) in zip(names, own, strict=True)
+    ]

@@ -1,0 +1,140 @@
+"""Lines of blank-separated fields into a frame, without a Python loop over the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.importers.source import Piece
+from core.importers.text import Block, blocks, place, shown
+
+_SPACE = np.zeros(256, dtype=bool)
+_SPACE[[9, 11, 12, 13, 32]] = True
+_NEWLINE, _TAB, _HASH = 10, 9, ord("#")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What a file of fields held.
+
+    Attributes:
+        rows: One text column for each wanted field, and `line`.
+        comments: Lines that begin with ``#``.
+        longer: Lines with more fields than wanted, and the first of them.
+        first_longer: Its line; 0 if there is none.
+    """
+
+    rows: pl.DataFrame
+    comments: int
+    longer: int
+    first_longer: int
+
+
+def read_fields(piece: Piece, columns: Sequence[str], short: str) -> Fields:
+    """Read a file of fields separated by any number of blanks or tabs; blank lines do not count.
+
+    Args:
+        piece: The file.
+        columns: Names of the wanted fields; more fields in a line are ignored and counted.
+        short: What to say of a line with fewer fields, with ``{n}`` for their number.
+
+    Raises:
+        InputError: A line has too few fields, or a field is longer than the limits allow.
+    """
+    parts = [_block(piece, block, columns, short) for block in blocks(piece)]
+    parts = [part for part in parts if part.rows.height or part.comments]
+    if not any(part.rows.height for part in parts):
+        raise InputError("The file holds no lines of data.", where=piece.name)
+    return Fields(
+        pl.concat([part.rows for part in parts], rechunk=True),
+        sum(part.comments for part in parts),
+        sum(part.longer for part in parts),
+        next((part.first_longer for part in parts if part.longer), 0),
+    )
+
+
+def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> Fields:
+    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    text = np.frombuffer(data, dtype=np.uint8)
+    newline = text == _NEWLINE
+    token = ~(_SPACE[text] | newline)
+    before = np.concatenate(([False], token[:-1]))
+    ends = np.flatnonzero(newline)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    counts = np.add.reduceat((token & ~before).astype(np.int32), starts)
+    comment = text[starts] == _HASH
+    wanted = (counts > 0) & ~comment
+    few = np.flatnonzero(wanted & (counts < len(columns)))
+    if few.size:
+        line = data[starts[few[0]] : ends[few[0]]].decode()
+        where = place(piece.name, block.first_line + int(few[0]))
+        found = f"{short.format(n=int(counts[few[0]]))} The line reads {shown(line)!r}."
+        raise InputError(found, where=where)
+    # One tab after each field, none before: polars then reads a plain tab-separated text.
+    kept = token | newline | before
+    kept &= np.repeat(wanted, ends - starts + 1)
+    tidy = np.where(token | newline, text, np.uint8(_TAB))[kept].tobytes()
+    lines = np.flatnonzero(wanted)
+    longer = np.flatnonzero(wanted & (counts > len(columns)))
+    rows = _parse(tidy, columns).with_columns(pl.Series("line", (lines + block.first_line).astype(np.int64)))
+    _refuse_long(piece, rows, columns)
+    first = int(longer[0]) + block.first_line if longer.size else 0
+    return Fields(rows, int(comment.sum()), int(longer.size), first)
+
+
+def _parse(tidy: bytes, columns: Sequence[str]) -> pl.DataFrame:
+    schema = dict.fromkeys(columns, pl.String)
+    if not tidy:
+        return pl.DataFrame(schema=schema)
+    return pl.read_csv(
+        tidy,
+        separator="\t",
+        has_header=False,
+        quote_char=None,
+        schema=schema,
+        truncate_ragged_lines=True,
+        extra_columns="ignore",
+    )
+
+
+def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> None:
+    for column in columns:
+        long = rows.filter(pl.col(column).str.len_bytes() > piece.limits.cell_bytes)
+        if long.height:
+            raise InputError(
+                f"A field is longer than {piece.limits.cell_bytes:,} bytes.",
+                where=place(piece.name, long["line"][0], column),
+            )
+
+
+def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) -> pl.Series:
+    """A text column as numbers, refusing what is none.
+
+    Args:
+        rows: With `line`.
+        column: Its name; empty cells stay null.
+        name: File, for messages.
+        whole: Integers (Int64) instead of finite numbers (Float64).
+
+    Raises:
+        InputError: Naming the first cell that is not a finite number (or not an integer).
+    """
+    cleaned = rows[column].cast(pl.String).str.strip_chars()
+    values = cleaned.cast(pl.Float64, strict=False)
+    empty = cleaned.is_null() | (cleaned == "")
+    good = values.is_finite().fill_null(value=False)
+    if whole:
+        good &= (values == values.floor()).fill_null(value=False) & (values.abs() < 2**53).fill_null(
+            value=False
+        )
+    bad = (~good & ~empty).arg_true()
+    if len(bad):
+        kind = "an integer" if whole else "a finite number"
+        raise InputError(
+            f"{shown(cleaned[bad[0]])!r} is not {kind}.", where=place(name, rows["line"][bad[0]], column)
+        )
+    return values.cast(pl.Int64) if whole else values

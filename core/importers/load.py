@@ -1,0 +1,241 @@
+"""From what a user offers to an `Import`: recognise, group, read; or only look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from core.errors import ClqError, InputError, UnknownNameError
+from core.importers.base import (
+    ACCEPTED,
+    Detected,
+    Format,
+    Import,
+    LeftOut,
+    Options,
+    collection_name,
+    merged,
+    slug,
+)
+from core.importers.registry import FORMATS
+from core.importers.source import Offered, Tree, opened
+from core.importers.tabular import READ_ERRORS
+from core.importers.text import shown
+
+_AS_GOOD = 0.05
+"""Two formats within this confidence of one another are a question to the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A format and the tree that it will read."""
+
+    format: Format
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What one offered file or folder looks like, for the page.
+
+    Attributes:
+        name: File or folder name; untrusted text.
+        format: Name of the recognised (or nearest) format; None if it resembles none.
+        title: That format as people read it.
+        bytes: Stored size.
+        rows: First rows as text.
+        columns: Columns of a table.
+        mapping: Role → column as recognised or given, of a table.
+        choices: Options to choose between, with their values, for example the splits.
+        problem: Why it cannot be read as it is; empty if it can.
+    """
+
+    name: str
+    format: str | None
+    title: str
+    bytes: int
+    rows: pl.DataFrame
+    columns: tuple[str, ...] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problem: str = ""
+
+
+def load(offered: Sequence[Offered], options: Options | None = None) -> Import:
+    """Read everything that was offered together as one import; nothing is written.
+
+    Args:
+        offered: Paths of files, folders and archives, or uploads.
+        options: The user's decisions.
+
+    Returns:
+        The batch to add to a store, with what was taken, left out and decided.
+
+    Raises:
+        InputError: Naming file, line and column of what cannot be used, or what could not be recognised
+            with the format that it comes nearest to.
+        UnknownNameError: `options.format` or a mapped role does not exist.
+    """
+    options = options or Options()
+    if not offered:
+        raise InputError("Nothing was offered.", do="Name at least one file or folder.")
+    with opened(offered, options.limits) as trees:
+        claims: list[_Claim] = []
+        left: list[LeftOut] = []
+        for tree in trees:
+            found, rest = _claims(tree, options)
+            claims += found
+            left += rest
+        options = replace(options, collection_id=_collection(claims, options))
+        parts = [_read(each, claims, options) for each in FORMATS]
+    made = merged([*parts, Import(left_out=tuple(left))])
+    _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
+    _refuse_twice([each.run_id for each in made.runs], "run", "--label")
+    return made
+
+
+def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple[Preview, ...]:
+    """Look at everything that was offered without reading it whole; a file that cannot be read says why.
+
+    Args:
+        offered: As for `load`.
+        options: As for `load`.
+    """
+    options = options or Options()
+    seen: list[Preview] = []
+    for item in offered:
+        try:
+            with opened([item], options.limits) as trees:
+                seen += _previews(trees[0], options)
+        except ClqError as error:
+            name = shown(getattr(item, "name", item))
+            seen.append(
+                Preview(name=name, format=None, title="", bytes=0, rows=pl.DataFrame(), problem=str(error))
+            )
+    return tuple(seen)
+
+
+def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], list[LeftOut]]:
+    """Which format reads the tree; a folder that is of no format as a whole is read file by file."""
+    formats = _wanted(options)
+    if len(tree.pieces) == 1:
+        return [_single(tree, formats, options)], _skipped(tree)
+    whole = max(formats, key=lambda each: each.sniff(tree))
+    claims, rest = [], tree.split()
+    if whole.sniff(tree) >= ACCEPTED:
+        mine = whole.mine(tree)
+        claims = [_Claim(whole, replace(tree, pieces=mine))]
+        rest = tuple(each for each in rest if each.pieces[0] not in mine)
+    left, reasons = [], []
+    for each in rest:
+        try:
+            claims.append(_single(each, formats, options))
+        except InputError as error:
+            reasons.append(error)
+            left.append(each.name)
+    if not claims:
+        raise reasons[0]
+    out = [LeftOut(len(left), "files that are of no known format", left[0])] if left else []
+    return claims, out + _skipped(tree)
+
+
+def _skipped(tree: Tree) -> list[LeftOut]:
+    return [LeftOut(len(tree.skipped), "links and system files", tree.skipped[0])] if tree.skipped else []
+
+
+def _wanted(options: Options) -> tuple[Format, ...]:
+    """The formats that may read: all, or those that the options name."""
+    name = options.format
+    if name is None:
+        return FORMATS
+    found = tuple(each for each in FORMATS if each.name == name or each.name.startswith(f"{name}-"))
+    if not found:
+        raise UnknownNameError("format", name, (each.name for each in FORMATS))
+    return found
+
+
+def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
+    if len(formats) == 1 and options.format:
+        return _Claim(formats[0], tree)
+    ranked = sorted(formats, key=lambda each: -each.sniff(tree))
+    best, score = ranked[0], ranked[0].sniff(tree)
+    mapped = bool(options.columns) and any(each.name == "table" and each.sniff(tree) > 0 for each in ranked)
+    if score < ACCEPTED and mapped:
+        return _Claim(next(each for each in ranked if each.name == "table"), tree)
+    if score < ACCEPTED:
+        raise _unknown(tree, best, score)
+    rivals = [each.name for each in ranked if each.sniff(tree) >= score - _AS_GOOD]
+    if len(rivals) > 1:
+        raise InputError(f"This may be {' or '.join(rivals)}.", where=tree.name, do="Say which (--as).")
+    return _Claim(best, tree)
+
+
+def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
+    known = ", ".join(each.title for each in FORMATS)
+    if not tree.pieces[0].head.strip():
+        return InputError("The file is empty.", where=tree.name)
+    if score <= 0:
+        return InputError("This is of no format known here.", where=tree.name, do=f"Known: {known}.")
+    why = nearest.why_not(tree)
+    found = f"This is of no format known here; it comes nearest to {nearest.title}"
+    return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)
+
+
+def _collection(claims: Sequence[_Claim], options: Options) -> str:
+    if options.collection_id:
+        known = options.collection_id in options.known_collections
+        return options.collection_id if known else slug(options.collection_id)
+    best = max(claims, key=lambda claim: claim.format.names_collection)
+    return slug(collection_name(best.tree))
+
+
+def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:
+    trees = [claim.tree for claim in claims if claim.format is format_]
+    if not trees:
+        return Import()
+    try:
+        made = format_.read(trees, options)
+    except READ_ERRORS as error:
+        names = ", ".join(tree.name for tree in trees[:3])
+        raise InputError(f"It cannot be read as {format_.title}: {shown(error, 200)}", where=names) from error
+    return replace(made, detected=tuple(Detected(tree.name, format_.name) for tree in trees))
+
+
+def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:
+    again = next((each for each in ids if ids.count(each) > 1), None)
+    if again:
+        raise InputError(
+            f"Two files make the same {kind} {again!r}.", do=f"Import them one by one ({option})."
+        )
+
+
+def _previews(tree: Tree, options: Options) -> list[Preview]:
+    try:
+        claims, _ = _claims(tree, options)
+    except ClqError as error:
+        ranked = sorted(FORMATS, key=lambda each: -each.sniff(tree))
+        nearest = ranked[0] if ranked[0].sniff(tree) > 0 else None
+        return [_preview(tree, nearest, options, str(error))]
+    return [_preview(claim.tree, claim.format, options, "") for claim in claims]
+
+
+def _preview(tree: Tree, format_: Format | None, options: Options, problem: str) -> Preview:
+    looked, choices = None, {}
+    try:
+        if format_ is not None:
+            looked, choices = format_.look(tree, options), dict(format_.choices([tree]))
+    except (ClqError, *READ_ERRORS) as error:
+        problem = problem or shown(error, 500)
+    return Preview(
+        name=tree.name,
+        format=format_.name if format_ else None,
+        title=format_.title if format_ else "",
+        bytes=sum(piece.size for piece in tree.pieces),
+        rows=looked.rows if looked else pl.DataFrame(),
+        columns=looked.columns if looked else (),
+        mapping=looked.mapping if looked else {},
+        choices=choices,
+        problem=problem,
+    )

@@ -1,0 +1,146 @@
+"""The order of a foreign ranking: its own rank column where it is one, else its scores as in trec_eval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.text import place, shown
+
+KEY = ["run", "stage", "query_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Rankings in order, and which rule ordered each run.
+
+    Attributes:
+        rows: run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query).
+        rules: Run → "rank", "score" or "file".
+        notes: The rules as sentences.
+    """
+
+    rows: pl.DataFrame
+    rules: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def ordered(rows: pl.DataFrame, name: str) -> Ordered:
+    """Give every row its rank within run, stage and query.
+
+    The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
+    highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
+    the file stands.
+
+    Args:
+        rows: run, stage, query_id, passage_id (text), rank (Int64 or null), score (Float64 or null), line.
+        name: File, for messages.
+
+    Raises:
+        InputError: A passage occurs twice in a ranking, or a run can be ordered by neither column.
+    """
+    by_query = rows.group_by(KEY).agg(
+        pl.len().alias("n"),
+        pl.col("passage_id").n_unique().alias("distinct"),
+        pl.col("rank").n_unique().alias("ranks"),
+        pl.col("rank").count().alias("ranked"),
+        (pl.col("rank").max() - pl.col("rank").min() + 1).alias("span"),
+        pl.col("rank").min().alias("lowest"),
+        pl.col("score").count().alias("scored"),
+        pl.col("line").min().alias("line"),
+    )
+    if by_query.filter(pl.col("distinct") < pl.col("n")).height:
+        _refuse_duplicate(rows, name)
+    counted = (
+        (pl.col("ranks") == pl.col("n")) & (pl.col("span") == pl.col("n")) & pl.col("lowest").is_in([0, 1])
+    )
+    rules = (
+        by_query.with_columns(
+            (counted & (pl.col("ranked") == pl.col("n"))).fill_null(value=False).alias("good")
+        )
+        .group_by("run")
+        .agg(
+            pl.col("good").all().alias("by_rank"),
+            pl.col("ranked").sum().alias("ranked"),
+            (pl.col("scored") == pl.col("n")).all().alias("scored"),
+            pl.col("good").not_().sum().alias("bad"),
+            pl.len().alias("queries"),
+            pl.col("line").filter(~pl.col("good")).min().alias("line"),
+        )
+        .sort("run")
+        .with_columns(_rule().alias("rule"))
+    )
+    _refuse_unordered(rules, name)
+    done = _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
+    notes = [_note(name, row) for row in rules.iter_rows(named=True)]
+    notes += _disagreements(done, name)
+    return Ordered(
+        done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(dict.fromkeys(notes))
+    )
+
+
+def _rule() -> pl.Expr:
+    unordered = (pl.col("ranked") == 0) & ~pl.col("scored")
+    return (
+        pl.when("by_rank").then(pl.lit("rank")).when("scored").then(pl.lit("score"))
+        .when(unordered).then(pl.lit("file")).otherwise(pl.lit("none"))
+    )  # fmt: skip
+
+
+def _refuse_unordered(rules: pl.DataFrame, name: str) -> None:
+    bad = rules.filter(pl.col("rule") == "none")
+    if bad.height:
+        row = bad.row(0, named=True)
+        raise InputError(
+            f"The ranks of run {shown(row['run'])!r} are not 1..n in {row['bad']} of {row['queries']} "
+            "queries, and it has no scores to order by.",
+            where=place(name, row["line"]),
+        )
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    by_rank = rows.filter(pl.col("rule") == "rank").sort([*KEY, "rank"])
+    by_score = rows.filter(pl.col("rule") == "score").sort(
+        [*KEY, "score", "passage_id"], descending=[False] * len(KEY) + [True, True]
+    )
+    by_file = rows.filter(pl.col("rule") == "file").sort([*KEY, "line"])
+    together = pl.concat([part for part in (by_rank, by_score, by_file) if part.height] or [rows])
+    # Rows of a key are neighbours now: its rank is a row's place less the place of the key's first row.
+    new = pl.struct(KEY) != pl.struct(KEY).shift(1)
+    together = together.with_row_index("at").with_columns(new.fill_null(value=True).alias("new"))
+    first = pl.when("new").then(pl.col("at")).forward_fill()
+    return together.with_columns((pl.col("at") - first + 1).cast(pl.Int32).alias("rank")).drop("at", "new")
+
+
+def _note(name: str, row: dict[str, object]) -> str:
+    if row["rule"] == "rank":
+        return f"{name}: ordered by its rank column."
+    if row["rule"] == "file":
+        return f"{name}: no rank and no score; rows are taken in the order of the file."
+    why = (
+        "it has no rank column"
+        if not row["ranked"]
+        else f"its rank column does not count 1..n in {row['bad']} of {row['queries']} queries "
+        f"(first at line {row['line']})"
+    )
+    return f"{name}: {why}, so it is ordered by score, ties by descending passage id, as trec_eval does."
+
+
+def _disagreements(rows: pl.DataFrame, name: str) -> list[str]:
+    against = (pl.col("score") > pl.col("score").shift(1)) & (pl.col("rank") > 1)
+    queries = rows.filter((pl.col("rule") == "rank") & against).select(KEY).unique().height
+    if not queries:
+        return []
+    return [f"{name}: rank column and scores disagree in {queries} rankings; trec_eval would order by score."]
+
+
+def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:
+    """Name the first row that repeats a passage of its ranking."""
+    again = rows.sort("line").filter(~pl.struct([*KEY, "passage_id"]).is_first_distinct()).row(0, named=True)
+    raise InputError(
+        f"Passage {shown(again['passage_id'])!r} occurs twice for query {shown(again['query_id'])!r}.",
+        where=place(name, again["line"]),
+        do="A ranking holds a passage once.",
+    )

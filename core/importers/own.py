@@ -1,0 +1,249 @@
+"""The product's own format, version 1: a folder or zip that holds everything and reads back as it was.
+
+``manifest.json``
+    {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}
+``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
+    One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
+``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``, ``usage``, ``aggregates``
+    Parquet with the columns of `core.records.TABLES`; tables without rows may be absent. JSONL is read too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Format, Import, LeftOut, Options, merged
+from core.importers.source import Piece, Tree
+from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
+from core.importers.text import place, shown
+from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
+
+NAME, VERSION = "clq-explorer", 1
+MANIFEST = "manifest.json"
+_MANIFEST_BYTES = 1 << 20
+_RECORDS = ("collections", "golden_sets", "runs")
+_DATE = (1980, 1, 1, 0, 0, 0)
+Record = TypeVar("Record", Collection, GoldenSet, Run)
+
+
+class Own(Format):
+    """An export of this product."""
+
+    name, title = "clq", "CLQ Explorer export"
+    brings = tuple(TABLES)
+
+    def sniff(self, probe: Tree) -> float:
+        """A manifest that names the format."""
+        manifest = _piece(probe, MANIFEST)
+        return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read exports as they are; of the options none applies."""
+        del options
+        return merged(_read(tree) for tree in trees)
+
+
+def _piece(tree: Tree, name: str) -> Piece | None:
+    """A file of the export; an archive may hold it within one folder."""
+    found = [piece for piece in tree.pieces if piece.relative == name or piece.relative.endswith(f"/{name}")]
+    return min(found, key=lambda piece: piece.relative.count("/"), default=None)
+
+
+def _read(tree: Tree) -> Import:
+    manifest = _manifest(tree)
+    root = manifest.relative.removesuffix(MANIFEST)
+    pieces = {
+        piece.relative.removeprefix(root): piece for piece in tree.pieces if piece.relative.startswith(root)
+    }
+    listed = _listed(manifest)
+    used = {MANIFEST, *(f"{kind}.jsonl" for kind in _RECORDS)}
+    frames: dict[str, pl.DataFrame] = {}
+    for table, entry in listed.items():
+        file = str(entry.get("file", f"{table}.parquet"))
+        used.add(file)
+        if file not in pieces:
+            raise InputError(f"The file {shown(file)!r} is listed but missing.", where=manifest.name)
+        frames[table] = _table(pieces[file], table, entry)
+    rest = sorted(name for name in pieces if name not in used)
+    return Import(
+        collections=tuple(_records(pieces.get("collections.jsonl"), lambda row: Collection(**row))),
+        golden_sets=tuple(_records(pieces.get("golden_sets.jsonl"), lambda row: GoldenSet(**row))),
+        runs=tuple(_records(pieces.get("runs.jsonl"), _run)),
+        frames=frames,
+        left_out=(LeftOut(len(rest), "files that the manifest does not list", rest[0]),) if rest else (),
+    )
+
+
+def _manifest(tree: Tree) -> Piece:
+    manifest = _piece(tree, MANIFEST)
+    if manifest is None:
+        raise InputError(
+            f"There is no {MANIFEST}.", where=tree.name, do="Offer the whole exported folder or zip."
+        )
+    return manifest
+
+
+def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
+    """Table → its entry in the manifest."""
+    with manifest.stream() as stream:
+        text = stream.read(_MANIFEST_BYTES)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The manifest is not valid JSON: {shown(error)}.", where=manifest.name) from error
+    if not isinstance(content, dict) or content.get("format") != NAME:
+        raise InputError(f"The manifest does not say format {NAME!r}.", where=manifest.name)
+    version = content.get("version")
+    if version != VERSION:
+        raise InputError(
+            f"Version {shown(version)} of the format is not known; this release reads version {VERSION}.",
+            where=manifest.name,
+            do="Update CLQ Explorer, or export again with this release.",
+        )
+    tables = content.get("tables", {})
+    if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
+        raise InputError("`tables` is not a map of maps.", where=manifest.name)
+    unknown = sorted(set(tables) - set(TABLES))
+    if unknown:
+        raise InputError(
+            f"Unknown table {shown(unknown[0])!r}; known: {', '.join(TABLES)}.", where=manifest.name
+        )
+    return tables
+
+
+def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
+    """Read and check one table.
+
+    Raises:
+        InputError: Other columns, other rows or another hash than promised.
+    """
+    content = piece.read()
+    if "blake2b" in entry and entry["blake2b"] != _hash(content):
+        raise InputError("The file was changed after the export: its hash differs.", where=piece.name)
+    schema = TABLES[table]
+    try:
+        if content.startswith(PARQUET):
+            rows = pl.read_parquet(io.BytesIO(content))
+        else:
+            rows = pl.read_ndjson(content, schema=dict(schema))
+        missing = [column for column in schema if column not in rows.columns]
+        if missing:
+            found = ", ".join(map(shown, rows.columns[:20]))
+            raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {found}.")
+        rows = rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
+    except READ_ERRORS as error:
+        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if "rows" in entry and entry["rows"] != rows.height:
+        raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=piece.name)
+    return rows
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _records(piece: Piece | None, make: Callable[[dict[str, Any]], Record]) -> Iterator[Record]:
+    if piece is None:
+        return
+    for line, row in json_objects(piece):
+        try:
+            yield make(row)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            where = place(piece.name, line)
+            raise InputError(f"The record cannot be used: {shown(error)}.", where=where) from error
+
+
+def _run(row: dict[str, Any]) -> Run:
+    created = datetime.fromisoformat(row["created_at"])
+    if created.tzinfo is None:
+        raise ValueError("created_at has no time zone")
+    rest = {key: value for key, value in row.items() if key not in {"spec", "origin", "created_at"}}
+    if not isinstance(row["spec"], dict):
+        raise TypeError("spec is not a map")
+    return Run(stack=Stack(row["spec"]), origin=Origin(row["origin"]), created_at=created, **rest)
+
+
+def export(batch: Batch, path: Path) -> None:
+    """Write a batch in the own format; all or nothing.
+
+    Args:
+        batch: Records and rows.
+        path: A new folder, or a file that ends in ``.zip``.
+
+    Raises:
+        InputError: The path exists already or cannot be written.
+    """
+    if path.exists():
+        raise InputError(
+            "The path exists already.", where=str(path), do="Choose another, or remove it first."
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as scratch:
+            folder = Path(scratch) / "export"
+            folder.mkdir()
+            _write(batch, folder)
+            if path.suffix.lower() == ".zip":
+                packed = Path(scratch) / "export.zip"
+                _zip(folder, packed)
+                packed.replace(path)
+            else:
+                folder.replace(path)
+    except OSError as error:
+        raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
+
+
+def _write(batch: Batch, folder: Path) -> None:
+    records: dict[str, list[dict[str, Any]]] = {
+        "collections": [asdict(each) for each in batch.collections],
+        "golden_sets": [asdict(each) for each in batch.golden_sets],
+        "runs": [_run_row(each) for each in batch.runs],
+    }
+    for kind, rows in records.items():
+        text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        (folder / f"{kind}.jsonl").write_text(text, encoding="utf-8")
+    tables: dict[str, dict[str, Any]] = {}
+    for table, rows_of_table in batch.frames.items():
+        file = folder / f"{table}.parquet"
+        held = rows_of_table.lazy().select(list(TABLES[table])).collect()
+        if held.height:
+            held.write_parquet(file)
+            tables[table] = {"file": file.name, "rows": held.height, "blake2b": _hash(file.read_bytes())}
+    manifest = {"format": NAME, "version": VERSION, "tables": tables}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "collection_id": run.collection_id,
+        "label": run.label,
+        "origin": run.origin.value,
+        "pool": run.pool,
+        "spec": dict(run.stack.spec),
+        "environment": dict(run.environment),
+        "manifest": dict(run.manifest),
+        "created_at": run.created_at.isoformat(),
+    }
+
+
+def _zip(folder: Path, target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(file.name, _DATE)
+            entry.compress_type = zipfile.ZIP_STORED if file.suffix == ".parquet" else zipfile.ZIP_DEFLATED
+            with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
+                shutil.copyfileobj(source, sink)

@@ -1,0 +1,22 @@
+"""Every format that can be imported. A new one is its file, its tests and one line here."""
+
+from __future__ import annotations
+
+from core.importers.base import Format
+from core.importers.beir import Beir
+from core.importers.own import Own
+from core.importers.table import TableFormat
+from core.importers.trec import TrecQrels, TrecRun
+
+FORMATS: tuple[Format, ...] = (
+    Own(),
+    Beir(),
+    TrecRun(),
+    TrecQrels(),
+    TableFormat(),
+)
+
+
+def matrix() -> list[dict[str, str]]:
+    """The formats as rows of text for a help page: name, title and what each can bring."""
+    return [{"name": each.name, "title": each.title, "brings": ", ".join(each.brings)} for each in FORMATS]

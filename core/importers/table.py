@@ -1,0 +1,243 @@
+"""Plain tables, CSV, TSV, JSONL or Parquet: rankings, judgements, timings and usage, or results per stack.
+
+Columns are recognised by name (`core.importers.columns`) or as the user maps them. A table of rankings may
+carry latency and usage of its queries, repeated on each of their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.aggregated import stack_results
+from core.importers.base import (
+    LIKELY,
+    LOOK_ROWS,
+    RESEMBLES,
+    Format,
+    Import,
+    Look,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.columns import Meaning, meaning, no_column
+from core.importers.costs import timings, usage
+from core.importers.fields import numbers
+from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.ordering import ordered
+from core.importers.source import Piece, Tree
+from core.importers.tabular import Table, header, kind_of, read_table
+from core.importers.text import place, shown
+from core.records import Run, frame
+
+_NEEDS = (
+    "query_id and passage_id with rank, score or grade; query_id with latency or usage; or measures per run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A table with what its columns mean."""
+
+    piece: Piece
+    table: Table
+    means: Meaning
+
+
+class TableFormat(Format):
+    """Tables whose columns say what they hold."""
+
+    name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
+    brings = ("rankings", "judgements", "timings", "usage", "aggregates")
+
+    def sniff(self, probe: Tree) -> float:
+        """A table that has the columns of one of the kinds."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        columns = self._columns(probe)
+        if len(columns) < 2:
+            return 0.0
+        means = meaning(columns, {}, probe.name)
+        if means.kind:
+            return LIKELY
+        # A header with names that are known is nearer to a table than a number of fields is to TREC.
+        return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
+
+    def why_not(self, probe: Tree) -> str:
+        """Which columns were found."""
+        columns = self._columns(probe)
+        return str(no_column("rank", columns, probe.name, f"A table needs {_NEEDS}.")) if columns else ""
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows, the columns and their roles."""
+        piece = tree.pieces[0]
+        kind = kind_of(piece)
+        if kind is None:
+            return super().look(tree, options)
+        table = read_table(piece, kind, LOOK_ROWS)
+        columns = table.rows.columns
+        means = meaning(columns, options.columns, piece.name)
+        return Look(
+            table.taking({column: column for column in columns if column != "line"}).drop("line"),
+            tuple(columns),
+            means.roles,
+        )
+
+    def _columns(self, probe: Tree) -> list[str]:
+        kind = kind_of(probe.pieces[0])
+        try:
+            return header(probe.pieces[0], kind) if kind else []
+        except InputError:
+            return []
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all tables; those of costs belong to the runs of the same name."""
+        opened = [self._open(tree.pieces[0], options) for tree in trees]
+        by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
+                   ("rankings", "judgements", "costs", "aggregates")}  # fmt: skip
+        parts = [Import(collections=collection_of(options, "imported: table"))]
+        parts += [_ignored(each) for each in opened]
+        runs = _rankings(by_kind["rankings"], options, parts)
+        parts += [_costs(each, runs, options) for each in by_kind["costs"]]
+        parts += [_judgements(each, options) for each in by_kind["judgements"]]
+        parts += [
+            stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
+        ]
+        return merged(parts)
+
+    def _open(self, piece: Piece, options: Options) -> _Opened:
+        kind = kind_of(piece)
+        if kind is None:
+            raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")
+        table = read_table(piece, kind)
+        means = meaning(table.rows.columns, options.columns, piece.name)
+        if means.kind is None:
+            raise _incomplete(means, table)
+        if not table.rows.height:
+            raise InputError("The table has no rows.", where=piece.name)
+        return _Opened(piece, table, means)
+
+
+def _incomplete(means: Meaning, table: Table) -> InputError:
+    """Which column is missing for the kind that the table comes nearest to."""
+    has = means.roles.keys()
+    if has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage:
+        missing = next(role for role in ("query_id", "passage_id", "score") if role not in has)
+    else:
+        missing = "query_id"
+    return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
+
+
+def _ignored(opened: _Opened) -> Import:
+    parts = [
+        left_out(1, f"column `{shown(column)}`: {reason}", opened.piece.name)
+        for column, reason in opened.means.ignored.items()
+    ]
+    return Import(left_out=tuple(entry for part in parts for entry in part))
+
+
+def _keyed(opened: _Opened, *roles: str) -> pl.DataFrame:
+    """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
+    chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
+    rows = opened.table.taking(chosen)
+    absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
+    rows = rows.with_columns(absent).with_columns(pl.col("run").fill_null(""))
+    return without_empty_ids(rows, opened.piece.name, tuple({"query_id", "passage_id"} & set(roles)))
+
+
+def _rankings(tables: list[_Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
+    """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
+    keyed = [_keyed(each, "run", "query_id", "passage_id", "rank", "score", "stage") for each in tables]
+    own = [(name, each.piece.stem) for each, rows in zip(tables, keyed, strict=True) for name in _runs(rows)]
+    labels = iter(run_labels(own, options))
+    known: dict[str, Run] = {}
+    for opened, rows in zip(tables, keyed, strict=True):
+        name = opened.piece.name
+        stages = rows.with_columns(_stage(rows, name), numbers(rows, "score", name))
+        done = ordered(stages.with_columns(numbers(rows, "rank", name, whole=True)), name)
+        pools = done.rows.filter(pl.col("stage") == "pool").group_by("run").agg(pl.col("rank").max())
+        depths = dict(pools.iter_rows())
+        runs = {
+            run: imported_run(
+                options,
+                next(labels),
+                opened.piece.digest,
+                importer="table",
+                decided={
+                    "order": done.rules[run],
+                    "run": run,
+                    "columns": dict(sorted(options.columns.items())),
+                },
+                pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
+            )
+            for run in _runs(rows)
+        }
+        ids = {run: made.run_id for run, made in runs.items()}
+        table = done.rows.with_columns(
+            pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
+        )
+        rankings = {"rankings": frame("rankings", table.to_dict())}
+        parts.append(Import(runs=tuple(runs.values()), frames=rankings, notes=done.notes))
+        parts.append(_measured(opened, ids, per_row=False))
+        known |= runs
+    return known
+
+
+def _runs(rows: pl.DataFrame) -> list[str]:
+    return [str(run) for run in rows["run"].unique().sort()]
+
+
+def _stage(rows: pl.DataFrame, name: str) -> pl.Series:
+    stage = rows["stage"].str.to_lowercase().fill_null("final")
+    bad = (~stage.is_in(["pool", "final"])).arg_true()
+    if len(bad):
+        raise InputError(
+            f"The stage of a ranking is {shown(stage[bad[0]])!r}; it is pool or final.",
+            where=place(name, rows["line"][bad[0]], "stage"),
+        )
+    return stage.alias("stage")
+
+
+def _judgements(opened: _Opened, options: Options) -> Import:
+    chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
+    rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
+    without_empty_ids(rows, opened.piece.name, ("query_id", "passage_id"))
+    return golden_set(rows, opened.piece.name, opened.piece.stem, options)
+
+
+def _costs(opened: _Opened, known: dict[str, Run], options: Options) -> Import:
+    """Timings and usage of a table without rankings; runs that no table of rankings names are made."""
+    own = _runs(_keyed(opened, "run", "query_id"))
+    if own == [""] and len(known) == 1:
+        return _measured(opened, {"": next(iter(known.values())).run_id}, per_row=True)
+    fresh = [run for run in own if run not in known]
+    labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
+    made = {
+        run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
+        for run, label in zip(fresh, labels, strict=True)
+    }
+    ids = {run: (known | made)[run].run_id for run in own}
+    return merged((Import(runs=tuple(made.values())), _measured(opened, ids, per_row=True)))
+
+
+def _measured(opened: _Opened, ids: dict[str, str], *, per_row: bool) -> Import:
+    """Timings and usage of a table, if it has any."""
+    if not opened.means.timings and not opened.means.usage:
+        return Import()
+    keys = _keyed(opened, "run", "query_id", "repeat")
+    keys = keys.with_columns(
+        pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
+        numbers(keys, "repeat", opened.piece.name, whole=True),
+    )
+    return merged(
+        (
+            timings(opened.table, opened.means, keys, per_row=per_row),
+            usage(opened.table, opened.means, keys, per_row=per_row),
+        )
+    )

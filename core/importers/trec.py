@@ -1,0 +1,172 @@
+"""TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), as trec_eval reads them.
+
+Fields are separated by any number of blanks or tabs; lines that begin with ``#`` are comments; fields beyond
+the known ones are reserved by trec_eval, ignored here and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import (
+    RESEMBLES,
+    SURE,
+    Format,
+    Import,
+    Options,
+    collection_of,
+    head_lines,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.fields import Fields, numbers, read_fields
+from core.importers.judgements import golden_set, left_out
+from core.importers.ordering import ordered
+from core.importers.source import Piece, Tree
+from core.importers.text import place
+from core.records import frame
+
+_RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
+_QRELS = ("query_id", "iteration", "passage_id", "grade")
+
+
+class TrecRun(Format):
+    """Rankings of one or several runs."""
+
+    name, title, brings = "trec-run", "TREC run", ("rankings",)
+
+    def sniff(self, probe: Tree) -> float:
+        """Lines of six fields or more, of which the fifth is a number."""
+        return _confidence(probe, lambda fields: len(fields) >= 6 and _is_number(fields[4]), len(_RUN))
+
+    def why_not(self, probe: Tree) -> str:
+        """How many fields the first line has."""
+        return _first_line(probe, "a TREC run has 6: query, iteration, passage, rank, score, tag")
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read run files; each tag of each file is a run."""
+        found = [(tree.pieces[0], _rankings(tree.pieces[0])) for tree in trees]
+        own = [(tag, piece.stem) for piece, (rows, _) in found for tag in _tags(rows)]
+        labels = iter(run_labels(own, options))
+        return merged(self._import(piece, rows, part, labels, options) for piece, (rows, part) in found)
+
+    def _import(
+        self, piece: Piece, rows: pl.DataFrame, part: Import, labels: Iterator[str], options: Options
+    ) -> Import:
+        done = ordered(rows, piece.name)
+        runs = {
+            tag: imported_run(
+                options,
+                next(labels),
+                piece.digest,
+                importer=self.name,
+                decided={"order": done.rules[tag], "tag": tag},
+            )
+            for tag in _tags(rows)
+        }
+        ids = {tag: run.run_id for tag, run in runs.items()}
+        table = done.rows.with_columns(
+            pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
+        )
+        made = Import(
+            collections=collection_of(options, "imported: TREC"),
+            runs=tuple(runs.values()),
+            frames={"rankings": frame("rankings", table.to_dict())},
+            notes=done.notes,
+        )
+        return merged((part, made))
+
+
+class TrecQrels(Format):
+    """Judgements of one golden set per file."""
+
+    name, title, brings, names_collection = "trec-qrels", "TREC qrels", ("judgements",), 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Lines of four fields, of which the last is an integer."""
+        return _confidence(probe, lambda fields: len(fields) == 4 and _is_integer(fields[3]), len(_QRELS))
+
+    def why_not(self, probe: Tree) -> str:
+        """How many fields the first line has."""
+        return _first_line(probe, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read qrels files; each is a golden set unless the options name one for all."""
+        collection = Import(collections=collection_of(options, "imported: TREC"))
+        return merged([collection, *(self._one(tree.pieces[0], options) for tree in trees)])
+
+    def _one(self, piece: Piece, options: Options) -> Import:
+        found = read_fields(
+            piece, _QRELS, "This line has {n} fields, qrels have 4: query, iteration, passage, grade."
+        )
+        if found.longer == found.rows.height:
+            raise InputError("Every line has more than 4 fields: this is not a qrels file.", where=piece.name)
+        return merged((_ignored(found, piece), golden_set(found.rows, piece.name, piece.stem, options)))
+
+
+def _rankings(piece: Piece) -> tuple[pl.DataFrame, Import]:
+    """Rows to be ordered (run, stage, query_id, passage_id, rank, score, line), and what was ignored."""
+    head = [line.split() for line in head_lines(piece) if line.strip() and not line.startswith("#")]
+    if head and all(len(fields) == 4 for fields in head):
+        raise InputError(
+            "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
+            where=place(piece.name, 1),
+            do="Offer it as trec-qrels, or let the format be recognised.",
+        )
+    found = read_fields(
+        piece, _RUN, "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
+    )
+    rows = found.rows
+    # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide then.
+    rows = rows.with_columns(
+        pl.col("rank").cast(pl.Int64, strict=False),
+        numbers(rows, "score", piece.name).alias("score"),
+        pl.lit("final").alias("stage"),
+    )
+    return rows.drop("iteration"), _ignored(found, piece)
+
+
+def _ignored(found: Fields, piece: Piece) -> Import:
+    notes = (f"{piece.name}: {found.comments} comment lines skipped.",) if found.comments else ()
+    where = place(piece.name, found.first_longer)
+    return Import(left_out=left_out(found.longer, "fields after the last known one", where), notes=notes)
+
+
+def _tags(rows: pl.DataFrame) -> list[str]:
+    return [str(tag) for tag in rows["run"].unique().sort()]
+
+
+def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
+    if len(probe.pieces) != 1:
+        return 0.0
+    lines = [
+        line.split() for line in head_lines(probe.pieces[0]) if line.strip() and not line.startswith("#")
+    ]
+    if not lines:
+        return 0.0
+    share = sum(map(good, lines)) / len(lines)
+    if share >= 0.9:
+        return SURE
+    near = sum(abs(len(line) - fields) <= 1 for line in lines) / len(lines)
+    return RESEMBLES if max(share, near) >= 0.5 else 0.0
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_integer(text: str) -> bool:
+    return text.lstrip("+-").isdigit()
+
+
+def _first_line(probe: Tree, wanted: str) -> str:
+    lines = [line.split() for line in head_lines(probe.pieces[0]) if line.strip()]
+    return f"its first line has {len(lines[0])} fields; {wanted}" if lines else ""
