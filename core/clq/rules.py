@@ -63,6 +63,7 @@ class Decision:
     """What a rule chose.
 
     Attributes:
+        run_ids: Names of the table's rows.
         chosen: Row of the table, or None when nothing is feasible.
         runner_up: Row that the rule would choose were the chosen one absent, or None.
         feasible: Mask [n].
