@@ -1,0 +1,26 @@
+"""CLQ Explorer: which retrieval stack to ship, for this latency target and this budget, and how sure."""
+
+import streamlit as st
+
+from core.ui.shell import ICON, shell
+
+st.set_page_config(page_title="CLQ Explorer", page_icon=ICON, layout="wide")
+
+page = st.navigation(
+    {
+        "Decide": [
+            st.Page("pages/overview.py", title="Overview", icon=":material/flag:", default=True),
+            st.Page("pages/pareto.py", title="Pareto", icon=":material/scatter_plot:"),
+            st.Page("pages/cost.py", title="Cost calculator", icon=":material/payments:"),
+        ],
+        "Inspect": [
+            st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
+            st.Page("pages/curves.py", title="K curves", icon=":material/show_chart:"),
+            st.Page("pages/queries.py", title="Queries", icon=":material/manage_search:"),
+        ],
+        "Data": [st.Page("pages/import.py", title="Import", icon=":material/upload:")],
+    },
+    position="top",
+)
+with shell(page.title):
+    page.run()

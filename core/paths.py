@@ -1,0 +1,12 @@
+"""Where the files that ship with the product lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "data"
+PRICES = DATA / "prices"
+PUBLISHED = DATA / "published"
+DEMO = DATA / "demo"
+DEFAULT_STORE = DATA / "store"

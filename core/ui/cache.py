@@ -1,0 +1,76 @@
+"""Cached reads. What is cached is immutable and keyed by the store's revision, so nothing goes stale.
+
+`cache_resource` hands out the object itself, `cache_data` a copy made by pickling; frames are never changed
+in place, so sharing them is safe and a slider move does not pay for a copy of 10,000 rows.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books
+from core.metrics import Measure
+from core.paths import PRICES
+from core.store import Snapshot, Store
+from core.ui.view import View
+from core.views.curves import curve_table
+from core.views.scope import Latency, Quality, Scope
+from core.views.stacks import runs_in, stack_table
+from core.views.workspace import Choices, choices
+
+
+@st.cache_resource(show_spinner=False)
+def store() -> Store:
+    """The store that this server shows."""
+    return Store.open()
+
+
+def snapshot(revision: int | None) -> Snapshot:
+    """The data as of a revision; None = the latest."""
+    return store().read(revision)
+
+
+@st.cache_resource(show_spinner=False)
+def books() -> dict[str, PriceBook]:
+    """The price books that ship with the product, by name; the list prices first."""
+    found = load_books(PRICES)
+    return {name: found[name] for name in sorted(found, key=lambda name: (name != DEFAULT_BOOK, name))}
+
+
+@st.cache_resource(show_spinner="Scoring the stacks of this workspace…", max_entries=64)
+def stacks(
+    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: str
+) -> pl.DataFrame:
+    """The stack table of a workspace at a revision; see `core.views.stacks.stack_table`."""
+    del path  # part of the key: tests open several stores in one process
+    return stack_table(snapshot(revision), scope, quality, latency, books()[book])
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def offered(path: str, revision: int, scope: Scope) -> Choices:
+    """What a workspace offers at a revision; see `core.views.workspace.choices`."""
+    del path  # part of the key
+    return choices(snapshot(revision), scope)
+
+
+def curves(view: View, names: tuple[str, ...]) -> pl.DataFrame:
+    """The curves of some stacks of a workspace; see `core.views.curves.curve_table`."""
+    measure = view.quality.measure
+    return _curves(
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        names=names,
+        measure=None if measure is None else str(measure.at(None)),
+    )
+
+
+@st.cache_resource(show_spinner="Scoring every cutoff…", max_entries=64)
+def _curves(
+    path: str, revision: int, *, scope: Scope, names: tuple[str, ...], measure: str | None
+) -> pl.DataFrame:
+    del path  # part of the key
+    found = snapshot(revision)
+    runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
+    return curve_table(found, runs, scope.golden_set_id, Measure.parse(measure) if measure else None)

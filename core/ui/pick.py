@@ -1,0 +1,79 @@
+"""Choosing stacks: by a list, or by a click on a chart; both end in the same setting of the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import streamlit as st
+
+from core.clq.rules import Decision
+
+BY_RULE = "the one the rule chooses"
+_LISTED = 300
+
+
+def pick_stack(
+    table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", default: str = BY_RULE
+) -> str | None:
+    """A list of stacks, by name.
+
+    Args:
+        table: The stack table.
+        decision: What the constraints select.
+        label: Label of the list.
+        key: Setting of the address that holds the choice.
+        default: The first entry, which stands for no choice of one's own.
+
+    Returns:
+        run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
+        `BY_RULE`, else None.
+    """
+    names = listed(table, key)
+    picked = st.selectbox(label, [default, *names], key=key, bind="query-params")
+    if picked == default:
+        chosen = decision.chosen if default == BY_RULE else None
+        return None if chosen is None else str(table["run_id"][chosen])
+    return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
+
+
+def listed(table: pl.DataFrame, key: str) -> list[str]:
+    """The stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
+    if table.height <= _LISTED:
+        return table["name"].to_list()
+    names = table.top_k(_LISTED, by=pl.col("quality").fill_null(-1))["name"].sort().to_list()
+    state = st.session_state.get(key)
+    asked = {*([state] if isinstance(state, str) else state or []), *st.query_params.get_all(key)} - set(
+        names
+    )
+    return names + table.filter(pl.col("name").is_in(list(asked)))["name"].to_list()
+
+
+def pick_from_chart(table: pl.DataFrame, chart_key: str, key: str = "stack") -> Callable[[], None]:
+    """What a click on a mark does: select the stack whose row is the first custom datum of the mark."""
+
+    def picked() -> None:
+        points = st.session_state[chart_key]["selection"]["points"]
+        if points and points[0].get("customdata"):
+            st.session_state[key] = table["name"][int(points[0]["customdata"][0])]
+
+    return picked
+
+
+def pick_stacks(table: pl.DataFrame, decision: Decision, label: str, key: str, most: int = 8) -> list[str]:
+    """A choice of several stacks, by name.
+
+    Returns:
+        Names of the chosen stacks; the chosen one and its runner-up of the decision where nothing was picked,
+        or the first of the table where nothing is feasible.
+    """
+    picked = st.multiselect(
+        label,
+        listed(table, key),
+        key=key,
+        bind="query-params",
+        max_selections=most,
+        placeholder="the chosen stack and the runner-up",
+    )
+    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None] or [0]
+    return list(picked) or [table["name"][row] for row in rows]

@@ -1,0 +1,103 @@
+"""The frame around every page: start-up, sidebar, the link, and errors that a user can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import ClqError
+from core.ui import cache
+from core.ui.sidebar import sidebar
+from core.ui.startup import tame_collector
+from core.ui.state import LATEST, SETTINGS, build, problems
+from core.ui.view import find_view, remember
+from core.views.text import count, plain
+
+_ASKED = "_asked"
+
+
+ICON = str(Path(__file__).with_name("icon.png"))
+"""The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
+
+
+@contextmanager
+def shell(title: str) -> Iterator[None]:
+    """Run a page inside the frame.
+
+    Args:
+        title: Name of the page, its heading.
+
+    The sidebar comes first, then the page, then what needs to know what the page's widgets took: the link and
+    the notice about an address that could not be followed.
+    """
+    tame_collector()
+    st.logo(ICON, size="large")
+    if _ASKED not in st.session_state:
+        st.session_state[_ASKED] = {key: st.query_params.get_all(key) for key in st.query_params}
+    notice = st.empty()
+    heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    heading.title(title, anchor=False, width="content")
+    bar = heading.container(width="content")
+    try:
+        remember(sidebar())
+        _newer()
+        yield
+    except ClqError as error:
+        show_error(error)
+    _notice(notice)
+    _link(bar)
+
+
+def show_error(error: ClqError) -> None:
+    """Show what was found, where, and what to do; never a traceback, never markup from the message."""
+    st.error(plain(str(error)), icon=":material/error:")
+
+
+def _notice(place: DeltaGenerator) -> None:
+    """Once per session: say what of the opened address could not be followed."""
+    asked = st.session_state.pop(_ASKED, None)
+    st.session_state[_ASKED] = None
+    if asked:
+        values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+        found = problems(asked, values)
+        if found:
+            place.warning(
+                f"Part of this link could not be followed; defaults are shown: {plain('; '.join(found))}.",
+                icon=":material/link_off:",
+            )
+
+
+def _newer() -> None:
+    """Say that the view is pinned to older data, with one click to move on."""
+    view = find_view()
+    newer = cache.store().revision() - view.snapshot.revision if view else 0
+    if view and newer > 0:
+        bar = st.container(horizontal=True, vertical_alignment="center")
+        bar.info(
+            f"Pinned to revision {view.snapshot.revision}; {count(newer, 'newer revision')} since.",
+            icon=":material/update:",
+        )
+        bar.button("Show the newest data", on_click=_to_latest)
+
+
+def _to_latest() -> None:
+    st.session_state["rev"] = LATEST
+
+
+def _link(place: DeltaGenerator) -> None:
+    view = find_view()
+    if view is None:
+        return
+    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    address = build(st.context.url or "", values, view.snapshot.revision)
+    with place.popover("Copy link", icon=":material/link:"):
+        pinned = st.session_state.get("rev", LATEST) != LATEST
+        st.caption(
+            f"Opens this view with the data of revision {view.snapshot.revision}"
+            + (" (pinned)." if pinned else ", also after newer data have come.")
+        )
+        st.code(address, language=None, wrap_lines=True)

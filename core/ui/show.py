@@ -1,0 +1,136 @@
+"""How pages show things: the answer, a chart, the table behind it with its download."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+import streamlit as st
+
+from core.views import text
+from core.views.scope import Quality
+from core.views.tables import to_csv
+from core.views.text import plain
+from core.views.theme import chart_config
+
+ROWS_SHOWN = 500
+
+
+def head(tells: str, answer: str, details: str = "") -> None:
+    """The top of a page: what it tells, and the answer in words and numbers.
+
+    Args:
+        tells: One line: what this page tells you.
+        answer: The answer; names in it may come from users and are shown as text.
+        details: A second, quieter sentence.
+    """
+    st.caption(tells)
+    st.markdown(f"#### {plain(answer)}")
+    if details:
+        st.markdown(plain(details))
+
+
+def chart(figure: go.Figure, name: str, **options: Any) -> Any:
+    """Draw a chart in the page's light or dark theme; its button saves it as SVG."""
+    return st.plotly_chart(figure, key=f"chart_{name}", config=chart_config(name), width="stretch", **options)
+
+
+def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: Any) -> Any:
+    """Show a table and offer all of it as CSV.
+
+    Args:
+        rows: The table; only the columns named in `columns` are shown, all are downloaded.
+        name: File name without ending, and key.
+        columns: Streamlit column settings by column, in the order to show them.
+        options: Passed to `st.dataframe`.
+
+    Returns:
+        What `st.dataframe` returns (the selection, where one was asked for).
+    """
+    shown = rows.head(ROWS_SHOWN).select(list(columns))
+    result = st.dataframe(
+        shown, key=f"table_{name}", column_config=dict(columns), hide_index=True, width="stretch", **options
+    )
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    if rows.height > ROWS_SHOWN:
+        left.caption(f"The first {ROWS_SHOWN:,} of {rows.height:,} rows; the download has all.")
+    right.download_button(
+        "CSV",
+        lambda: to_csv(rows),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        key=f"csv_{name}",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    return result
+
+
+def score_column(label: str, help_text: str = "") -> Any:
+    """A column of qualities in 0..1, three decimals."""
+    return st.column_config.NumberColumn(label, format="%.3f", help=help_text or None)
+
+
+def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str = "") -> Any:
+    """A column of plain numbers with the same decimals down the column."""
+    return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
+
+
+def percent_column(label: str, help_text: str = "") -> Any:
+    """A column of shares in 0..1, shown as percent."""
+    return st.column_config.NumberColumn(label, format="percent", help=help_text or None)
+
+
+def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
+    """A column of text, shown as text."""
+    return st.column_config.TextColumn(label, help=help_text or None, width=width)
+
+
+STACK_COLUMNS: Mapping[str, Any] = {
+    "name": text_column("stack", width="large"),
+    "feasible": st.column_config.CheckboxColumn("feasible", help="Meets every limit of the sidebar."),
+    "frontier": st.column_config.CheckboxColumn(
+        "frontier",
+        help="No feasible stack is at least as good in cost, latency and quality and better in one.",
+    ),
+    "quality": score_column("quality", "The measure of the sidebar at its cutoff, mean over n queries."),
+    "quality_low": score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
+    "quality_high": score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
+    "n": number_column("n", 0, "Queries that the mean rests on."),
+    "latency_ms": number_column("latency ms", 2, "Percentile and scope as in the sidebar; empty = unknown."),
+    "latency_basis": text_column("latency is"),
+    "cost": number_column("$ / 1k", 4, "Per 1,000 queries; empty = unknown."),
+    "cost_basis": text_column("cost is"),
+    "reason": text_column("excluded because"),
+    "cost_note": text_column("cost note"),
+    "latency_note": text_column("latency note"),
+}
+"""The columns of a table of stacks, in order."""
+
+
+def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
+    """Three numbers of one stack, with how each was obtained."""
+    found = rows.filter(pl.col("run_id") == run_id)
+    if found.is_empty():
+        return
+    row = found.row(0, named=True)
+    with st.container(border=True):
+        st.markdown(f"**{plain(row['name'])}**")
+        left, middle, right = st.columns(3)
+        interval = text.interval(row["quality_low"], row["quality_high"])
+        left.metric(quality.name, text.score(row["quality"]))
+        left.caption(
+            f"{plain(interval.strip())} n = {row['n'] or text.UNKNOWN} · {row['quality_basis'] or ''}"
+        )
+        middle.metric("Latency", text.ms(row["latency_ms"]))
+        spread = (
+            f"{text.ms(row['latency_low'])} to {text.ms(row['latency_high'])} · "
+            if row["latency_low"]
+            else ""
+        )
+        middle.caption(f"{spread}{row['latency_basis'] or ''} {plain(row['latency_note'] or '')}")
+        right.metric("Cost", text.usd(row["cost"], ""))
+        right.caption(f"per 1,000 queries · {row['cost_basis'] or ''} {plain(row['cost_note'] or '')}")

@@ -1,0 +1,205 @@
+"""The sidebar: what defines the decision, the same on every page, all of it in the address."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import streamlit as st
+
+from core.clq.latency import Scope as LatencyScope
+from core.clq.rules import Constraints, decide
+from core.metrics import REGISTRY
+from core.store import Snapshot
+from core.ui import cache
+from core.ui.state import LATEST
+from core.ui.view import View
+from core.views.scope import Latency, Percentile, Quality, Scope
+from core.views.workspace import Choices
+
+_DEPENDENT = ("gs", "runs", "m", "k", "sla", "budget", "floor", "lat", "stack", "vs", "q", "curves", "tag")
+_REVISIONS_SHOWN = 50
+_RUNS_LISTED = 300
+
+
+def sidebar() -> View | None:
+    """Draw the sidebar.
+
+    Returns:
+        The workspace that it sets; None while the store is empty.
+    """
+    main, foot = st.sidebar.container(), st.sidebar.container()
+    with foot:
+        snapshot = _snapshot()
+    collections = snapshot.collections()
+    if collections.is_empty():
+        return None
+    with main:
+        scope, offered = _scope(snapshot, collections)
+        quality = _quality(offered)
+        latency = _latency(offered)
+        limits = st.container()
+    with foot:
+        book = _book()
+    table = cache.stacks(
+        str(cache.store().path), snapshot.revision, scope=scope, quality=quality, latency=latency, book=book
+    )
+    with limits:
+        constraints = _constraints(table, quality)
+    return View(
+        snapshot=snapshot,
+        scope=scope,
+        quality=quality,
+        latency=latency,
+        constraints=constraints,
+        book=cache.books()[book],
+        table=table,
+        decision=decide(table, constraints),
+    )
+
+
+def _snapshot() -> Snapshot:
+    latest = cache.store().revision()
+    earlier = [str(number) for number in range(latest, max(0, latest - _REVISIONS_SHOWN), -1)]
+    asked = str(st.query_params.get("rev", LATEST))
+    if asked.isdigit() and 0 < int(asked) <= latest and asked not in earlier:
+        earlier.append(asked)
+    chosen = st.selectbox(
+        "Data as of revision",
+        [LATEST, *earlier],
+        key="rev",
+        bind="query-params",
+        help="Every import, run and delete makes a revision. A shared link pins one.",
+    )
+    return cache.snapshot(None if chosen == LATEST else int(chosen))
+
+
+def _forget_dependent() -> None:
+    """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
+    for key in _DEPENDENT:
+        st.session_state.pop(key, None)
+
+
+def _scope(snapshot: Snapshot, collections: pl.DataFrame) -> tuple[Scope, Choices]:
+    collection = st.selectbox(
+        "Workspace",
+        collections["collection_id"].to_list(),
+        key="ws",
+        bind="query-params",
+        on_change=_forget_dependent,
+        help="One collection: results on different corpora never share a chart.",
+    )
+    golden = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    golden_set = golden[0] if golden else None
+    if len(golden) > 1:
+        golden_set = st.selectbox("Golden set", golden, key="gs", bind="query-params")
+    whole = Scope(collection, golden_set)
+    offered = cache.offered(str(cache.store().path), snapshot.revision, whole)
+    chosen: list[str] = []
+    if 1 < len(offered.runs) <= _RUNS_LISTED:
+        chosen = st.multiselect(
+            "Runs",
+            list(offered.runs),
+            key="runs",
+            bind="query-params",
+            placeholder=f"all {len(offered.runs)}",
+        )
+    return Scope(collection, golden_set, tuple(offered.runs[name] for name in chosen)), offered
+
+
+def _quality(offered: Choices) -> Quality:
+    left, right = st.columns([3, 2])
+    name = left.selectbox(
+        "Quality",
+        offered.measures,
+        key="m",
+        bind="query-params",
+        help="  \n".join(
+            f"**{name}** {REGISTRY[name].text}" for name in offered.measures if name in REGISTRY
+        ),
+    )
+    cutoffs = offered.cutoffs(name)
+    default = cutoffs.index(10) if 10 in cutoffs else 0
+    k = right.selectbox("at K", cutoffs, index=default, key="k", bind="query-params", help="The cutoff.")
+    return Quality(name, k)
+
+
+def _latency(offered: Choices) -> Latency:
+    percentile: Percentile = st.segmented_control(
+        "Latency",
+        ["p50", "p95"],
+        default="p50",
+        required=True,
+        key="on",
+        bind="query-params",
+        help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries.",
+    )
+    scope: LatencyScope = "path"
+    if offered.reranked:
+        scope = st.segmented_control(
+            "of",
+            ["path", "rerank"],
+            default="path",
+            required=True,
+            key="lat",
+            bind="query-params",
+            help="path: embed + retrieve + rerank. rerank: the reranker call alone.",
+        )
+    return Latency(percentile, scope)
+
+
+def _book() -> str:
+    names = list(cache.books())
+    return st.selectbox(
+        "Prices", names, key="book", bind="query-params", help="Price book; see Cost calculator."
+    )
+
+
+def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
+    sla = _limit(table["latency_ms"], "SLA (ms)", "sla", "Stacks slower than this are excluded.")
+    budget = _limit(
+        table["cost"], "Budget ($ per 1,000 queries)", "budget", "Stacks that cost more are excluded."
+    )
+    floor = st.slider(
+        f"Quality floor ({quality.name})",
+        0.0,
+        1.0,
+        0.0,
+        0.01,
+        key="floor",
+        bind="query-params",
+        help="Stacks that score less are excluded. At 0 there is no floor.",
+    )
+    return Constraints(sla_ms=sla, budget=budget, floor=floor or None)
+
+
+def _limit(values: pl.Series, label: str, key: str, help_text: str) -> float | None:
+    """A slider over the range of the data; at its upper end there is no limit."""
+    top = _ceiling(values)
+    if top is None:
+        return None
+    step = top / 200
+    digits = max(0, 1 - math.floor(math.log10(step)))
+    step = round(step, digits)
+    top = round(200 * step, digits)
+    value: float = st.slider(
+        label,
+        0.0,
+        top,
+        top,
+        step,
+        format="%.3g",
+        key=key,
+        bind="query-params",
+        help=f"{help_text} At the upper end there is no limit.",
+    )
+    return value if value < top else None
+
+
+def _ceiling(values: pl.Series) -> float | None:
+    """A round number at or above the largest known value; None where nothing is known or all is free."""
+    largest = values.max()
+    if not isinstance(largest, (int, float)) or largest <= 0:
+        return None
+    scale = 10.0 ** math.floor(math.log10(largest))
+    return next(scale * step for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if scale * step >= largest)

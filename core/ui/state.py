@@ -1,0 +1,114 @@
+"""View state in the address: which settings a link carries, what it looks like, what is wrong with one.
+
+Widgets are bound to the address by their key, so a copied address restores them. A link made by `build`
+besides names every setting, defaults included, and pins the revision of the store, so that it shows the same
+numbers when the data or the defaults have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+LATEST = "latest"
+
+SETTINGS: Mapping[str, str] = {
+    "ws": "workspace",
+    "gs": "golden set",
+    "runs": "runs",
+    "m": "measure",
+    "k": "cutoff",
+    "on": "latency percentile",
+    "lat": "latency scope",
+    "sla": "SLA",
+    "budget": "budget",
+    "floor": "quality floor",
+    "book": "price book",
+    "rev": "data revision",
+    "stack": "selected stack",
+    "vs": "second stack",
+    "q": "query",
+    "colour": "colour",
+    "size": "size",
+    "curves": "stacks in the chart",
+    "pool": "pool convention",
+    "tag": "tag",
+    "find": "search",
+    "sort": "sort order",
+    "queries": "queries per month",
+    "cand": "candidates",
+    "tokc": "tokens per candidate",
+    "tokq": "query tokens",
+    "emb": "embedder",
+    "rer": "reranker",
+    "chunks": "chunks sent",
+    "toks": "tokens per chunk",
+    "gen": "generator",
+    "out": "output tokens",
+}
+"""Every setting that may stand in an address, by its key, with the word that people read."""
+
+
+def build(address: str, values: Mapping[str, object], revision: int) -> str:
+    """A link that opens the same view of the same data anywhere.
+
+    Args:
+        address: The address that the page is open at; its query is replaced.
+        values: Current values by key; keys outside `SETTINGS` and empty values are left out.
+        revision: The revision that the numbers on screen come from.
+
+    Returns:
+        The link, every setting named and the revision pinned.
+    """
+    pairs: list[tuple[str, str]] = []
+    for key in SETTINGS:
+        if key != "rev":
+            pairs += [(key, text) for text in written(values.get(key))]
+    pairs.append(("rev", str(revision)))
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
+
+
+def written(value: object) -> list[str]:
+    """How a widget's value stands in an address: a text per element, numbers without a trailing ``.0``."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, (list, tuple)):
+        return [text for element in value for text in written(element)]
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, float):
+        return [f"{value:.10g}"]
+    return [str(value)]
+
+
+def problems(asked: Mapping[str, Sequence[str]], values: Mapping[str, object]) -> list[str]:
+    """What of an opened address could not be followed.
+
+    Args:
+        asked: The address's settings as they came.
+        values: The values that the widgets took, by key; a key that no widget of this page has is absent.
+
+    Returns:
+        A plain sentence per setting that is unknown or was refused; empty when the link was followed.
+    """
+    found = []
+    for key, texts in asked.items():
+        if key not in SETTINGS:
+            found.append(f"unknown setting “{key[:40]}”")
+        elif key in values and not _same(texts, written(values[key])):
+            found.append(f"{SETTINGS[key]} “{', '.join(texts)[:60]}” does not exist here")
+    return found
+
+
+def _same(asked: Sequence[str], taken: Sequence[str]) -> bool:
+    if len(asked) != len(taken):
+        return False
+    return all(a == b or _number(a) == _number(b) is not None for a, b in zip(asked, taken, strict=True))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,80 @@
+"""What every page works on: the workspace as the sidebar sets it."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import dataclass
+
+import polars as pl
+import streamlit as st
+
+from core.clq.prices import PriceBook
+from core.clq.rules import Constraints, Decision
+from core.paths import ROOT
+from core.store import Snapshot
+from core.views.scope import Latency, Quality, Scope
+
+_SLOT = "_view"
+
+
+@dataclass(frozen=True)
+class View:
+    """The workspace of one script run.
+
+    Attributes:
+        snapshot: The data at the chosen revision.
+        scope: Collection, golden set and runs.
+        quality: Measure and cutoff.
+        latency: Percentile and scope.
+        constraints: SLA, budget and quality floor.
+        book: Prices.
+        table: The stack table, one row per run.
+        decision: The stack that the constraints select.
+    """
+
+    snapshot: Snapshot
+    scope: Scope
+    quality: Quality
+    latency: Latency
+    constraints: Constraints
+    book: PriceBook
+    table: pl.DataFrame
+    decision: Decision
+
+
+def remember(view: View | None) -> None:
+    """Keep the workspace of this script run for the page."""
+    st.session_state[_SLOT] = view
+
+
+def find_view() -> View | None:
+    """The workspace, or None while the store is empty."""
+    if _SLOT not in st.session_state:
+        _start_over()
+    view: View | None = st.session_state[_SLOT]
+    return view
+
+
+def _start_over() -> None:
+    """Run the app from its front door.
+
+    Until a server has run st.navigation once, Streamlit takes the files in pages/ for pages of the older
+    kind: the first visitor of a fresh server who opens a deep link gets the page without app.py around it.
+    Running app.py calls st.navigation, which switches the older kind off for the whole server.
+    """
+    runpy.run_path(str(ROOT / "app.py"))
+    st.stop()
+
+
+def current_view() -> View:
+    """The workspace; on an empty store the page shows what to do instead and stops."""
+    view = find_view()
+    if view is None:
+        st.info(
+            "The store is empty. This page will show your stacks as soon as there are results: "
+            "bring your own, or load the demo with `make demo`.",
+            icon=":material/inbox:",
+        )
+        st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
+        st.stop()
+    return view

@@ -1,0 +1,86 @@
+"""The decision in words: what to ship, how good, how fast, how dear, how sure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.clq.rules import Constraints, Decision
+from core.views import text
+from core.views.scope import Latency, Quality
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of the pages that decide.
+
+    Attributes:
+        sentence: The chosen stack with its numbers, or why there is none.
+        reason: How a tie was broken, and what else would do.
+    """
+
+    sentence: str
+    reason: str
+
+
+def limits(constraints: Constraints, latency: Latency) -> str:
+    """The constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
+    inside = []
+    if constraints.sla_ms is not None:
+        inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
+    if constraints.budget is not None:
+        inside.append(text.usd(constraints.budget))
+    words = f" within {' and '.join(inside)}" if inside else ""
+    return words + (f" above a quality of {constraints.floor:.2f}" if constraints.floor is not None else "")
+
+
+def numbers(row: dict[str, object], quality: Quality) -> str:
+    """A stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
+    value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
+    n = row["n"] if row["n"] is not None else text.UNKNOWN
+    return (
+        f"{quality.name} {text.score(value)}{text.interval(low, high)}, n = {n}; "
+        f"{text.ms(_float(row['latency_ms']))}; {text.usd(_float(row['cost']))}"
+    )
+
+
+def answer(
+    table: pl.DataFrame, decision: Decision, constraints: Constraints, quality: Quality, latency: Latency
+) -> Answer:
+    """Say which stack the constraints select.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        constraints: SLA, budget and floor.
+        quality: The measure that stands for quality.
+        latency: The latency that the SLA is about.
+
+    Returns:
+        The sentence to head a page with, and the reasons.
+    """
+    within = limits(constraints, latency)
+    if decision.chosen is None:
+        return Answer(f"No stack{within} is left.", _nearest(decision))
+    row = table.row(decision.chosen, named=True)
+    feasible = int(decision.feasible.sum())
+    sentence = f"{row['name']} is the best stack{within}: {numbers(row, quality)}."
+    reason = f"{text.count(feasible, 'stack')} of {table.height:,} meet the limits. {decision.note}".strip()
+    if decision.runner_up is not None:
+        other = table.row(decision.runner_up, named=True)
+        reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
+    return Answer(sentence, reason)
+
+
+def _nearest(decision: Decision) -> str:
+    """Which constraint is missed by the least, as a hint what to relax."""
+    missed = decision.excluded().filter(pl.col("by").is_not_null())
+    if missed.is_empty():
+        return "Every stack has an unknown value that the limits need."
+    nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
+    return f"Nearest misses: {'; '.join(nearest['reason'])}."
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

@@ -1,0 +1,80 @@
+"""What a view looks at: which evidence, which quality, which latency; all of it travels in the link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from core.clq.latency import Scope as LatencyScope
+from core.errors import UnknownNameError
+from core.metrics import Measure
+
+Percentile = Literal["p50", "p95"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The workspace: one collection, one golden set of it, and a choice of its runs.
+
+    Attributes:
+        collection_id: Results of two collections are never put on one chart.
+        golden_set_id: The judgements that score the rankings; None when only aggregates can be shown.
+        run_ids: The chosen runs; empty means all runs of the collection.
+    """
+
+    collection_id: str
+    golden_set_id: str | None = None
+    run_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measure that stands for quality, with its cutoff.
+
+    Attributes:
+        bare: A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not
+            compute (``nDCG`` of an imported table) is shown from aggregates only.
+        k: The cutoff, from 1.
+    """
+
+    bare: str
+    k: int
+
+    @property
+    def measure(self) -> Measure | None:
+        """The measure at the cutoff; None when this product cannot compute it."""
+        try:
+            return Measure.parse(self.bare).at(self.k)
+        except UnknownNameError:
+            return None
+
+    @property
+    def name(self) -> str:
+        """The canonical string with the cutoff, for example ``RA-nWG@10``."""
+        return str(self.measure or f"{self.bare}@{self.k}")
+
+    @property
+    def ceiling(self) -> Measure | None:
+        """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
+        measure = self.measure
+        if measure is None or measure.info.ceiling is None:
+            return None
+        return replace(measure, name=f"PROC[{measure.name}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Which latency decides.
+
+    Attributes:
+        percentile: The median or the 95th percentile over queries.
+        scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone.
+    """
+
+    percentile: Percentile = "p50"
+    scope: LatencyScope = "path"
+
+    @property
+    def name(self) -> str:
+        """What the axis says, for example ``Retrieval latency p50 (ms)``."""
+        return f"{'Retrieval' if self.scope == 'path' else 'Reranker'} latency {self.percentile} (ms)"

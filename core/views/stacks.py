@@ -1,0 +1,209 @@
+"""The stack table: one row per run of the workspace with its quality, latency, cost and axes.
+
+Every page reads this table, so that a stack has the same numbers everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import polars as pl
+
+from core.clq.cost import cost_per_1k, scope_of, totals
+from core.clq.intervals import bootstrap_means
+from core.clq.latency import TOTAL
+from core.clq.prices import PriceBook
+from core.errors import UnknownNameError
+from core.metrics import Measure, ratio_of_means
+from core.store import Snapshot
+from core.views.latencies import latencies
+from core.views.scope import Latency, Quality, Scope
+from core.views.scores import Evidence, at_cutoff, evidence, mean
+
+AXES: Mapping[str, pl.DataType] = {
+    "mode": pl.String(),
+    "sparse": pl.String(),
+    "embedder": pl.String(),
+    "dim": pl.Int32(),
+    "index": pl.String(),
+    "reranker": pl.String(),
+    "candidates": pl.Int32(),
+}
+"""The axes of a stack specification that pages colour, filter and sort by."""
+
+_QUALITY = {
+    "quality": pl.Float64(),
+    "quality_low": pl.Float64(),
+    "quality_high": pl.Float64(),
+    "n": pl.Int32(),
+    "quality_basis": pl.String(),
+    "proc": pl.Float64(),
+    "pct_proc": pl.Float64(),
+    "hole": pl.Float64(),
+    "unjudged_queries": pl.Int32(),
+}
+
+
+def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    """The runs of a workspace with their axes and a name that is unique among them.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+
+    Returns:
+        The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name.
+
+    Raises:
+        UnknownNameError: If a chosen run does not exist in the collection.
+    """
+    runs = snapshot.runs(scope.collection_id)
+    if scope.run_ids:
+        absent = set(scope.run_ids) - set(runs["run_id"])
+        if absent:
+            raise UnknownNameError("run", min(absent), runs["run_id"])
+        runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
+    specs = [json.loads(text) for text in runs["spec"]]
+    axes = [
+        pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
+        for axis, dtype in AXES.items()
+    ]
+    return runs.with_columns(axes).with_columns(_unique_names()).sort("name")
+
+
+def _unique_names() -> pl.Expr:
+    """Labels, with the run's id behind those that several runs share."""
+    shared = pl.len().over("label") > 1
+    return (
+        pl.when(shared)
+        .then(pl.format("{} · {}", pl.col("label"), pl.col("run_id")))
+        .otherwise(pl.col("label"))
+        .alias("name")
+    )
+
+
+def stack_table(
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> pl.DataFrame:
+    """Quality, latency and cost of every run of the workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        quality: The measure and cutoff that stand for quality.
+        latency: Percentile and scope of the latency.
+        book: Prices.
+
+    Returns:
+        One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
+        with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
+        (share of unjudged passages in the Top-K), latency_ms with interval, n, basis and note, and cost (USD
+        per 1,000 queries, null = unknown) with basis and note.
+    """
+    runs = runs_in(snapshot, scope)
+    return (
+        runs.join(_qualities(snapshot, runs, scope, quality), on="run_id", how="left", maintain_order="left")
+        .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
+    )
+
+
+def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
+    measure, golden = quality.measure, scope.golden_set_id
+    ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
+    parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
+    if measure and golden and not ranked.is_empty():
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden)
+        parts.append(_computed(found, measure, quality.ceiling))
+    rest = runs.join(ranked, on="run_id", how="anti")
+    parts.append(_reported(snapshot, rest, quality))
+    return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
+
+
+def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
+    values = at_cutoff(found, measure)
+    means, n = mean(values)
+    low, high = bootstrap_means(values)
+    made = pl.DataFrame(
+        {
+            "run_id": found.run_ids,
+            "quality": means,
+            "quality_low": low,
+            "quality_high": high,
+            "n": n,
+            "quality_basis": "measured",
+            "hole": mean(at_cutoff(found, Measure("Hole", measure.k)))[0],
+            "unjudged_queries": found.unjudged_queries,
+        }
+    )
+    if ceiling is not None:
+        best = at_cutoff(found, ceiling)
+        made = made.with_columns(
+            pl.Series("proc", mean(best)[0]),
+            pl.Series("pct_proc", ratio_of_means(values[..., None], best[..., None])[..., 0]),
+        )
+    return made.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """Quality of runs that came as aggregates only."""
+    figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
+    main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
+    proc = figures.filter(pl.col("measure") == f"PROC[{quality.bare}]").unique("run_id", keep="first")
+    published = pl.col("origin") == "published"
+    return (
+        runs.select("run_id", "origin")
+        .join(main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left")
+        .join(proc.select("run_id", pl.col("value").alias("proc")), on="run_id", how="left")
+        .select(
+            "run_id",
+            pl.col("value").alias("quality"),
+            pl.col("low").alias("quality_low"),
+            pl.col("high").alias("quality_high"),
+            "n",
+            pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")).alias("quality_basis"),
+            "proc",
+            (pl.col("value") / pl.col("proc")).alias("pct_proc"),
+        )
+    )
+
+
+def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """The cost of every run: reported by its source, else priced from its usage.
+
+    Args:
+        snapshot: Where to read.
+        runs: The runs with `run_id` and `manifest`.
+        book: Prices.
+
+    Returns:
+        run_id, cost (USD per 1,000 queries, null = unknown), cost_basis, cost_note.
+    """
+    ids = runs["run_id"].to_list()
+    scopes = {
+        run_id: scope_of(json.loads(manifest), json.loads(spec))
+        for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows()
+    }
+    priced = totals(cost_per_1k(snapshot.usage(ids), book), ids, scopes)
+    reported = (
+        snapshot.aggregates(ids)
+        .filter((pl.col("measure") == "usd_per_1k") & (pl.col("stage").fill_null(TOTAL) == TOTAL))
+        .unique("run_id", keep="first")
+        .select("run_id", pl.col("value").alias("reported"))
+    )
+    there = pl.col("reported").is_not_null()
+    covers = pl.Series("covers", [_covers(scopes[run_id]) for run_id in ids], dtype=pl.String)
+    return priced.join(reported, on="run_id", how="left", maintain_order="left").select(
+        "run_id",
+        pl.coalesce("reported", "usd_per_1k").alias("cost"),
+        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
+        pl.when(there).then(None).otherwise(pl.coalesce("reason", covers)).alias("cost_note"),
+    )
+
+
+def _covers(stages: tuple[str, ...] | None) -> str | None:
+    """What a cost of limited scope covers, in words; None when it covers the whole path."""
+    if stages is None:
+        return None
+    return f"{' and '.join(stages)} call only" if stages else "reranker call only; this stack has none"

@@ -1,0 +1,72 @@
+"""Numbers and names as people read them: fixed decimals, units, intervals, unknown shown as unknown."""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "unknown"
+NOT_APPLICABLE = "–"
+
+
+def known(value: float | None) -> bool:
+    """Whether a number is there: neither None nor NaN."""
+    return value is not None and not math.isnan(value)
+
+
+def score(value: float | None) -> str:
+    """A quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
+    return f"{value:.3f}" if value is not None and known(value) else NOT_APPLICABLE
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
+    if low is None or high is None or not (known(low) and known(high)):
+        return ""
+    return f" [{low:.3f}, {high:.3f}]"
+
+
+def ms(value: float | None) -> str:
+    """A latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``; "unknown" where it was not measured."""
+    if value is None or not known(value):
+        return UNKNOWN
+    if value >= 1000:
+        return f"{value / 1000:.2f} s"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
+
+
+def usd(value: float | None, per: str = "1k") -> str:
+    """A cost: ``$1.25 / 1k``; small ones keep two significant digits; "unknown" where no price is known."""
+    if value is None or not known(value):
+        return UNKNOWN
+    digits = 2
+    if 0 < abs(value) < 0.1:
+        digits = min(9, 1 - math.floor(math.log10(abs(value))))
+    return f"${value:,.{digits}f}" + (f" / {per}" if per else "")
+
+
+def percent(value: float | None) -> str:
+    """A share in 0..1 as ``85.2 %``."""
+    return f"{100 * value:.1f} %" if value is not None and known(value) else NOT_APPLICABLE
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun: ``1 query``, ``3,512 passages``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def escape(text: str) -> str:
+    """Make untrusted text safe for Plotly, which renders a few HTML tags and links in its labels."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def plain(text: str) -> str:
+    """Make untrusted text safe inside Markdown: every character with a meaning there is escaped."""
+    return "".join(f"\\{char}" if char in _MARKDOWN else char for char in text.replace("\n", " "))
+
+
+_MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
+
+
+def shorten(text: str, length: int = 60) -> str:
+    """Cut a text to a length, with an ellipsis where something was cut."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

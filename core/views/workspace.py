@@ -1,0 +1,76 @@
+"""What a workspace offers to choose from: its runs, the measures it can show, the cutoffs of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.metrics import REGISTRY
+from core.store import Snapshot
+from core.views.scope import Scope
+from core.views.stacks import runs_in
+
+_CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+_FIRST = "RA-nWG"
+_NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the sidebar offers.
+
+    Attributes:
+        runs: Run ids by unique name, ordered by name.
+        measures: Measures (without cutoff) that at least one run can show, the backbone first.
+        computed: Whether rankings and judgements are there, so that every cutoff can be computed.
+        reported: Cutoffs of the measures that came as aggregates.
+        reranked: Whether any stack has a reranker.
+    """
+
+    runs: Mapping[str, str]
+    measures: tuple[str, ...]
+    computed: bool
+    reported: Mapping[str, tuple[int, ...]]
+    reranked: bool
+
+    def cutoffs(self, measure: str) -> list[int]:
+        """The cutoffs at which a measure can be shown, ascending; never empty."""
+        found = set(self.reported.get(measure, ()))
+        if self.computed:
+            found |= set(_CUTOFFS)
+        return sorted(found) or [10]
+
+
+def choices(snapshot: Snapshot, scope: Scope) -> Choices:
+    """List what a workspace offers.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set; its choice of runs is ignored.
+
+    Returns:
+        The choices, from the data at hand.
+    """
+    runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
+    computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
+    figures = (
+        snapshot.aggregates(runs["run_id"].to_list())
+        .filter(pl.col("k").is_not_null())
+        .filter(~pl.any_horizontal(pl.col("measure").str.starts_with(prefix) for prefix in _NOT_QUALITY))
+        .group_by("measure")
+        .agg(pl.col("k").unique().sort())
+    )
+    reported = {measure: tuple(ks) for measure, ks in figures.iter_rows()}
+    own = [
+        info.name for info in REGISTRY.values() if computed and info.higher_is_better and not info.needs_pool
+    ]
+    names = sorted({*own, *reported}, key=lambda name: (name != _FIRST, name not in REGISTRY, name))
+    return Choices(
+        runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
+        measures=tuple(names) or (_FIRST,),
+        computed=computed,
+        reported=reported,
+        reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
+    )

@@ -1,0 +1,52 @@
+import polars as pl
+import streamlit as st
+
+from core.ui import cache, show
+from core.ui.pick import pick_stacks
+from core.ui.view import current_view
+from core.views import curves, theme
+
+view = current_view()
+place = st.container()
+names = pick_stacks(view.table, view.decision, "Stacks", key="curves")
+rows = cache.curves(view, tuple(names))
+colours = theme.colours_for(names)
+found = curves.curves(rows, view.quality, colours)
+with place:
+    show.head(
+        "What this tells you: how quality grows with the number of passages you send, and where it stops.",
+        found.answer,
+    )
+show.chart(found.main, "curves", alt=found.answer)
+st.caption(
+    "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over queries, "
+    "where per-query data exist (2,000 resamples, fixed seed). Dashed line: the cutoff of the sidebar."
+)
+st.subheader("Every measure", anchor=False)
+show.chart(found.beside, "measures")
+
+st.subheader("Candidate depth", anchor=False)
+depths = curves.depth_table(view.table)
+if depths.is_empty():
+    st.caption("No two stacks here differ only in their candidate depth.")
+else:
+    families = depths["family"].unique(maintain_order=True).to_list()
+    chosen = view.table.filter(pl.col("name").is_in(names))
+    shown = curves.families_of(chosen, families)
+    show.chart(curves.depth_figure(depths, shown, view.quality), "depths")
+    st.caption(
+        "What a deeper candidate pool buys and costs: quality with its ceiling (dotted), latency, cost."
+    )
+with st.expander("Tables"):
+    figure = show.score_column("value")
+    columns = {
+        "name": show.text_column("stack", width="large"),
+        "measure": show.text_column("measure"),
+        "k": show.number_column("K", 0),
+        "value": figure,
+        "low": show.score_column("low"),
+        "high": show.score_column("high"),
+        "n": show.number_column("n", 0),
+    }
+    show.table(rows, "curves", columns)
+    show.table(depths, "depths", dict.fromkeys(depths.columns))

@@ -1,0 +1,55 @@
+import streamlit as st
+
+from core.ui import show
+from core.ui.pick import pick_from_chart, pick_stack
+from core.ui.view import current_view
+from core.views import decide
+from core.views.pareto import COLOURS, SIZES, pareto
+
+view = current_view()
+answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
+show.head(
+    "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude.",
+    answer.sentence,
+    answer.reason,
+)
+
+controls = st.columns([2, 2, 4])
+with controls[0]:
+    colour = st.selectbox("Colour", COLOURS, key="colour", bind="query-params")
+with controls[1]:
+    size = st.selectbox("Size", SIZES, key="size", bind="query-params")
+with controls[2]:
+    selected = pick_stack(view.table, view.decision, "Selected stack")
+
+found = pareto(
+    view.table,
+    view.decision,
+    view.constraints,
+    quality=view.quality,
+    latency=view.latency,
+    colour=colour,
+    size=size,
+    selected=selected,
+)
+show.chart(
+    found.figure,
+    "pareto",
+    on_select=pick_from_chart(view.table, "chart_pareto"),
+    selection_mode="points",
+    alt=answer.sentence,
+)
+st.caption(
+    "Top left is best. The line is the frontier of what your limits allow; dimmed stacks break a limit, "
+    "named when you point at them. Click a mark to select its stack."
+)
+if not found.undrawn.is_empty():
+    st.caption(
+        f"{found.undrawn.height} stacks have no known latency or quality here and are only in the table."
+    )
+
+show.card(view.table, selected, view.quality)
+st.page_link(
+    "pages/queries.py", label="See the queries of the selected stack", icon=":material/manage_search:"
+)
+show.table(found.rows, "stacks", show.STACK_COLUMNS)
