@@ -7,7 +7,7 @@ query timed ten times does not count ten times. Retrieval latency is everything 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
@@ -142,56 +142,3 @@ def p95_reason(n: int, level: float = 0.95) -> str | None:
     if n >= P95_MIN_QUERIES:
         return None
     return f"{too_few(n, 0.95, level)}: at least {P95_MIN_QUERIES} are needed"
-
-
-def printed_totals(
-    aggregates: pl.DataFrame,
-    *,
-    measure: str = "latency_p50",
-    scope: Scope = "path",
-    required: Mapping[str, Sequence[str]] | None = None,
-) -> pl.DataFrame:
-    """Whole-path latency of runs that come without per-query timings.
-
-    A printed total wins. Otherwise the total is the sum of the stage medians, which is not the median of the
-    sums: the column `basis` says so. A run that lacks a required stage has no total.
-
-    Args:
-        aggregates: Rows of the table "aggregates".
-        measure: "latency_p50" or "latency_p95".
-        scope: "path" = every stage before generation, "rerank" = the reranker alone.
-        required: The stages that a run's path consists of, by run_id; runs not named need none in particular.
-
-    Returns:
-        Columns run_id, ms (null = unknown), n (smallest of the parts), basis ("printed total" or
-        "sum of stage medians"), missing (stages that are not known, comma-separated, or null).
-    """
-    rows = aggregates.filter(
-        (pl.col("measure") == measure) & pl.col("value").is_not_null() & _in_scope(scope, None)
-    )
-    printed = rows.filter(pl.col("stage") == TOTAL).select(
-        "run_id", pl.col("value").alias("ms"), "n", pl.lit("printed total").alias("basis")
-    )
-    summed = (
-        rows.join(printed.select("run_id"), on="run_id", how="anti")
-        .group_by("run_id")
-        .agg(pl.col("value").sum().alias("ms"), pl.col("n").min())
-        .with_columns(pl.lit("sum of stage medians").alias("basis"))
-    )
-    needed = pl.DataFrame(
-        [(run, stage) for run, stages in (required or {}).items() for stage in stages],
-        schema={"run_id": pl.String, "stage": pl.String},
-        orient="row",
-    ).filter(_in_scope(scope, None))
-    missing = (
-        needed.join(rows, on=["run_id", "stage"], how="anti")
-        .join(printed.select("run_id"), on="run_id", how="anti")
-        .group_by("run_id", maintain_order=True)
-        .agg(pl.col("stage").str.join(", ").alias("missing"))
-    )
-    return (
-        pl.concat([printed, summed])
-        .join(missing, on="run_id", how="full", coalesce=True)
-        .with_columns(pl.when(pl.col("missing").is_null()).then(pl.col("ms")).alias("ms"))
-        .sort("run_id")
-    )

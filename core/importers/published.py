@@ -239,13 +239,14 @@ def _source() -> pl.Expr:
 
 
 def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
-    hybrid = pl.col("mode") != "dense"
-    rows = stacks.filter(pl.col("reranker") != "none").select(
+    # what a hybrid stack sent to its reranker is not printed: no row, so its cost is unknown
+    dense = (pl.col("mode") == "dense") & (pl.col("reranker") != "none")
+    rows = stacks.filter(dense).select(
         "run_id",
         pl.lit("rerank").alias("stage"),
         pl.col("reranker").alias("item"),
         pl.lit("input_tokens").alias("unit"),
-        pl.when(~hybrid).then(pl.col("candidates_k") * TOKENS_PER_CANDIDATE).alias("amount"),
+        (pl.col("candidates_k") * TOKENS_PER_CANDIDATE).alias("amount"),
         pl.lit(Basis.MODELLED.value).alias("basis"),
     )
     return frame("usage", rows.to_dict())

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from core.clq.intervals import quantile_interval
-from core.clq.latency import per_query, printed_totals, summarise
+from core.clq.latency import per_query, summarise
 from core.records import frame
 
 
@@ -94,29 +94,3 @@ def test_summary_against_numpy_and_the_single_interval(n):
 
 def test_nothing_timed():
     assert summarise(timings()).height == 0
-
-
-def aggregates(*rows):
-    names = ("run_id", "stage", "value", "n")
-    return frame(
-        "aggregates", [dict(zip(names, row, strict=True)) | {"measure": "latency_p50"} for row in rows]
-    )
-
-
-def test_printed_stages_are_added_and_say_so():
-    rows = aggregates(("a", "embed", 100.0, 50), ("a", "rerank", 300.0, 15), ("b", "total", 70.0, 9))
-    rows = pl.concat([rows, aggregates(("b", "rerank", 60.0, 9), ("c", "embed", 1.0, 5))])
-    found = printed_totals(
-        rows, required={"a": ["embed", "rerank"], "c": ["embed", "rerank"], "d": ["embed"]}
-    )
-    assert found["run_id"].to_list() == ["a", "b", "c", "d"]
-    assert found["ms"].to_list() == [400.0, 70.0, None, None]
-    assert found["n"].to_list()[:2] == [15, 9]
-    assert found["basis"].to_list()[:2] == ["sum of stage medians", "printed total"]
-    assert found["missing"].to_list() == [None, None, "rerank", "embed"]
-
-
-def test_printed_rerank_scope():
-    rows = aggregates(("a", "embed", 100.0, 50), ("a", "rerank", 300.0, 15), ("b", "embed", 9.0, 50))
-    found = printed_totals(rows, scope="rerank", required={"a": ["embed", "rerank"]})
-    assert found.select("run_id", "ms").rows() == [("a", 300.0)]

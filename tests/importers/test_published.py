@@ -7,7 +7,6 @@ import pytest
 from core.clq.cost import cost_per_1k, scope_of, totals
 from core.clq.efficiency import COMPONENTS, efficiency
 from core.clq.headroom import split
-from core.clq.latency import printed_totals
 from core.clq.prices import load_books
 from core.errors import InputError
 from core.importers.published import DEFAULT_PATH, disagreements, published_batch, read_figures
@@ -147,13 +146,17 @@ def test_efficiency_from_the_stored_runs(row):
     assert run.manifest["printed"]["efficiency"] == row["efficiency"]
 
 
-def test_latency_is_the_sum_of_printed_medians_and_unknown_for_hybrid():
-    stages = {run.run_id: run.manifest["stages"] for run in BATCH.runs}
-    found = {row[0]: row[1] for row in printed_totals(AGGREGATES, required=stages).iter_rows()}
-    assert found["clq-voyage-3.5-1024-dense-flat-rerank-2.5-50"] == pytest.approx(138.8 + 47.6 + 332.9)
-    assert found["clq-voyage-3.5-1024-dense-hnsw-f32"] == pytest.approx(138.8 + 35.4)
-    unknown = {run_id for run_id, ms in found.items() if ms is None}
-    assert unknown == {run_id for run_id in RUNS if "hybrid" in run_id}
+def test_every_stage_of_a_dense_path_has_a_latency_and_a_hybrid_one_has_none():
+    printed = AGGREGATES.filter(pl.col("measure") == "latency_p50")
+    for run in BATCH.runs:
+        found = printed.filter(pl.col("run_id") == run.run_id)["stage"].to_list()
+        expected = [] if run.stack.spec["mode"] == "hybrid" else run.manifest["stages"]
+        assert sorted(found) == sorted(expected), run.run_id
+    reranked = "clq-voyage-3.5-1024-dense-flat-rerank-2.5-50"
+    stages = ("embed", "retrieve", "rerank")
+    assert [value(reranked, "latency_p50", stage=stage) for stage in stages] == [138.8, 47.6, 332.9]
+    hnsw = "clq-voyage-3.5-1024-dense-hnsw-f32"
+    assert [value(hnsw, "latency_p50", stage=stage) for stage in stages] == [138.8, 35.4, None]
 
 
 def test_reranker_latency_is_over_fifteen_queries():
