@@ -1,0 +1,66 @@
+"""The command line: global options, commands, and errors as one plain line.
+
+Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage. Results go to standard output, everything
+else to standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from core.cli import delete, demo, doctor, export, import_, listing, restore
+from core.cli.context import Context
+from core.cli.output import complain
+from core.errors import ClqError
+
+# One line per command: its name and its function (one file each).
+COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("import", import_.run),
+    ("list", listing.run),
+    ("delete", delete.run),
+    ("restore", restore.run),
+    ("export", export.run),
+    ("demo", demo.run),
+    ("doctor", doctor.run),
+)
+
+
+class _Group(TyperGroup):
+    """Turns the errors that a user can meet into a line on standard error and exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        try:
+            return super().invoke(ctx)
+        except ClqError as error:
+            complain(f"error: {error}")
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="CLQ Explorer: which retrieval stack to ship, for this latency target and this budget.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def main(
+    ctx: typer.Context,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of the store; by default CLQ_STORE, else data/store.")
+    ] = None,
+) -> None:
+    """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""
+    ctx.obj = Context(store)
+
+
+for _name, _command in COMMANDS:
+    app.command(_name)(_command)

@@ -1,0 +1,68 @@
+"""What every command shares: the store, writing that says when it waits, and names of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from core.cli.output import complain
+from core.errors import InputError, UnknownNameError
+from core.store import Store, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The global options.
+
+    Attributes:
+        path: Folder of the store; None for the default place.
+    """
+
+    path: Path | None
+
+    def store(self) -> Store:
+        """Open the store."""
+        return Store.open(self.path)
+
+    @contextmanager
+    def write(self, action: str, note: str = "") -> Iterator[Writer]:
+        """One transaction; says on standard error that it waits for another writer."""
+        with self.store().write(action, note, on_wait=_waiting) as writer:
+            yield writer
+
+
+def _waiting(seconds: float) -> None:
+    complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")
+
+
+def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Run ids of what the user named: ids, or labels that only one run has.
+
+    Args:
+        runs: With run_id and label.
+        names: Ids or labels.
+
+    Raises:
+        UnknownNameError: A name is neither.
+        InputError: Several runs have the label.
+    """
+    ids = set(runs["run_id"])
+    found: list[str] = []
+    for name in names:
+        labelled = runs.filter(pl.col("label") == name)["run_id"].to_list()
+        if name in ids:
+            found.append(name)
+        elif len(labelled) == 1:
+            found += labelled
+        elif labelled:
+            raise InputError(
+                f"{len(labelled)} runs are labelled {name!r}: {', '.join(labelled[:5])}.",
+                do="Name one by its id.",
+            )
+        else:
+            raise UnknownNameError("run", name, ids)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,91 @@
+"""``import PATH…``: bring results of other tools into the store, or only say what would be taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, emit
+from core.errors import InputError
+from core.importers import GRADE_MAPPINGS, Import, Options, load, matrix
+
+_FORMATS = ", ".join(row["name"] for row in matrix())
+
+
+def run(
+    ctx: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Files, folders, .gz and .zip.", show_default=False)],
+    *,
+    as_: Annotated[
+        str | None, typer.Option("--as", help=f"Format instead of by content: {_FORMATS}.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Collection that the files belong to.")] = None,
+    golden_set: Annotated[
+        str | None, typer.Option(help="Name of the golden set that judgements make.")
+    ] = None,
+    grades: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How grades become 1-5: {', '.join(GRADE_MAPPINGS)}, or pairs such as 0=1,1=3,2=5."
+        ),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Split of a BEIR collection, or all.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Meaning of a table's column, as role=name; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Import results of other tools: TREC runs and qrels, BEIR collections, tables, own exports."""
+    context: Context = ctx.obj
+    store = context.store()
+    known = frozenset(store.read().collections()["collection_id"])
+    options = Options(
+        format=as_,
+        label=label,
+        collection_id=collection,
+        golden_set_id=golden_set,
+        grades=grades,
+        split=split,
+        columns=_columns(column or []),
+        known_collections=known,
+    )
+    made = load(paths, options)
+    status = "would take"
+    if not dry_run:
+        before = store.revision()
+        with context.write("import", ", ".join(path.name for path in paths)) as writer:
+            writer.add(made.batch)
+        status = "taken" if store.revision() > before else "known already"
+    emit(report(made, status), form)
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    bad = next((pair for pair in pairs if "=" not in pair), None)
+    if bad is not None:
+        raise InputError(
+            f"{bad!r} is not role=name.", where="--column", do="For example --column score=cosine."
+        )
+    return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
+
+
+def report(made: Import, status: str) -> pl.DataFrame:
+    """What an import took, left out and decided: status, what, count, detail."""
+    rows: list[tuple[str, str, int | None, str]]
+    rows = [("read", each.format, None, each.name) for each in made.detected]
+    rows += [(status, table, count, "") for table, count in made.taken.items()]
+    rows += [(status, "run", None, f"{each.run_id}  {each.label}") for each in made.runs]
+    rows += [
+        (status, "golden set", None, f"{each.golden_set_id}  {each.mapping}") for each in made.golden_sets
+    ]
+    rows += [("left out", each.reason, each.count, each.first) for each in made.left_out]
+    rows += [("note", "", None, note) for note in made.notes]
+    schema = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")

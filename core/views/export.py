@@ -1,0 +1,101 @@
+"""What a store holds, or a part of it, as one batch that can be exported and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from core.errors import UnknownNameError
+from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.store import Snapshot
+
+
+def batch_of(
+    snapshot: Snapshot, *, run_ids: Sequence[str] | None = None, collection_id: str | None = None
+) -> Batch:
+    """Gather collections, golden sets and runs with all their rows.
+
+    Args:
+        snapshot: The revision.
+        run_ids: Only these runs, with their collections and the golden sets of those; None for all.
+        collection_id: Only this collection; None for all.
+
+    Raises:
+        UnknownNameError: A run or the collection does not exist.
+    """
+    runs = _chosen_runs(snapshot, run_ids, collection_id)
+    collections = _chosen_collections(snapshot, runs if run_ids is not None else None, collection_id)
+    names = collections["collection_id"].to_list()
+    golden_sets = snapshot.golden_sets().filter(pl.col("collection_id").is_in(names))
+    chosen = runs["run_id"].to_list()
+    frames = {
+        **_each(names, snapshot.queries, "queries"),
+        **_each(names, snapshot.passages, "passages"),
+        **_each(golden_sets["golden_set_id"].to_list(), snapshot.judgements, "judgements"),
+        "rankings": snapshot.rankings(chosen),
+        "timings": snapshot.timings(chosen),
+        "usage": snapshot.usage(chosen),
+        "aggregates": snapshot.aggregates(chosen),
+    }
+    return Batch(
+        collections=tuple(Collection(**_fields(row, "collection_id", "name", "source", "notes"))
+                          for row in collections.iter_rows(named=True)),
+        golden_sets=tuple(
+            GoldenSet(**_fields(row, "golden_set_id", "collection_id", "name", "mapping", "judge", "notes"))
+            for row in golden_sets.iter_rows(named=True)
+        ),
+        runs=tuple(_run(row) for row in runs.iter_rows(named=True)),
+        frames={table: rows for table, rows in frames.items() if rows.height},
+    )  # fmt: skip
+
+
+def _chosen_runs(
+    snapshot: Snapshot, run_ids: Sequence[str] | None, collection_id: str | None
+) -> pl.DataFrame:
+    runs = snapshot.runs(collection_id)
+    if run_ids is None:
+        return runs
+    known = set(runs["run_id"])
+    for run_id in run_ids:
+        if run_id not in known:
+            raise UnknownNameError("run", run_id, known)
+    return runs.filter(pl.col("run_id").is_in(list(run_ids)))
+
+
+def _chosen_collections(
+    snapshot: Snapshot, runs: pl.DataFrame | None, collection_id: str | None
+) -> pl.DataFrame:
+    collections = snapshot.collections()
+    if collection_id is not None:
+        if collection_id not in set(collections["collection_id"]):
+            raise UnknownNameError("collection", collection_id, collections["collection_id"])
+        collections = collections.filter(pl.col("collection_id") == collection_id)
+    if runs is not None:
+        collections = collections.join(runs, on="collection_id", how="semi")
+    return collections
+
+
+def _each(ids: Sequence[str], read: Callable[[str], pl.DataFrame], table: str) -> dict[str, pl.DataFrame]:
+    parts = [read(each) for each in ids]
+    return {table: pl.concat(parts) if parts else pl.DataFrame(schema=TABLES[table])}
+
+
+def _fields(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def _run(row: dict[str, Any]) -> Run:
+    return Run(
+        run_id=row["run_id"],
+        collection_id=row["collection_id"],
+        stack=Stack(json.loads(row["spec"])),
+        label=row["label"],
+        origin=Origin(row["origin"]),
+        pool=row["pool"],
+        environment=json.loads(row["environment"]),
+        manifest=json.loads(row["manifest"]),
+        created_at=row["created_at"],
+    )
