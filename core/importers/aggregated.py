@@ -12,7 +12,7 @@ from core.importers.columns import WHOLE_AXES, Meaning
 from core.importers.fields import numbers
 from core.importers.source import Piece
 from core.importers.tabular import Table
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import Run, frame
 
 
@@ -70,7 +70,7 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
             raise InputError("The row names no stack.", where=place(table.name, row["line"]))
         if key in seen:
             raise InputError(
-                f"The stack {shown(name or spec)!r} occurs twice.", where=place(table.name, row["line"])
+                f"The stack {quoted(name or spec)} occurs twice.", where=place(table.name, row["line"])
             )
         seen.add(key)
         made.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))

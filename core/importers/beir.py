@@ -14,7 +14,7 @@ from core.importers.base import SURE, Format, Import, LeftOut, Options, collecti
 from core.importers.judgements import golden_set, without_empty_ids
 from core.importers.source import Piece, Tree
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines, read_table
-from core.importers.text import blocks, place, shown
+from core.importers.text import blocks, place, quoted, shown
 from core.records import frame
 
 _HEADER = ["query-id", "corpus-id", "score"]
@@ -131,7 +131,7 @@ def _objects(piece: Piece) -> pl.DataFrame:
         raise InputError("The line has no text.", where=place(piece.name, missing["line"][0], "text"))
     if rows["_id"].n_unique() < rows.height:
         again = rows.filter(~pl.col("_id").is_first_distinct()).row(0, named=True)
-        found = f"The id {shown(again['_id'])!r} occurs twice."
+        found = f"The id {quoted(again['_id'])} occurs twice."
         raise InputError(found, where=place(piece.name, again["line"], "_id"))
     return rows
 

@@ -9,7 +9,7 @@ from core.importers.base import Import, LeftOut
 from core.importers.columns import Meaning, Value
 from core.importers.fields import numbers
 from core.importers.tabular import Table
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import Basis, frame
 
 _QUERY = ["run_id", "query_id"]
@@ -43,7 +43,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))
     again = rows.filter(~pl.struct(*_QUERY, "stage", "repeat").is_first_distinct())
     if again.height:
-        found = f"Repeat {again['repeat'][0]} of query {shown(again['query_id'][0])!r} occurs twice."
+        found = f"Repeat {again['repeat'][0]} of query {quoted(again['query_id'][0])} occurs twice."
         raise InputError(found, where=place(table.name, again["line"][0], "repeat"))
     _refuse(
         rows.filter(~pl.col("repeat").is_between(1, 32_767)), table.name, "repeat", "A repeat counts from 1."

@@ -10,7 +10,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.source import Piece
-from core.importers.text import Block, blocks, place, shown
+from core.importers.text import Block, blocks, place, quoted
 
 _SPACE = np.zeros(256, dtype=bool)
 _SPACE[[9, 11, 12, 13, 32]] = True
@@ -72,7 +72,7 @@ def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> Fi
     if few.size:
         line = data[starts[few[0]] : ends[few[0]]].decode()
         where = place(piece.name, block.first_line + int(few[0]))
-        found = f"{short.format(n=int(counts[few[0]]))} The line reads {shown(line)!r}."
+        found = f"{short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
         raise InputError(found, where=where)
     # One tab after each field, none before: polars then reads a plain tab-separated text.
     kept = token | newline | before
@@ -135,6 +135,6 @@ def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) 
     if len(bad):
         kind = "an integer" if whole else "a finite number"
         raise InputError(
-            f"{shown(cleaned[bad[0]])!r} is not {kind}.", where=place(name, rows["line"][bad[0]], column)
+            f"{quoted(cleaned[bad[0]])} is not {kind}.", where=place(name, rows["line"][bad[0]], column)
         )
     return values.cast(pl.Int64) if whole else values

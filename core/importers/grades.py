@@ -10,7 +10,7 @@ from types import MappingProxyType
 import polars as pl
 
 from core.errors import InputError
-from core.importers.text import shown
+from core.importers.text import quoted
 
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = MappingProxyType(
     {
@@ -97,5 +97,5 @@ def _advice(values: set[int]) -> str:
 def _parse(text: str, where: str) -> dict[int, int]:
     matches = [_PAIR.fullmatch(part) for part in text.split(",")]
     if not all(matches):
-        raise InputError(f"{shown(text)!r} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
+        raise InputError(f"{quoted(text)} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
     return {int(match[1]): int(match[2]) for match in matches if match}

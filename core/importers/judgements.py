@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, slug
 from core.importers.fields import numbers
 from core.importers.grades import decide
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import GoldenSet, frame
 
 _RAW = pl.Int16
@@ -38,9 +38,7 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
     if rows.select(pl.struct("query_id", "passage_id").n_unique()).item() < rows.height:
         again = rows.filter(~pl.struct("query_id", "passage_id").is_first_distinct())
         pair = again.row(0, named=True)
-        found = (
-            f"Passage {shown(pair['passage_id'])!r} is judged twice for query {shown(pair['query_id'])!r}."
-        )
+        found = f"Passage {quoted(pair['passage_id'])} is judged twice for query {quoted(pair['query_id'])}."
         _refuse(again, name, found)
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name)
     collection = options.collection_id or "imported"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.errors import InputError
-from core.importers.text import place, shown
+from core.importers.text import place, quoted
 
 KEY = ["run", "stage", "query_id"]
 
@@ -94,7 +94,7 @@ def _refuse_unordered(rules: pl.DataFrame, name: str) -> None:
     if bad.height:
         row = bad.row(0, named=True)
         raise InputError(
-            f"The ranks of run {shown(row['run'])!r} are not 1..n in {row['bad']} of {row['queries']} "
+            f"The ranks of run {quoted(row['run'])} are not 1..n in {row['bad']} of {row['queries']} "
             "queries, and it has no scores to order by.",
             where=place(name, row["line"]),
         )
@@ -140,7 +140,7 @@ def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:
     """Name the first row that repeats a passage of its ranking."""
     again = rows.sort("line").filter(~pl.struct([*KEY, "passage_id"]).is_first_distinct()).row(0, named=True)
     raise InputError(
-        f"Passage {shown(again['passage_id'])!r} occurs twice for query {shown(again['query_id'])!r}.",
+        f"Passage {quoted(again['passage_id'])} occurs twice for query {quoted(again['query_id'])}.",
         where=place(name, again["line"]),
         do="A ranking holds a passage once.",
     )

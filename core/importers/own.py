@@ -28,7 +28,7 @@ from core.errors import InputError
 from core.importers.base import Format, Import, LeftOut, Options, merged
 from core.importers.source import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
 
 NAME, VERSION = "clq-explorer", 1
@@ -75,7 +75,7 @@ def _read(tree: Tree) -> Import:
         file = str(entry.get("file", f"{table}.parquet"))
         used.add(file)
         if file not in pieces:
-            raise InputError(f"The file {shown(file)!r} is listed but missing.", where=manifest.name)
+            raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
         frames[table] = _table(pieces[file], table, entry)
     rest = sorted(name for name in pieces if name not in used)
     return Import(
@@ -119,7 +119,7 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
     unknown = sorted(set(tables) - set(TABLES))
     if unknown:
         raise InputError(
-            f"Unknown table {shown(unknown[0])!r}; known: {', '.join(TABLES)}.", where=manifest.name
+            f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}.", where=manifest.name
         )
     return tables
 

@@ -33,7 +33,7 @@ from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.ordering import ordered
 from core.importers.source import Piece, Tree
 from core.importers.tabular import Table, header, kind_of, read_table
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import Run, frame
 
 _NEEDS = (
@@ -198,7 +198,7 @@ def _stage(rows: pl.DataFrame, name: str) -> pl.Series:
     bad = (~stage.is_in(["pool", "final"])).arg_true()
     if len(bad):
         raise InputError(
-            f"The stage of a ranking is {shown(stage[bad[0]])!r}; it is pool or final.",
+            f"The stage of a ranking is {quoted(stage[bad[0]])}; it is pool or final.",
             where=place(name, rows["line"][bad[0]], "stage"),
         )
     return stage.alias("stage")

@@ -25,6 +25,11 @@ def shown(text: object, limit: int = 80) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 12]}…{plain[-11:]}"
 
 
+def quoted(text: object, limit: int = 80) -> str:
+    """`shown` in quotation marks."""
+    return f"'{shown(text, limit)}'"
+
+
 def place(name: str, line: int | None = None, column: str | None = None) -> str:
     """Where something is, as ``file:line, column `c```."""
     spot = name if line is None else f"{name}:{line}"
