@@ -19,8 +19,8 @@ with place:
     )
 show.chart(found.main, "curves", alt=found.answer)
 st.caption(
-    "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over queries, "
-    "where per-query data exist (2,000 resamples, fixed seed). Dashed line: the cutoff of the sidebar."
+    "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
+    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed: the cutoff of the sidebar."
 )
 st.subheader("Every measure", anchor=False)
 show.chart(found.beside, "measures")

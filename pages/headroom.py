@@ -5,7 +5,7 @@ from core.ui.view import current_view
 from core.views.headroom import MIXED, conventions, headroom
 
 view = current_view()
-tells = "What this tells you: whether better retrieval or better ordering would raise the quality, and by how much."
+tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
 offered = conventions(view.table)
 if not offered:
     show.head(
@@ -37,8 +37,8 @@ if found.mixed:
     )
 show.chart(found.figure, "headroom", alt=found.answer)
 st.caption(
-    "1 = actual + ordering headroom (the pool has it, the order does not bring it up) + retrieval headroom (the "
-    "pool does not have it). %PROC = mean actual / mean ceiling, both over the same n queries."
+    "1 = actual + ordering headroom (the pool has it, the order does not bring it up) + retrieval headroom "
+    "(the pool does not have it). %PROC = mean actual / mean ceiling, both over the same n queries."
 )
 show.table(
     found.table,
