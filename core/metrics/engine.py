@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,8 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.metrics.info import Counts, Grades, Inputs, Scores
 from core.metrics.measure import Measure
+
+_BLOCK = 65_536
 
 
 def score(
@@ -53,8 +59,27 @@ def score_all(
     inputs = Inputs(grades if depth is None else to_depth(grades, depth), pool_counts, pool_grades)
     wanted = tuple(measures)
     # One measure at several cutoffs is computed once.
-    made = {each: each.info.score(inputs, each.values) for each in dict.fromkeys(m.at(None) for m in wanted)}
+    made = {measure.at(None): np.empty(inputs.grades.shape) for measure in wanted}
+
+    def fill(queries: slice) -> None:
+        part = inputs.part(queries)
+        for measure, values in made.items():
+            part.value(measure.info, measure.values, out=values[..., queries, :])
+
+    blocks = _blocks(inputs.grades.shape)
+    if len(blocks) == 1:
+        fill(blocks[0])
+    else:
+        with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as workers:
+            deque(workers.map(fill, blocks), maxlen=0)
     return {measure: made[measure.at(None)] for measure in wanted}
+
+
+def _blocks(shape: tuple[int, ...]) -> list[slice]:
+    """Cut the queries into blocks whose intermediate arrays stay in a processor's cache."""
+    *leading, queries, depth = shape
+    step = max(1, _BLOCK // max(1, math.prod(leading) * depth))
+    return [slice(start, start + step) for start in range(0, max(1, queries), step)]
 
 
 def score_at(

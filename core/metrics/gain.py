@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Counts, Inputs, MeasureInfo, Param, Scores, Values, or_nan
+from core.metrics.info import Counts, Inputs, MeasureInfo, Param, Scores, Values, clipped, or_nan
 
 Five = tuple[float, float, float, float, float]
 
@@ -93,26 +93,22 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
         float64 [..., Q, depth].
     """
     order = np.argsort(-grade_weights, axis=-1, kind="stable")
-    best_first = np.take_along_axis(grade_weights, order, axis=-1)
     available = np.take_along_axis(counts, np.broadcast_to(order, counts.shape), axis=-1)
-    cutoffs = np.arange(1, depth + 1, dtype=np.float64)
-    left = np.broadcast_to(cutoffs, (*counts.shape[:-1], depth)).copy()
-    total = np.zeros_like(left)
+    ends = clipped(np.cumsum(available, axis=-1), depth)
+    cutoffs = np.arange(1, depth + 1, dtype=np.int16)
+    # The K-th best passage is in the group after those that end before K; after the fifth there is none.
+    group = np.zeros((*counts.shape[:-1], depth), dtype=np.int8)
     for index in range(5):
-        taken = np.minimum(left, available[..., index, None])
-        left -= taken
-        taken *= best_first[..., index, None]
-        total += taken
-    return total
+        group += cutoffs > ends[..., index, None]
+    best_first = np.take_along_axis(grade_weights, order, axis=-1)
+    return _accumulate(group, np.concatenate([best_first, np.zeros((len(order), 1))], axis=-1))
 
 
-def observed_gain(inputs: Inputs, grade_weights: NDArray[np.float64]) -> Scores:
-    """Sum of the weights of Top(K) at every K; unjudged passages and empty slots weigh nothing."""
-    queries = len(grade_weights)
-    # Row q holds the weights of grades -1, 0, 1..5; a slot's weight is one gather from the flat table.
-    table = np.concatenate([np.zeros((queries, 2)), grade_weights], axis=-1).ravel()
-    slots = inputs.grades + (np.arange(queries, dtype=np.int32) * 7 + 1)[:, None]
-    gained = table[slots]
+def _accumulate(slots: NDArray[np.int8], table: NDArray[np.float64]) -> Scores:
+    """Running sum of table[query, slot] along the last axis: int8 [..., Q, D] to float64 alike."""
+    queries, width = table.shape
+    # One gather from the flat table; each query has its own stretch of it.
+    gained = table.ravel().take(slots + (np.arange(queries, dtype=np.intp) * width)[:, None])
     return np.cumsum(gained, axis=-1, out=gained)
 
 
@@ -124,12 +120,14 @@ def _share(gain: Scores, inputs: Inputs, grade_weights: NDArray[np.float64]) -> 
 
 def _score(inputs: Inputs, values: Values) -> Scores:
     grade_weights = weights(inputs.pool_counts, Weighting.from_values(values))
-    return _share(observed_gain(inputs, grade_weights), inputs, grade_weights)
+    # Columns: empty slot and unjudged passage weigh nothing, then grades 1..5.
+    table = np.concatenate([np.zeros((len(grade_weights), 2)), grade_weights], axis=-1)
+    return _share(_accumulate(inputs.grades + np.int8(1), table), inputs, grade_weights)
 
 
-def _ceiling(candidates: Counts, inputs: Inputs, values: Values) -> Scores:
+def _ceiling(inputs: Inputs, values: Values) -> Scores:
     grade_weights = weights(inputs.pool_counts, Weighting.from_values(values))
-    return _share(ideal_gain(candidates, grade_weights, inputs.depth), inputs, grade_weights)
+    return _share(ideal_gain(inputs.candidate_counts(), grade_weights, inputs.depth), inputs, grade_weights)
 
 
 RA_NWG = MeasureInfo(

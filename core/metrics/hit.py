@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.metrics.info import Counts, Inputs, MeasureInfo, Scores, Values, or_nan
+from core.metrics.info import Inputs, MeasureInfo, Scores, Tally, Values
 
 
-def _needed(inputs: Inputs) -> Scores:
-    return or_nan(inputs.pool_counts[:, 3:].sum(axis=-1))[:, None]
-
-
-def _complete(found: Scores, inputs: Inputs) -> Scores:
-    # A quotient keeps NaN for a query that has nothing to find; a comparison would turn it into "no".
-    return np.floor(found / _needed(inputs))
+def _complete(found: Tally, inputs: Inputs) -> Scores:
+    needed = inputs.pool_counts[:, 3:].sum(axis=-1)[:, None]
+    return np.where(needed > 0, found >= needed, np.nan)
 
 
 def _score(inputs: Inputs, _values: Values) -> Scores:
     return _complete(inputs.found(4), inputs)
 
 
-def _ceiling(candidates: Counts, inputs: Inputs, _values: Values) -> Scores:
-    reachable = candidates[..., 3:].sum(axis=-1)[..., None]
-    return _complete(np.minimum(inputs.cutoffs, reachable), inputs)
+def _ceiling(inputs: Inputs, _values: Values) -> Scores:
+    return _complete(inputs.reachable(4), inputs)
 
 
 HIT = MeasureInfo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ Grades = NDArray[np.int8]
 """Grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. Shape [..., queries, depth]."""
 Counts = NDArray[np.integer[Any]]
 """How many passages have grade 1..5. Shape [..., queries, 5]."""
+Tally = NDArray[np.int16]
+"""A running number of passages at every K (no cutoff comes near 32,767)."""
 Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
@@ -80,8 +82,48 @@ def show(value: Value) -> str:
     return str(value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureInfo:
+    """One measure: what it is called, how it is defined, and the function that computes it.
+
+    Attributes:
+        name: Canonical name without cutoff, for example "RA-nWG".
+        text: One line of help.
+        formula: The definition, as text.
+        section: Where it is defined.
+        score: Computes the value at every K.
+        na: Why a query can be left out of the mean; empty when the measure always applies.
+        ceiling: Computes the best value at every K that an ordering of the candidate pool can reach; None
+            when that makes no sense for the measure.
+        params: The declared parameters.
+        higher_is_better: Which direction is good.
+        unit: "share" for a number between 0 and 1.
+        low: Smallest possible value.
+        high: Largest possible value.
+        needs_pool: Whether the candidate pool's grades are needed.
+    """
+
+    name: str
+    text: str
+    formula: str
+    section: str
+    score: Callable[[Inputs, Values], Scores]
+    na: str = ""
+    ceiling: Callable[[Inputs, Values], Scores] | None = None
+    params: tuple[Param, ...] = ()
+    higher_is_better: bool = True
+    unit: str = "share"
+    low: float = 0.0
+    high: float = 1.0
+    needs_pool: bool = False
+
+    def param(self, name: str) -> Param | None:
+        """The declared parameter of that name, or None."""
+        return next((param for param in self.params if param.name == name), None)
+
+
 class Inputs:
-    """The grades to score, and the counts that several measures share (each is computed once, on demand).
+    """The grades to score; what several measures share is computed once and not written to again.
 
     Args:
         grades: int8 [..., Q, D].
@@ -105,14 +147,32 @@ class Inputs:
         self.pool_grades = pool_grades
         self.depth = grades.shape[-1]
         self.cutoffs = np.arange(1, self.depth + 1, dtype=np.float64)
-        self._found: dict[int, Scores] = {}
-        self._candidates: Counts | None = None
+        self._kept: dict[Hashable, NDArray[Any]] = {}
 
-    def found(self, grade: int) -> Scores:
-        """How many of Top(K) have at least `grade` (1..5), at every K. Shared: do not write to it."""
-        if grade not in self._found:
-            self._found[grade] = running_count(self.grades >= grade)
-        return self._found[grade]
+    def once(self, key: Hashable, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """The array made under this key, made now if it was not yet."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
+        """A measure's value at every K, put into `out` if given (and kept there, which spares memory)."""
+        key = (info.name, *values.items())
+        made = self.once(key, lambda: info.score(self, values))
+        if out is not None:
+            out[...] = made
+            self._kept[key] = made = out
+        return made
+
+    def found(self, low: int, high: int = 5) -> Tally:
+        """How many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
+        return self.once(("found", low, high), lambda: self._tally(low, high))
+
+    def _tally(self, low: int, high: int) -> Tally:
+        within = self.grades >= low
+        if high < 5:
+            within &= self.grades <= high
+        return np.cumsum(within.view(np.int8), axis=-1, dtype=np.int16)
 
     def candidate_counts(self) -> Counts:
         """Grade counts [..., Q, 5] of each candidate pool.
@@ -120,27 +180,43 @@ class Inputs:
         Raises:
             InputError: If no candidate pools were given.
         """
-        if self._candidates is None:
-            if self.pool_grades is None:
-                raise InputError(
-                    "This measure needs the candidate pool of the run.", do="Give its pool stage."
-                )
-            self._candidates = count_grades(self.pool_grades)
-        return self._candidates
+        if self.pool_grades is None:
+            raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
+        pool_grades = self.pool_grades
+        return self.once("candidates", lambda: count_grades(pool_grades))
 
+    def reachable(self, low: int) -> Tally:
+        """How many passages with at least grade `low` the best K candidates have, at every K.
 
-def running_count(mask: NDArray[np.bool_]) -> Scores:
-    """Number of true values among the first K, at every K."""
-    return np.cumsum(mask, axis=-1, dtype=np.float64)
+        Raises:
+            InputError: If no candidate pools were given.
+        """
+        return self.once(("reachable", low), lambda: self._reachable(low))
+
+    def _reachable(self, low: int) -> Tally:
+        present = self.candidate_counts()[..., low - 1 :].sum(axis=-1)
+        return np.minimum(
+            np.arange(1, self.depth + 1, dtype=np.int16), clipped(present, self.depth)[..., None]
+        )
+
+    def part(self, queries: slice) -> Inputs:
+        """The same for some of the queries."""
+        pools = None if self.pool_grades is None else self.pool_grades[..., queries, :]
+        return Inputs(self.grades[..., queries, :], self.pool_counts[queries], pools)
 
 
 def count_grades(grades: Grades) -> Counts:
     """Count grades 1..5 along the last axis: int8 [..., P] to int64 [..., 5]."""
     rows = math.prod(grades.shape[:-1])
-    # One bincount over (row, grade) is several times faster than five comparisons with a sum along an axis.
+    # One bincount over (row, grade) is faster than five comparisons with a sum along an axis.
     keys = np.arange(rows, dtype=np.int64)[:, None] * 7 + 1 + grades.reshape(rows, grades.shape[-1])
     counts = np.bincount(keys.ravel(), minlength=rows * 7).reshape(*grades.shape[:-1], 7)
     return counts[..., 2:]
+
+
+def clipped(counts: Counts, depth: int) -> Tally:
+    """Counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
+    return np.minimum(counts, depth).astype(np.int16)
 
 
 def or_nan(values: NDArray[Any]) -> Scores:
@@ -148,43 +224,3 @@ def or_nan(values: NDArray[Any]) -> Scores:
     divisors = values.astype(np.float64)
     divisors[divisors == 0] = np.nan
     return divisors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureInfo:
-    """One measure: what it is called, how it is defined, and the function that computes it.
-
-    Attributes:
-        name: Canonical name without cutoff, for example "RA-nWG".
-        text: One line of help.
-        formula: The definition, as text.
-        section: Where it is defined.
-        score: Computes the value at every K.
-        na: Why a query can be left out of the mean; empty when the measure always applies.
-        ceiling: Best value at every K that an ordering of the candidates with the given counts can reach;
-            None when the notion makes no sense for the measure.
-        params: The declared parameters.
-        higher_is_better: Which direction is good.
-        unit: "share" for a number between 0 and 1.
-        low: Smallest possible value.
-        high: Largest possible value.
-        needs_pool: Whether the candidate pool's grades are needed.
-    """
-
-    name: str
-    text: str
-    formula: str
-    section: str
-    score: Callable[[Inputs, Values], Scores]
-    na: str = ""
-    ceiling: Callable[[Counts, Inputs, Values], Scores] | None = None
-    params: tuple[Param, ...] = ()
-    higher_is_better: bool = True
-    unit: str = "share"
-    low: float = 0.0
-    high: float = 1.0
-    needs_pool: bool = False
-
-    def param(self, name: str) -> Param | None:
-        """The declared parameter of that name, or None."""
-        return next((param for param in self.params if param.name == name), None)

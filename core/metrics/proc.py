@@ -25,11 +25,12 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
     if ceiling is None:
         return (info,)
 
-    def proc(inputs: Inputs, values: Values) -> Scores:
-        return ceiling(inputs.candidate_counts(), inputs, values)
-
     def share_of_proc(inputs: Inputs, values: Values) -> Scores:
-        return info.score(inputs, values) / or_nan(proc(inputs, values))
+        reachable = inputs.value(ceiling_info, values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share: Scores = inputs.value(info, values) / reachable
+        share[reachable == 0] = np.nan
+        return share
 
     name = f"PROC[{info.name}]"
     ceiling_info = replace(
@@ -38,7 +39,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
         text=f"{info.name} of the best ordering of the run's candidate pool.",
         formula=f"{info.name}@K of the candidates in their best order, over the whole golden set's ideal",
         section=SECTION,
-        score=proc,
+        score=ceiling,
         ceiling=None,
         needs_pool=True,
     )

@@ -5,10 +5,7 @@ The divisor is K even when the ranking is shorter: an empty slot is neither good
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from core.metrics.info import Counts, Grades, Inputs, MeasureInfo, Scores, Values, running_count
+from core.metrics.info import Inputs, MeasureInfo, Scores, Tally, Values
 
 SECTION = "arXiv:2511.09545 §2.4"
 
@@ -17,34 +14,25 @@ def _precision(inputs: Inputs, _values: Values) -> Scores:
     return _share(inputs.found(4), inputs)
 
 
-def _precision_ceiling(candidates: Counts, inputs: Inputs, _values: Values) -> Scores:
-    reachable = candidates[..., 3:].sum(axis=-1)[..., None]
-    return _share(np.minimum(inputs.cutoffs, reachable), inputs)
+def _precision_ceiling(inputs: Inputs, _values: Values) -> Scores:
+    return _share(inputs.reachable(4), inputs)
 
 
-def _rate(mask: NDArray[np.bool_], inputs: Inputs) -> Scores:
-    return _share(running_count(mask), inputs)
-
-
-def _share(count: Scores, inputs: Inputs) -> Scores:
+def _share(count: Tally, inputs: Inputs) -> Scores:
     share: Scores = count / inputs.cutoffs
     return share
 
 
-def _low(grades: Grades) -> NDArray[np.bool_]:
-    return np.logical_and(grades >= 1, grades <= 2)
-
-
 def _harm(inputs: Inputs, _values: Values) -> Scores:
-    return _rate(_low(inputs.grades), inputs)
+    return _share(inputs.found(1, 2), inputs)
 
 
 def _harm_upper(inputs: Inputs, _values: Values) -> Scores:
-    return _rate(_low(inputs.grades) | (inputs.grades == 0), inputs)
+    return _share(inputs.found(1, 2) + inputs.found(0, 0), inputs)
 
 
 def _hole(inputs: Inputs, _values: Values) -> Scores:
-    return _rate(inputs.grades == 0, inputs)
+    return _share(inputs.found(0, 0), inputs)
 
 
 PRECISION4 = MeasureInfo(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.metrics.info import Counts, Inputs, MeasureInfo, Scores, Values, or_nan
+from core.metrics.info import Inputs, MeasureInfo, Scores, Tally, Values, or_nan
 
 
 def _info(name: str, grade: int, what: str, count: str) -> MeasureInfo:
-    def share(found: Scores, inputs: Inputs) -> Scores:
+    def share(found: Tally, inputs: Inputs) -> Scores:
         present = inputs.pool_counts[:, grade - 1 :].sum(axis=-1)[:, None]
         return found / or_nan(np.minimum(inputs.cutoffs, present))
 
     def score(inputs: Inputs, _values: Values) -> Scores:
         return share(inputs.found(grade), inputs)
 
-    def ceiling(candidates: Counts, inputs: Inputs, _values: Values) -> Scores:
-        reachable = candidates[..., grade - 1 :].sum(axis=-1)[..., None]
-        return share(np.minimum(inputs.cutoffs, reachable), inputs)
+    def ceiling(inputs: Inputs, _values: Values) -> Scores:
+        return share(inputs.reachable(grade), inputs)
 
     return MeasureInfo(
         name=name,

@@ -1,0 +1,176 @@
+"""From the store to every measure at every K, against ir-measures on the same data in the same process.
+
+Every time is the median of three repeats after one warm-up; the sides take turns, so that other load on the
+machine meets both. Both end with values per query.
+
+* Here: a fresh snapshot of a store on disk, the join of rankings with judgements, and every measure of the
+  registry at every K; PROC and %PROC included, the ranking to its full depth being the pool.
+* Peer: six measures at one cutoff each with ir-measures' default provider (pytrec_eval), from the same store.
+  Its rankings and judgements are read as frames and made into dictionaries of dictionaries, the input that it
+  takes fastest, and one evaluator serves all runs.
+* Stricter: the same peer with its dictionaries and its evaluator already in memory, so that only its measures
+  are timed; against the whole path from the store here, and against the measures alone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import polars as pl
+from ir_measures import AP, RR, P, R, nDCG
+
+from core.metrics import REGISTRY, Measure, score_all
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.store import Graded, Store
+
+RUNS, QUERIES, DEPTH, JUDGED = 20, 1_000, 100, 150
+CORPUS = 100_000
+REPEATS = 3
+RUN_IDS = [f"run-{run:02d}" for run in range(RUNS)]
+Dictionaries = dict[str, dict[str, Any]]
+PEER_MEASURES = (nDCG @ 10, AP, RR, P @ 10, R @ 100, nDCG @ 100)
+MEASURES = tuple(Measure(name) for name in REGISTRY)
+
+
+def synthesise(seed: int = 7) -> dict[str, pl.DataFrame]:
+    """Draw judgements and rankings; about half of what a run ranks is judged, the better the earlier."""
+    rng = np.random.default_rng(seed)
+    near = np.argsort(rng.random((QUERIES, 1_000)), axis=1)[:, : JUDGED * 2]
+    offered = near + rng.integers(0, CORPUS - 1_000, (QUERIES, 1))
+    grades = rng.choice([1, 2, 3, 4, 5], size=(QUERIES, JUDGED), p=[0.35, 0.25, 0.2, 0.13, 0.07])
+    merit = np.concatenate([grades, np.ones((QUERIES, JUDGED))], axis=1)
+    order = np.argsort(rng.normal(0, 2, (RUNS, *merit.shape)) - merit, axis=-1)[..., :DEPTH]
+    ranked = np.take_along_axis(np.broadcast_to(offered, (RUNS, *offered.shape)), order, axis=-1)
+    names = [f"q{query:04d}" for query in range(QUERIES)]
+    passages = np.array([f"doc-{number:06d}" for number in range(CORPUS)])
+    judgements = {
+        "golden_set_id": ["golden"] * (QUERIES * JUDGED),
+        "query_id": np.repeat(names, JUDGED),
+        "passage_id": passages[offered[:, :JUDGED]].ravel(),
+        "grade": grades.ravel(),
+    }
+    rankings = {
+        "run_id": np.repeat(RUN_IDS, QUERIES * DEPTH),
+        "query_id": np.tile(np.repeat(names, DEPTH), RUNS),
+        "stage": ["final"] * (RUNS * QUERIES * DEPTH),
+        "rank": np.tile(np.arange(1, DEPTH + 1), RUNS * QUERIES),
+        "passage_id": passages[ranked].ravel(),
+        "score": np.tile(np.linspace(20, 1, DEPTH), RUNS * QUERIES),
+    }
+    return {"judgements": frame("judgements", judgements), "rankings": frame("rankings", rankings)}
+
+
+def fill(store: Store, frames: dict[str, pl.DataFrame]) -> None:
+    """Put the data into an empty store."""
+    collection = Collection(collection_id="bench", name="Synthetic")
+    golden = GoldenSet(golden_set_id="golden", collection_id="bench", name="Synthetic")
+    runs = tuple(
+        Run(run_id=name, collection_id="bench", stack=Stack({"name": name}), label=name, origin=Origin.IMPORT)
+        for name in RUN_IDS
+    )
+    with store.write("bench") as writer:
+        writer.add(Batch(collections=(collection,), golden_sets=(golden,), runs=runs, frames=frames))
+
+
+def grade(path: Path) -> Graded:
+    """Read every run of the store with its grades, from a fresh snapshot."""
+    return Store.open(path).read().graded(RUN_IDS, "golden", depth=DEPTH)
+
+
+def measure(graded: Graded) -> dict[Measure, Any]:
+    """Every registered measure at every K."""
+    return score_all(MEASURES, graded.grades, graded.pool_counts, pool_grades=graded.grades)
+
+
+def by_query(rows: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
+    """Dictionary of dictionaries of one column; rows of a query follow one another."""
+    passages, values = rows["passage_id"].to_list(), rows[value].to_list()
+    lengths = rows["query_id"].rle().struct.unnest()
+    made, start = {}, 0
+    for length, query in lengths.iter_rows():
+        made[query] = dict(zip(passages[start : start + length], values[start : start + length], strict=True))
+        start += length
+    return made
+
+
+def read_for_peer(path: Path) -> tuple[Any, list[Dictionaries]]:
+    """The peer's evaluator and its rankings, from a fresh snapshot."""
+    snapshot = Store.open(path).read()
+    runs = snapshot.rankings(RUN_IDS, stage="final").partition_by("run_id", maintain_order=True)
+    evaluator = ir_measures.evaluator(list(PEER_MEASURES), by_query(snapshot.judgements("golden"), "grade"))
+    return evaluator, [by_query(run, "score") for run in runs]
+
+
+def peer_measure(evaluator: Any, runs: list[Dictionaries]) -> list[list[Any]]:
+    """The peer's six measures per query for every run."""
+    return [list(evaluator.iter_calc(run)) for run in runs]
+
+
+def median_seconds(actions: Sequence[Callable[[], object]]) -> list[float]:
+    """Median time of each action's repeats, all actions taking turns, after one warm-up."""
+    taken: list[list[float]] = [[] for _ in actions]
+    for repeat in range(REPEATS + 1):
+        for action, seconds in zip(actions, taken, strict=True):
+            start = time.perf_counter()
+            action()
+            if repeat:
+                seconds.append(time.perf_counter() - start)
+    return [statistics.median(seconds) for seconds in taken]
+
+
+def check(path: Path) -> None:
+    """Refuse to compare speeds of different results: P@10 at relevance 4 is Precision4+@10."""
+    graded = grade(path)
+    ours = score_all([Measure("Precision4+")], graded.grades, graded.pool_counts)[Measure("Precision4+")]
+    snapshot = Store.open(path).read()
+    qrels = by_query(snapshot.judgements("golden"), "grade")
+    ranked = by_query(snapshot.rankings(RUN_IDS[:1], stage="final"), "score")
+    theirs = {
+        result.query_id: result.value for result in ir_measures.iter_calc([P(rel=4) @ 10], qrels, ranked)
+    }
+    np.testing.assert_allclose(ours[0, :, 9], [theirs[query] for query in graded.query_ids], atol=1e-9)
+
+
+def run() -> list[dict[str, Any]]:
+    """Measure and compare.
+
+    Returns:
+        Rows of {name, value, unit, peer, peer_value, ratio}; seconds, ratio = peer / here.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        fill(Store.open(path), synthesise())
+        check(path)
+        graded, ready = grade(path), read_for_peer(path)
+        here, arrays, peer, peer_arrays = median_seconds(
+            [
+                lambda: measure(grade(path)),
+                lambda: measure(graded),
+                lambda: peer_measure(*read_for_peer(path)),
+                lambda: peer_measure(*ready),
+            ]
+        )
+    all_k = f"{RUNS * QUERIES * DEPTH:,} rows, {len(MEASURES)} measures at every K ≤ {DEPTH}"
+    compared = [
+        (f"{all_k}: from the store", here, "ir-measures, six measures, from the store", peer),
+        (f"{all_k}: from the store", here, "ir-measures, six measures, input in memory", peer_arrays),
+        (f"{all_k}: from arrays", arrays, "ir-measures, six measures, input in memory", peer_arrays),
+    ]
+    return [
+        {
+            "name": name,
+            "value": value,
+            "unit": "s",
+            "peer": other,
+            "peer_value": taken,
+            "ratio": taken / value,
+        }
+        for name, value, other, taken in compared
+    ]
