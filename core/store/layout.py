@@ -134,29 +134,38 @@ class Layout:
         sync(self.root)
 
     def orphans(self, referenced: set[str]) -> list[Path]:
-        """What writers left behind that died or gave up, and catalogues that nobody needs any more.
+        """What writers left behind that died or gave up; only under the writers' lock safe to remove.
 
         Args:
             referenced: Names of the part folders that the current catalogue lists.
-
-        Returns:
-            Files and folders; only under the writers' lock are they safe to remove.
         """
-        found = [] if not self.parts.is_dir() else list(self.parts.iterdir())
-        left = [entry for entry in found if entry.name not in referenced]
+        parts = [entry for entry in _entries(self.parts) if entry.name not in referenced]
         current = self.current()
-        published = []
-        for entry in self.catalogues.iterdir() if self.catalogues.is_dir() else ():
-            if entry.suffix == ".duckdb" and current is not None and entry.name[:1] != ".":
-                published.append(entry)
-            else:
-                left.append(entry)
-        if current is not None:
-            last = self.revision_of(current.name)
-            older = [entry for entry in published if self.revision_of(entry.name) < last]
-            kept = {current, *sorted(older)[-KEPT_CATALOGUES:]}
-            left.extend(entry for entry in published if entry not in kept)
-        return left
+        return parts + [
+            entry
+            for entry in _entries(self.catalogues)
+            if entry.name.startswith(".")
+            or (entry.suffix == ".duckdb" and (current is None or _later(entry.name, current.name)))
+        ]
+
+    def superseded(self) -> list[Path]:
+        """Published catalogues that are older than any that a reader may still be about to open."""
+        current = self.current()
+        older = sorted(
+            entry
+            for entry in _entries(self.catalogues)
+            if current is not None and entry.suffix == ".duckdb" and _later(current.name, entry.name)
+        )
+        return older[:-KEPT_CATALOGUES]
+
+
+def _later(name: str, than: str) -> bool:
+    """Whether a catalogue's name states another content of the same revision, or a later one."""
+    return name != than and name.partition("-")[0] >= than.partition("-")[0]
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def remove(path: Path) -> None:

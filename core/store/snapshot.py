@@ -54,7 +54,7 @@ _REVISIONS = (
     'SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY 1'
 )
 _IDS = "SELECT id FROM state($kind, $revision) WHERE event <> 'removed'"
-_FILES = "SELECT DISTINCT path FROM held($table, $revision) WHERE list_contains($ids, id) ORDER BY path"
+_FILES = "SELECT DISTINCT path FROM held($table, $revision) WHERE id IN (SELECT unnest($ids)) ORDER BY path"
 
 
 def _select(table: str, *conditions: str) -> str:
@@ -70,16 +70,17 @@ class Snapshot:
 
     Attributes:
         revision: What it shows.
+        catalogue: Where its records are; for use within this package.
     """
 
     def __init__(self, catalogue: Catalogue, root: Path, revision: int) -> None:
-        self._catalogue = catalogue
+        self.catalogue = catalogue
         self._root = root
         self.revision = revision
 
     def collections(self) -> pl.DataFrame:
         """Collections: collection_id, name, source, notes, queries and passages (counts)."""
-        return self._catalogue.frame(_COLLECTIONS, {"revision": self.revision})
+        return self.catalogue.frame(_COLLECTIONS, {"revision": self.revision})
 
     def golden_sets(self, collection_id: str | None = None) -> pl.DataFrame:
         """Golden sets, of one collection or of all.
@@ -88,7 +89,7 @@ class Snapshot:
             golden_set_id, collection_id, name, mapping, judge, notes, queries (judged ones) and judgements
             (counts).
         """
-        return self._catalogue.frame(_GOLDEN_SETS, {"revision": self.revision, "collection": collection_id})
+        return self.catalogue.frame(_GOLDEN_SETS, {"revision": self.revision, "collection": collection_id})
 
     def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
         """Runs, of one collection or of all, oldest first.
@@ -102,15 +103,15 @@ class Snapshot:
             (JSON), created_at (UTC), added_revision, has_rankings.
         """
         asked = {"revision": self.revision, "collection": collection_id, "removed": removed}
-        return _zoned(self._catalogue.frame(_RUNS, asked), "created_at")
+        return _zoned(self.catalogue.frame(_RUNS, asked), "created_at")
 
     def stacks(self) -> pl.DataFrame:
         """Stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
-        return self._catalogue.frame(_STACKS, {"revision": self.revision})
+        return self.catalogue.frame(_STACKS, {"revision": self.revision})
 
     def revisions(self) -> pl.DataFrame:
         """What made each revision: revision, at (UTC), action, note."""
-        return _zoned(self._catalogue.frame(_REVISIONS, {"revision": self.revision}), "at")
+        return _zoned(self.catalogue.frame(_REVISIONS, {"revision": self.revision}), "at")
 
     def queries(self, collection_id: str) -> pl.DataFrame:
         """Queries of a collection, sorted by id.
@@ -202,7 +203,7 @@ class Snapshot:
         self._known("run", asked)
         self._known("golden_set", [golden_set_id])
         return graded.join(
-            self._catalogue.cursor(),
+            self.catalogue.cursor(),
             run_ids=asked,
             golden_set_id=golden_set_id,
             rankings=self._files("rankings", asked),
@@ -219,14 +220,14 @@ class Snapshot:
         if not files:
             return pl.DataFrame(schema=TABLES[table])
         params = {"files": files, "ids": list(ids), **(asked or {})}
-        return self._catalogue.frame(_select(table, *conditions), params)
+        return self.catalogue.frame(_select(table, *conditions), params)
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
         asked = {"table": table, "revision": self.revision, "ids": list(ids)}
-        return [str(self._root / path) for path in self._catalogue.column(_FILES, asked)]
+        return [str(self._root / path) for path in self.catalogue.column(_FILES, asked)]
 
     def _known(self, kind: str, ids: Iterable[str]) -> None:
-        known = set(self._catalogue.column(_IDS, {"kind": kind, "revision": self.revision}))
+        known = set(self.catalogue.column(_IDS, {"kind": kind, "revision": self.revision}))
         for record_id in ids:
             if record_id not in known:
                 raise UnknownNameError(kind.replace("_", " "), record_id, known)

@@ -53,7 +53,8 @@ class Writer:
             raise
 
     def _sweep(self) -> None:
-        for orphan in self._layout.orphans(folders(self._ledger.paths())):
+        unneeded = self._layout.orphans(folders(self._ledger.paths())) + self._layout.superseded()
+        for orphan in unneeded:
             if not orphan.name.startswith(self._working.name):
                 remove(orphan)
 

@@ -1,0 +1,206 @@
+"""Examine a store: is it whole, what does it hold, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from core.records import TABLES
+from core.store import lock, migrations
+from core.store.engine import Catalogue
+from core.store.layout import Layout
+from core.store.parts import checksum, folders
+from core.store.store import Store
+
+
+class Level(StrEnum):
+    """How much a finding matters."""
+
+    DAMAGE = "damage"  # results cannot be trusted or read
+    MISSING = "missing"  # whole, but something that a page could show is not there
+    NOTE = "note"  # nothing to worry about
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth telling, in plain text."""
+
+    level: Level
+    found: str
+    do: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an examination found.
+
+    Attributes:
+        path: The store's folder.
+        revision: The revision examined.
+        schema: Number of the catalogue's last migration.
+        newest_schema: The number that this release writes.
+        counts: Records by kind (removed runs apart) and rows by table.
+        findings: Worst first.
+    """
+
+    path: Path
+    revision: int
+    schema: int
+    newest_schema: int
+    counts: Mapping[str, int]
+    findings: tuple[Finding, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is damaged."""
+        return all(finding.level is not Level.DAMAGE for finding in self.findings)
+
+
+_COUNTS = """
+SELECT kind || 's' || CASE WHEN event = 'removed' THEN ' (removed)' ELSE '' END, count(*)
+FROM (SELECT kind, id, arg_max(event, seq) AS event FROM events GROUP BY kind, id) GROUP BY 1
+"""
+_ROWS = "SELECT table_name, sum(rows)::BIGINT FROM parts GROUP BY 1"
+_PARTS = "SELECT path, rows, bytes, checksum FROM parts ORDER BY path"
+_FILE_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
+# A run's id, and whether it has rows in each table that a page would look for.
+_RUNS = """
+SELECT r.run_id, r.origin,
+       bool_or(p.table_name = 'rankings') AS rankings, bool_or(p.table_name = 'timings') AS timings,
+       bool_or(p.table_name = 'usage') AS usage, bool_or(p.table_name = 'aggregates') AS aggregates
+FROM state('run', $revision) AS s JOIN runs AS r ON r.run_id = s.id
+LEFT JOIN part_keys AS k ON k.id = r.run_id LEFT JOIN parts AS p ON p.part_id = k.part_id
+WHERE s.event <> 'removed' GROUP BY r.run_id, r.origin ORDER BY r.run_id
+"""
+_GOLDEN_SETS = "SELECT golden_set_id, collection_id FROM golden_sets ORDER BY golden_set_id"
+_FILES = "SELECT path FROM held($table, $revision) WHERE id = $id"
+_STRAY_PASSAGES = """
+SELECT count(*) FROM read_parquet($rows) AS j
+ANTI JOIN (SELECT passage_id FROM read_parquet($known) WHERE collection_id = $collection) AS p
+    ON p.passage_id = j.passage_id
+WHERE j.golden_set_id = $golden_set
+"""
+_STRAY_QUERIES = """
+SELECT count(DISTINCT j.query_id) FROM read_parquet($rows) AS j
+ANTI JOIN (SELECT query_id FROM read_parquet($known) WHERE collection_id = $collection) AS q
+    ON q.query_id = j.query_id
+WHERE j.golden_set_id = $golden_set
+"""
+_NO_TEXT = (
+    "SELECT id FROM state('collection', $revision) WHERE id NOT IN (SELECT id FROM held($table, $revision))"
+)
+_ORDER = list(Level)
+
+
+def examine(store: Store) -> Report:
+    """Examine the current revision. Reads every byte of the store, writes nothing.
+
+    Args:
+        store: The store; an absent one is sound and empty.
+
+    Raises:
+        StoreError: If not even the catalogue can be opened.
+        StoreVersionError: If a newer release wrote it.
+    """
+    snapshot = store.read()
+    catalogue = snapshot.catalogue
+    counts = dict.fromkeys(("collections", "golden_sets", "runs", *TABLES), 0)
+    for query in (_COUNTS, _ROWS):
+        counts.update(catalogue.cursor().execute(query).fetchall())
+    findings = list(_integrity(catalogue, store.path))
+    if not findings:
+        findings += [
+            *_runs(catalogue, snapshot.revision),
+            *_golden_sets(catalogue, store.path, snapshot.revision),
+        ]
+        findings += _texts(catalogue, snapshot.revision)
+    findings += _leftovers(catalogue, store.path)
+    findings.sort(key=lambda finding: _ORDER.index(finding.level))
+    newest = migrations.MIGRATIONS[-1].number
+    return Report(store.path, snapshot.revision, catalogue.version, newest, counts, tuple(findings))
+
+
+def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
+    """Every part is there, with the bytes and the rows that were written."""
+    cursor = catalogue.cursor()
+    for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
+        file = root / path
+        if not file.is_file():
+            problem = "is missing"
+        elif file.stat().st_size != size:
+            problem = f"has {file.stat().st_size} bytes, not {size}"
+        elif checksum(file) != digest:
+            problem = "has other bytes than were written"
+        elif (found := cursor.execute(_FILE_ROWS, [str(file)]).fetchall()[0][0]) != rows:
+            problem = f"has {found} rows, not {rows}"
+        else:
+            continue
+        yield Finding(Level.DAMAGE, f"The file {path} {problem}.", "Restore it from a backup.")
+
+
+def _runs(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
+    runs = catalogue.frame(_RUNS, {"revision": revision}).rows(named=True)
+    empty = [run["run_id"] for run in runs if not (run["rankings"] or run["aggregates"])]
+    if empty:
+        yield _missing(empty, "run", "neither rankings nor aggregates")
+    ranked = [run for run in runs if run["rankings"]]
+    for table, what in (("timings", "no timings"), ("usage", "no usage, so no cost")):
+        without = [run["run_id"] for run in ranked if not (run[table] or run["aggregates"])]
+        if without:
+            yield _missing(without, "run", what)
+
+
+def _golden_sets(catalogue: Catalogue, root: Path, revision: int) -> Iterator[Finding]:
+    """Judgements whose passage or query the collection does not hold (where it holds any)."""
+    for golden_set, collection in catalogue.cursor().execute(_GOLDEN_SETS).fetchall():
+
+        def files(table: str, of: str) -> list[str]:
+            asked = {"table": table, "revision": revision, "id": of}
+            return [str(root / path) for path in catalogue.column(_FILES, asked)]
+
+        judged = files("judgements", golden_set)
+        if not judged:
+            yield _missing([golden_set], "golden set", "no judgements")
+            continue
+        for table, query, what in (
+            ("passages", _STRAY_PASSAGES, "judgements of passages"),
+            ("queries", _STRAY_QUERIES, "judged queries"),
+        ):
+            known = files(table, collection)
+            asked = {"rows": judged, "known": known, "collection": collection, "golden_set": golden_set}
+            stray = catalogue.column(query, asked)[0] if known else 0
+            if stray:
+                yield Finding(
+                    Level.MISSING,
+                    f"The golden set {golden_set!r} has {stray} {what} that the collection {collection!r} "
+                    "does not hold.",
+                    "They still count in the pool; judge the current texts again.",
+                )
+
+
+def _texts(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
+    for table in ("queries", "passages"):
+        without = catalogue.column(_NO_TEXT, {"table": table, "revision": revision})
+        if without:
+            yield _missing(sorted(without), "collection", f"no {table}, so their texts cannot be shown")
+
+
+def _leftovers(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
+    layout = Layout(root)
+    if lock.held(layout.lock):
+        yield Finding(Level.NOTE, f"A writer is active: {lock.holder(layout.lock) or 'unnamed'}.")
+        return
+    orphans = layout.orphans(folders(catalogue.column("SELECT path FROM parts")))
+    if orphans:
+        yield Finding(
+            Level.NOTE,
+            f"{len(orphans)} files or folders of writers that did not finish.",
+            "The next write removes them.",
+        )
+
+
+def _missing(ids: list[str], kind: str, what: str) -> Finding:
+    shown = ", ".join(repr(record_id) for record_id in ids[:3]) + (", …" if len(ids) > 3 else "")
+    return Finding(Level.MISSING, f"{len(ids)} {kind}{'s' if len(ids) > 1 else ''} with {what}: {shown}.")

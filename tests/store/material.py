@@ -1,0 +1,137 @@
+"""Small and large batches for the store's tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+
+WHEN = datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
+CORPUS = Collection(collection_id="corpus", name="A corpus", source="tests", notes="none")
+GOLD = GoldenSet(golden_set_id="gold", collection_id="corpus", name="Gold", judge="a person")
+
+
+def run(run_id: str, **changes: object) -> Run:
+    values = {
+        "run_id": run_id,
+        "collection_id": "corpus",
+        "stack": Stack({"sparse": "bm25", "name": run_id}),
+        "label": f"Run {run_id}",
+        "origin": Origin.RUN,
+        "pool": "bm25@100",
+        "environment": {"cpu": "tests"},
+        "created_at": WHEN,
+    }
+    return Run(**{**values, **changes})
+
+
+def rankings(run_id: str, ranked: dict[str, list[str]], stage: str = "final") -> pl.DataFrame:
+    return frame(
+        "rankings",
+        [
+            {
+                "run_id": run_id,
+                "query_id": query,
+                "stage": stage,
+                "rank": rank,
+                "passage_id": passage,
+                "score": 1 / rank,
+            }
+            for query, passages in ranked.items()
+            for rank, passage in enumerate(passages, 1)
+        ],
+    )
+
+
+def judgements(grades: dict[str, dict[str, int]], golden_set_id: str = "gold") -> pl.DataFrame:
+    return frame(
+        "judgements",
+        [
+            {
+                "golden_set_id": golden_set_id,
+                "query_id": query,
+                "passage_id": passage,
+                "grade": grade,
+                "raw": grade,
+            }
+            for query, judged in grades.items()
+            for passage, grade in judged.items()
+        ],
+    )
+
+
+def small() -> Batch:
+    """One collection, one golden set, two runs; every table has rows."""
+    texts = {"p1": "one", "p2": "two", "p3": "three"}
+    return Batch(
+        collections=(CORPUS,),
+        golden_sets=(GOLD,),
+        runs=(run("a"), run("b")),
+        frames={
+            "queries": frame(
+                "queries",
+                [
+                    {"collection_id": "corpus", "query_id": query, "text": f"What is {query}?", "tags": tags}
+                    for query, tags in (("q1", ["type=broad"]), ("q2", []), ("q3", None))
+                ],
+            ),
+            "passages": frame(
+                "passages",
+                {"collection_id": ["corpus"] * 3, "passage_id": list(texts), "text": list(texts.values())},
+            ),
+            "judgements": judgements({"q1": {"p1": 5, "p2": 1}, "q2": {"p3": 4}}),
+            "rankings": pl.concat(
+                [
+                    rankings("a", {"q1": ["p1", "p3", "p2"], "q2": ["p1"], "q3": ["p2"]}),
+                    rankings("a", {"q1": ["p1", "p2", "p3"]}, stage="pool"),
+                    rankings("b", {"q2": ["p2", "p3"]}),
+                ]
+            ),
+            "timings": frame(
+                "timings",
+                {"run_id": ["a"], "query_id": ["q1"], "stage": ["embed"], "repeat": [1], "ms": [1.5]},
+            ),
+            "usage": frame(
+                "usage",
+                {
+                    "run_id": ["a"],
+                    "stage": ["embed"],
+                    "item": ["m"],
+                    "unit": ["requests"],
+                    "amount": [1.0],
+                    "basis": ["measured"],
+                },
+            ),
+            "aggregates": frame(
+                "aggregates", {"run_id": ["b"], "measure": ["RA-nWG"], "k": [10], "value": [0.5]}
+            ),
+        },
+    )
+
+
+def large(runs: int, queries: int = 1_000, depth: int = 100, prefix: str = "large") -> Batch:
+    """Runs with queries × depth ranking rows each."""
+    count = queries * depth
+    query_ids = np.repeat([f"q{number:04d}" for number in range(queries)], depth)
+    passages = np.array([f"passage-{number:06d}" for number in range(count)])
+    frames = [
+        pl.DataFrame(
+            {
+                "run_id": np.full(count, f"{prefix}-{number}"),
+                "query_id": query_ids,
+                "stage": np.full(count, "final"),
+                "rank": np.tile(np.arange(1, depth + 1, dtype=np.int32), queries),
+                "passage_id": np.roll(passages, number * 31),
+                "score": np.linspace(1, 0, count),
+            }
+        )
+        for number in range(runs)
+    ]
+    return Batch(
+        collections=(CORPUS,),
+        runs=tuple(run(f"{prefix}-{number}") for number in range(runs)),
+        frames={"rankings": pl.concat(frames)},
+    )

@@ -1,0 +1,97 @@
+"""Schema steps: forward, failing, and from the future."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import StoreError, StoreVersionError
+from core.records import Batch
+from core.store import Store, doctor, migrations
+from core.store.engine import ENGINE
+from core.store.migrations import MIGRATIONS, Migration
+from tests.store.material import run
+
+NEXT = MIGRATIONS[-1].number + 1
+GOOD = Migration(
+    NEXT, "test step", "ALTER TABLE runs ADD COLUMN owner VARCHAR; INSERT INTO stacks VALUES ('s', '{}', 's')"
+)
+BAD = Migration(NEXT + 1, "bad step", "CREATE TABLE half (x BIGINT); SELECT * FROM nowhere")
+
+
+def files(store: Store) -> set[str]:
+    return {str(path) for path in store.path.rglob("*")}
+
+
+def test_numbers_are_consecutive() -> None:
+    assert [step.number for step in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
+
+
+def test_every_prefix_opens_in_this_release(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of an earlier release, and one of this release under the next."""
+    full = (*MIGRATIONS, GOOD)
+    for count in range(1, len(full)):
+        old = Store.open(store.path.parent / f"release-{count}")
+        monkeypatch.setattr(migrations, "MIGRATIONS", full[:count])
+        with old.write("import") as writer:
+            writer.add(Batch())
+            writer._ledger.add_revision(run("a").created_at, "seed", "")
+            writer._cursor.execute("DELETE FROM revisions")
+        monkeypatch.setattr(migrations, "MIGRATIONS", full)
+        snapshot = old.read()
+        assert snapshot.catalogue.version == len(full)
+        assert snapshot.revision == 2
+        assert snapshot.revisions()["action"].to_list() == ["import", "upgrade"]
+
+
+def test_upgrade_keeps_what_was_there(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = filled.read()
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, GOOD))
+    after = filled.read()
+    assert (before.revision, after.revision) == (1, 2)
+    assert after.runs().equals(before.runs())
+    assert filled.read(1).rankings(["a"]).equals(before.rankings(["a"]))
+    assert after.catalogue.column("SELECT owner FROM runs") == [None, None]
+    assert doctor.examine(filled).sound
+
+
+def test_a_failing_step_leaves_the_store_as_it_was(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files(filled)
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, GOOD, BAD))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=rf"Step {BAD.number} \(bad step\)"):
+            filled.read()
+        with pytest.raises(StoreError, match="bad step"), filled.write("import"):
+            pass
+    assert files(filled) == before
+    monkeypatch.setattr(migrations, "MIGRATIONS", MIGRATIONS)
+    assert filled.read().runs().height == 2
+    assert filled.read().catalogue.version == len(MIGRATIONS)
+
+
+def test_steps_roll_back_together(filled: Store) -> None:
+    alias = ENGINE.attach(None, read_only=False)
+    cursor = ENGINE.cursor(alias)
+    cursor.execute("BEGIN")
+    migrations.migrate(cursor)
+    cursor.execute("ROLLBACK")
+    assert migrations.version(cursor) == 0
+    assert cursor.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database()"
+    ).fetchall() == [(0,)]
+    cursor.close()
+    ENGINE.detach(alias)
+
+
+def test_a_newer_store_is_refused(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, GOOD))
+    filled.read()
+    monkeypatch.setattr(migrations, "MIGRATIONS", MIGRATIONS)
+    ENGINE._cache.clear()
+    before = files(filled)
+    with pytest.raises(
+        StoreVersionError, match=f"schema {NEXT}; this release knows schemas up to {NEXT - 1}"
+    ):
+        filled.read()
+    with pytest.raises(StoreVersionError), filled.write("import"):
+        pass
+    assert files(filled) == before

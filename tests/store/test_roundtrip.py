@@ -1,0 +1,88 @@
+"""Frames come back as they were given, whatever is in them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.records import TABLES, Basis, Batch
+from core.store import Store
+from core.store.rules import RULES
+from tests.store.material import CORPUS, GOLD, run
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_ID = _TEXT.filter(bool)
+_COUNT = st.integers(1, 2**15 - 1)
+_AMOUNT = st.floats(0, 1e12)
+_OWNERS = {"collection": ["corpus"], "golden_set": ["gold"], "run": ["a", "b"]}
+_SPECIAL = {
+    "tags": st.none() | st.lists(_TEXT, max_size=3),
+    "grade": st.integers(1, 5),
+    "raw": st.none() | st.integers(-(2**15), 2**15 - 1),
+    "score": st.none() | st.floats(),
+    "rank": _COUNT,
+    "repeat": _COUNT,
+    "ms": _AMOUNT,
+    "amount": _AMOUNT,
+    "basis": st.sampled_from(list(Basis)).map(lambda basis: basis.value),
+    "value": st.floats(allow_nan=False, allow_infinity=False),
+    "tokens": st.none() | _COUNT,
+    "k": st.none() | _COUNT,
+    "n": st.none() | _COUNT,
+    "low": st.none() | st.floats(),
+    "high": st.none() | st.floats(),
+}
+
+
+def _cell(table: str, column: str) -> st.SearchStrategy[object]:
+    rules = RULES[table]
+    if column == rules.owner:
+        return st.sampled_from(_OWNERS[rules.kind])
+    if table == "rankings" and column == "stage":
+        return st.sampled_from(["pool", "final"])
+    if column in _SPECIAL:
+        return _SPECIAL[column]
+    return (_ID if column.endswith("_id") else _TEXT) if column in rules.required else st.none() | _TEXT
+
+
+@st.composite
+def _frames(draw: st.DrawFn, table: str) -> pl.DataFrame:
+    row = st.fixed_dictionaries({column: _cell(table, column) for column in TABLES[table]})
+    keys = [lambda row, names=names: tuple(row[name] for name in names) for names in RULES[table].unique]
+    rows = draw(st.lists(row, min_size=1, max_size=12, unique_by=tuple(keys)))
+    return pl.DataFrame(rows, schema=TABLES[table], orient="row")
+
+
+_READ = {
+    "queries": lambda snapshot: snapshot.queries("corpus"),
+    "passages": lambda snapshot: snapshot.passages("corpus"),
+    "judgements": lambda snapshot: snapshot.judgements("gold"),
+    "rankings": lambda snapshot: snapshot.rankings(["a", "b"]),
+    "timings": lambda snapshot: snapshot.timings(["a", "b"]),
+    "usage": lambda snapshot: snapshot.usage(["a", "b"]),
+    "aggregates": lambda snapshot: snapshot.aggregates(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("table", list(TABLES))
+@given(data=st.data())
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+def test_frames_come_back(table: str, data: st.DataObject) -> None:
+    rows = data.draw(_frames(table))
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "store")
+        batch = Batch(
+            collections=(CORPUS,), golden_sets=(GOLD,), runs=(run("a"), run("b")), frames={table: rows}
+        )
+        for _ in range(2):  # the second time nothing is new, which compares what was written
+            with store.write("import") as writer:
+                writer.add(batch)
+        assert store.revision() == 1
+        read = _READ[table](store.read())
+        assert read.schema == TABLES[table]
+        assert sorted(map(repr, read.rows())) == sorted(map(repr, rows.rows()))
