@@ -6,7 +6,7 @@ from core.views.headroom import MIXED, conventions, headroom
 
 view = current_view()
 tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
-offered = conventions(view.table)
+offered = conventions(view.table, view.decision)
 if not offered:
     show.head(
         tells,

@@ -51,7 +51,13 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
     """
     shown = rows.head(ROWS_SHOWN).select(list(columns))
     result = st.dataframe(
-        shown, key=f"table_{name}", column_config=dict(columns), hide_index=True, width="stretch", **options
+        shown,
+        key=f"table_{name}",
+        column_config=dict(columns),
+        hide_index=True,
+        width="stretch",
+        placeholder="–",
+        **options,
     )
     left, right = st.columns([4, 1], vertical_alignment="center")
     if rows.height > ROWS_SHOWN:
@@ -90,7 +96,7 @@ def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
 
 
 STACK_COLUMNS: Mapping[str, Any] = {
-    "name": text_column("stack", width="large"),
+    "name": text_column("stack", width=290),
     "feasible": st.column_config.CheckboxColumn("feasible", help="Meets every limit of the sidebar."),
     "frontier": st.column_config.CheckboxColumn(
         "frontier",

@@ -15,7 +15,7 @@ from core.ui import cache
 from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
-from core.views.workspace import Choices
+from core.views.workspace import Choices, measured_first
 
 _DEPENDENT = ("gs", "runs", "m", "k", "sla", "budget", "floor", "lat", "stack", "vs", "q", "curves", "tag")
 _REVISIONS_SHOWN = 50
@@ -83,7 +83,7 @@ def _forget_dependent() -> None:
 def _scope(snapshot: Snapshot, collections: pl.DataFrame) -> tuple[Scope, Choices]:
     collection = st.selectbox(
         "Workspace",
-        collections["collection_id"].to_list(),
+        measured_first(collections, snapshot.runs()),
         key="ws",
         bind="query-params",
         on_change=_forget_dependent,
@@ -137,7 +137,7 @@ def _latency(offered: Choices) -> Latency:
     scope: LatencyScope = "path"
     if offered.reranked:
         scope = st.segmented_control(
-            "of",
+            "Latency of",
             ["path", "rerank"],
             default="path",
             required=True,

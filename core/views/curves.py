@@ -207,6 +207,7 @@ def _beside(table: pl.DataFrame, colours: Mapping[str, str]) -> go.Figure:
             if not part.is_empty():
                 line = _line(part, name, colour, dash="solid").update(showlegend=False)
                 fig.add_trace(line, row=place // 3 + 1, col=place % 3 + 1)
+    fig.update_yaxes(rangemode="tozero")
     fig.update_layout(height=60 + 210 * rows, margin={"l": 8, "r": 8, "t": 36, "b": 8})
     return fig
 
@@ -256,6 +257,7 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
             ceiling = _depth_line(part, "proc", f"{label} ceiling", colours[family], legend=False)
             fig.add_trace(ceiling.update(line={"dash": "dot"}), row=1, col=1)
     fig.update_xaxes(title_text="candidate depth K")
+    fig.update_yaxes(rangemode="tozero")
     fig.update_layout(
         height=360, margin={"l": 8, "r": 8, "t": 36, "b": 8}, legend={"orientation": "h", "y": -0.3, "x": 0}
     )

@@ -41,8 +41,13 @@ def numbers(row: dict[str, object], quality: Quality) -> str:
     n = row["n"] if row["n"] is not None else text.UNKNOWN
     return (
         f"{quality.name} {text.score(value)}{text.interval(low, high)}, n = {n}; "
-        f"{text.ms(_float(row['latency_ms']))}; {text.usd(_float(row['cost']))}"
+        f"{_or_unknown('latency', text.ms(_float(row['latency_ms'])))}; "
+        f"{_or_unknown('cost', text.usd(_float(row['cost'])))}"
     )
+
+
+def _or_unknown(what: str, written: str) -> str:
+    return f"{what} unknown" if written == text.UNKNOWN else written
 
 
 def answer(

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.clq.headroom import LEVERS, Reading, split
+from core.clq.rules import Decision
 from core.views import text, theme
 from core.views.scope import Quality
 
@@ -36,16 +37,19 @@ class HeadroomView:
     mixed: bool
 
 
-def conventions(table: pl.DataFrame) -> list[str]:
-    """Pool conventions with a ceiling, the most frequent first; `MIXED` last if there are several."""
-    found = (
-        table.filter(pl.col("proc").is_not_null())
-        .group_by(pl.col("pool").fill_null(NO_POOL))
-        .len()
-        .sort("len", "pool", descending=[True, False])["pool"]
-        .to_list()
-    )
+def conventions(table: pl.DataFrame, decision: Decision) -> list[str]:
+    """Pool conventions with a ceiling; the chosen stack's first, `MIXED` last if there are several."""
+    known = table.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
+    found = known["pool"].fill_null(NO_POOL).unique().sort().to_list()
+    own = None if decision.chosen is None else table["pool"][decision.chosen] or NO_POOL
+    found.sort(key=lambda name: (name != own, _natural(name)))
     return [*found, MIXED] if len(found) > 1 else found
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """A key that sorts dense@50 before dense@100."""
+    head, _, depth = name.rpartition("@")
+    return head, int(depth) if depth.isdigit() else 0
 
 
 def headroom(table: pl.DataFrame, quality: Quality, convention: str) -> HeadroomView | None:

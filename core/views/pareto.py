@@ -322,11 +322,15 @@ def _limits(fig: go.Figure, constraints: Constraints) -> None:
 
 
 def _axes(fig: go.Figure, drawn: pl.DataFrame) -> None:
-    latency = drawn["latency_ms"].drop_nulls()
-    positive = latency.filter(latency > 0)
+    positive = drawn["latency_ms"].drop_nulls().filter(drawn["latency_ms"].drop_nulls() > 0)
     low, high = positive.min(), positive.max()
     if isinstance(low, float) and isinstance(high, float) and high > 10 * low:
-        fig.update_xaxes(type="log")
+        ticks = [
+            step * 10.0**power
+            for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+            for step in (1, 2, 5)
+        ]
+        fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     fig.add_annotation(
         text="↖ better", xref="paper", yref="paper", x=0.01, y=0.99, showarrow=False, font={"size": 12}
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.metrics import REGISTRY
+from core.records import Origin
 from core.store import Snapshot
 from core.views.scope import Scope
 from core.views.stacks import runs_in
@@ -74,3 +75,10 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         reported=reported,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
     )
+
+
+def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
+    """Collection ids: those with runs of one's own before those with published figures only."""
+    own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
+    names = collections["collection_id"].sort().to_list()
+    return sorted(names, key=lambda name: name not in own)
