@@ -6,7 +6,7 @@ from core.views.headroom import MIXED, conventions, headroom
 
 view = current_view()
 tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
-offered = conventions(view.table, view.decision)
+offered = conventions(view.table)
 if not offered:
     show.head(
         tells,
@@ -44,7 +44,7 @@ show.table(
     found.table,
     "headroom",
     {
-        "name": show.text_column("stack", width="large"),
+        "name": show.text_column("stack", width=290),
         "pool": show.text_column("pool"),
         "quality": show.score_column("actual"),
         "ordering": show.score_column("ordering headroom"),

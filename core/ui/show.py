@@ -85,6 +85,11 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
     return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
 
 
+def dollar_column(label: str, help_text: str = "") -> Any:
+    """A column of dollars that may be very small: three significant digits."""
+    return st.column_config.NumberColumn(label, format="%.3g", help=help_text or None)
+
+
 def percent_column(label: str, help_text: str = "") -> Any:
     """A column of shares in 0..1, shown as percent."""
     return st.column_config.NumberColumn(label, format="percent", help=help_text or None)
@@ -108,7 +113,7 @@ STACK_COLUMNS: Mapping[str, Any] = {
     "n": number_column("n", 0, "Queries that the mean rests on."),
     "latency_ms": number_column("latency ms", 2, "Percentile and scope as in the sidebar; empty = unknown."),
     "latency_basis": text_column("latency is"),
-    "cost": number_column("$ / 1k", 4, "Per 1,000 queries; empty = unknown."),
+    "cost": dollar_column("$ / 1k", "Per 1,000 queries; empty = unknown."),
     "cost_basis": text_column("cost is"),
     "reason": text_column("excluded because"),
     "cost_note": text_column("cost note"),

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from core.clq.latency import Scope as LatencyScope
-from core.clq.rules import Constraints, decide
+from core.clq.rules import JITTER_MS, Constraints, decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache
@@ -17,7 +17,22 @@ from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
 from core.views.workspace import Choices, measured_first
 
-_DEPENDENT = ("gs", "runs", "m", "k", "sla", "budget", "floor", "lat", "stack", "vs", "q", "curves", "tag")
+_DEPENDENT = (
+    "gs",
+    "runs",
+    "m",
+    "k",
+    "sla",
+    "budget",
+    "floor",
+    "lat",
+    "stack",
+    "vs",
+    "q",
+    "curves",
+    "tag",
+    "base",
+)
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
@@ -170,7 +185,18 @@ def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         bind="query-params",
         help="Stacks that score less are excluded. At 0 there is no floor.",
     )
-    return Constraints(sla_ms=sla, budget=budget, floor=floor or None)
+    jitter = st.number_input(
+        "Jitter (ms)",
+        min_value=0.0,
+        value=JITTER_MS,
+        step=5.0,
+        format="%g",
+        key="jitter",
+        bind="query-params",
+        help="Latencies that differ by less are not told apart (CLQ paper §3.2): among stacks within it and "
+        "within the quality interval of the best, the smaller and cheaper one is chosen.",
+    )
+    return Constraints(sla_ms=sla, budget=budget, floor=floor or None, jitter_ms=jitter)
 
 
 def _limit(values: pl.Series, label: str, key: str, help_text: str) -> float | None:

@@ -23,6 +23,7 @@ SETTINGS: Mapping[str, str] = {
     "sla": "SLA",
     "budget": "budget",
     "floor": "quality floor",
+    "jitter": "jitter band",
     "book": "price book",
     "rev": "data revision",
     "stack": "selected stack",
@@ -36,6 +37,7 @@ SETTINGS: Mapping[str, str] = {
     "find": "search",
     "sort": "sort order",
     "queries": "queries per month",
+    "base": "starting stack",
     "cand": "candidates",
     "tokc": "tokens per candidate",
     "tokq": "query tokens",
@@ -44,7 +46,9 @@ SETTINGS: Mapping[str, str] = {
     "chunks": "chunks sent",
     "toks": "tokens per chunk",
     "gen": "generator",
+    "prompt": "prompt tokens",
     "out": "output tokens",
+    "cpu": "local machine time",
 }
 """Every setting that may stand in an address, by its key, with the word that people read."""
 

@@ -70,12 +70,22 @@ def answer(
         return Answer(f"No stack{within} is left.", _nearest(decision))
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
-    sentence = f"{row['name']} is the best stack{within}: {numbers(row, quality)}."
-    reason = f"{text.count(feasible, 'stack')} of {table.height:,} meet the limits. {decision.note}".strip()
+    sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
+    meet = f"{feasible:,} of {text.count(table.height, 'stack')} meet the limits"
+    reason = f"{meet}. {_tie(table, decision, quality)}".strip()
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)
         reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
     return Answer(sentence, reason)
+
+
+def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """How a tie was broken, and what the highest quality was, where another stack has it."""
+    best = table[list(decision.ties)].sort("quality", descending=True).row(0, named=True)
+    if not decision.note or best["run_id"] == decision.run_ids[decision.chosen or 0]:
+        return decision.note
+    figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"
+    return f"{decision.note} The highest {quality.name} among them: {best['name']}, {figures}."
 
 
 def _nearest(decision: Decision) -> str:

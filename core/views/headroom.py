@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.clq.headroom import LEVERS, Reading, split
-from core.clq.rules import Decision
 from core.views import text, theme
 from core.views.scope import Quality
 
@@ -37,12 +36,11 @@ class HeadroomView:
     mixed: bool
 
 
-def conventions(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Pool conventions with a ceiling; the chosen stack's first, `MIXED` last if there are several."""
+def conventions(table: pl.DataFrame) -> list[str]:
+    """Pool conventions with a ceiling: the best stack's first, `MIXED` last if there are several."""
     known = table.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
-    found = known["pool"].fill_null(NO_POOL).unique().sort().to_list()
-    own = None if decision.chosen is None else table["pool"][decision.chosen] or NO_POOL
-    found.sort(key=lambda name: (name != own, _natural(name)))
+    pools = known.sort("quality", descending=True)["pool"].fill_null(NO_POOL)
+    found = sorted(pools.unique(), key=lambda name: (name != pools[0], _natural(name)))
     return [*found, MIXED] if len(found) > 1 else found
 
 
@@ -152,7 +150,7 @@ def _figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
         for title, column, colour, shape in parts
     ]
     fig = theme.figure(
-        traces, x=f"{quality.name}: actual | ordering | retrieval", height=90 + 26 * shown.height
+        traces, x=f"{quality.name}: actual | ordering | retrieval", height=150 + 26 * shown.height
     )
     fig.update_layout(barmode="stack", bargap=0.25)
     fig.update_xaxes(range=[0, 1])

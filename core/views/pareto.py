@@ -222,7 +222,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, obj
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        bar = {"title": {"text": "$ / 1k"}, "thickness": 12}
+        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "power"}
         return cost, {
             "colorscale": theme.SEQUENTIAL,
             "cmin": low,
