@@ -23,6 +23,7 @@ from core.errors import StoreError
 from core.store import migrations
 
 _CACHED = 4
+_REMEMBERED = 64
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
     "autoinstall_known_extensions": "false",
@@ -47,6 +48,7 @@ class Catalogue:
         self.path = path
         self.alias = alias
         self.version = version
+        self._records: dict[tuple[object, ...], pl.DataFrame] = {}
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of its own to this catalogue; for one thread."""
@@ -55,6 +57,16 @@ class Catalogue:
     def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query as a frame."""
         found: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
+        return found
+
+    def records(self, sql: str, params: Params | None = None) -> pl.DataFrame:
+        """Answer a query over the catalogue's own tables, once: a published catalogue never changes."""
+        key = (sql, *(params or {}).values())
+        found = self._records.get(key)
+        if found is None:
+            if len(self._records) >= _REMEMBERED:
+                self._records.clear()
+            found = self._records[key] = self.frame(sql, params)
         return found
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:

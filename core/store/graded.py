@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+
+from core.store.engine import ENGINE
 
 EMPTY = -1
 """Grade of a slot without a passage."""
@@ -30,7 +33,7 @@ class Graded:
         query_ids: Every query with at least one judgement, sorted; second axis.
         grades: int8 [runs, queries, depth]; 1..5 judged, 0 unjudged, -1 empty slot (ranking shorter, or the
             query not ranked at all).
-        pool_counts: int32 [queries, 5], judged passages with grade 1..5 in the golden set.
+        pool_counts: int32 [queries, 5], judged passages with grade 1..5 in the golden set (read-only).
         unjudged_queries: int32 [runs], queries that the run ranks but nobody judged (left out).
     """
 
@@ -88,13 +91,11 @@ def join(
         stage: "final" or "pool".
         depth: Ranks to keep; None keeps all.
     """
-    pool = _pool(cursor, golden_set_id, judgements)
-    queries = [row[0] for row in pool]
-    counts = np.array([row[1:] for row in pool], dtype=np.int32).reshape(len(pool), 5)
+    queries, counts = _pool(golden_set_id, tuple(judgements))
     asked: dict[str, Any] = {
         "rankings": list(rankings),
         "runs": list(run_ids),
-        "queries": queries,
+        "queries": list(queries),
         "stage": stage,
     }
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
@@ -117,12 +118,14 @@ def join(
         position = {run_id: index for index, run_id in enumerate(run_ids)}
         for run_id, count in cursor.execute(_UNJUDGED, asked).fetchall():
             unjudged[position[run_id]] = count
-    return Graded(tuple(run_ids), tuple(queries), grades, counts, unjudged)
+    return Graded(tuple(run_ids), queries, grades, counts, unjudged)
 
 
-def _pool(
-    cursor: duckdb.DuckDBPyConnection, golden_set_id: str, judgements: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    if not judgements:
-        return []
-    return cursor.execute(_POOL, {"judgements": list(judgements), "golden_set": golden_set_id}).fetchall()
+@lru_cache(maxsize=64)
+def _pool(golden_set_id: str, judgements: tuple[str, ...]) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """The judged queries and their counts per grade; kept, for files of a store never change."""
+    asked = {"judgements": list(judgements), "golden_set": golden_set_id}
+    found = ENGINE.cursor().execute(_POOL, asked).fetchall() if judgements else []
+    counts = np.array([row[1:] for row in found], dtype=np.int32).reshape(len(found), 5)
+    counts.flags.writeable = False
+    return tuple(row[0] for row in found), counts

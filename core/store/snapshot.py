@@ -14,47 +14,13 @@ from core.store.engine import Catalogue, Params
 from core.store.graded import Graded
 from core.store.rules import RULES
 
-_COLLECTIONS = """
-SELECT c.collection_id, c.name, c.source, c.notes,
-       coalesce(q.rows, 0) AS queries, coalesce(p.rows, 0) AS passages
-FROM state('collection', $revision) AS s
-JOIN collections AS c ON c.collection_id = s.id
-LEFT JOIN held('queries', $revision) AS q ON q.id = s.id
-LEFT JOIN held('passages', $revision) AS p ON p.id = s.id
-ORDER BY s.added_revision, c.collection_id
+# Short statements joined in Polars: planning one statement that joins them all takes longer than everything
+# else that a page reads, and what they answer is kept for as long as the catalogue is current.
+_STATE = "SELECT * FROM state($kind, $revision)"
+_HELD = "SELECT * FROM held($table, $revision)"
+_REVISIONS = """
+SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
 """
-_GOLDEN_SETS = """
-SELECT g.golden_set_id, g.collection_id, g.name, g.mapping, g.judge, g.notes,
-       coalesce(j.queries, 0) AS queries, coalesce(j.rows, 0) AS judgements
-FROM state('golden_set', $revision) AS s
-JOIN golden_sets AS g ON g.golden_set_id = s.id
-LEFT JOIN held('judgements', $revision) AS j ON j.id = s.id
-WHERE $collection::VARCHAR IS NULL OR g.collection_id = $collection
-ORDER BY s.added_revision, g.golden_set_id
-"""
-_RUNS = """
-SELECT r.run_id, r.collection_id, r.stack_id, k.spec, r.label, r.origin, r.pool, r.environment, r.manifest,
-       r.created_at, s.added_revision, h.id IS NOT NULL AS has_rankings
-FROM state('run', $revision) AS s
-JOIN runs AS r ON r.run_id = s.id
-JOIN stacks AS k ON k.stack_id = r.stack_id
-LEFT JOIN held('rankings', $revision) AS h ON h.id = s.id
-WHERE (s.event = 'removed') = $removed AND ($collection::VARCHAR IS NULL OR r.collection_id = $collection)
-ORDER BY r.created_at, r.run_id
-"""
-_STACKS = """
-SELECT k.stack_id, k.spec, k.label, count(*) AS runs
-FROM state('run', $revision) AS s
-JOIN runs AS r ON r.run_id = s.id
-JOIN stacks AS k ON k.stack_id = r.stack_id
-WHERE s.event <> 'removed'
-GROUP BY k.stack_id, k.spec, k.label ORDER BY k.stack_id
-"""
-_REVISIONS = (
-    'SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY 1'
-)
-_IDS = "SELECT id FROM state($kind, $revision) WHERE event <> 'removed'"
-_FILES = "SELECT DISTINCT path FROM held($table, $revision) WHERE id IN (SELECT unnest($ids)) ORDER BY path"
 
 
 def _select(table: str, *conditions: str) -> str:
@@ -80,7 +46,13 @@ class Snapshot:
 
     def collections(self) -> pl.DataFrame:
         """Collections: collection_id, name, source, notes, queries and passages (counts)."""
-        return self.catalogue.frame(_COLLECTIONS, {"revision": self.revision})
+        found = self._records("collection", "SELECT * FROM collections")
+        for table in ("queries", "passages"):
+            counts = self._held(table).select("id", pl.col("rows").alias(table))
+            found = found.join(counts, how="left", left_on="collection_id", right_on="id")
+        return found.select(
+            "collection_id", "name", "source", "notes", pl.col("queries", "passages").fill_null(0)
+        )
 
     def golden_sets(self, collection_id: str | None = None) -> pl.DataFrame:
         """Golden sets, of one collection or of all.
@@ -89,7 +61,12 @@ class Snapshot:
             golden_set_id, collection_id, name, mapping, judge, notes, queries (judged ones) and judgements
             (counts).
         """
-        return self.catalogue.frame(_GOLDEN_SETS, {"revision": self.revision, "collection": collection_id})
+        counts = self._held("judgements").select("id", "queries", pl.col("rows").alias("judgements"))
+        found = self._records("golden_set", "SELECT * FROM golden_sets").join(
+            counts, how="left", left_on="golden_set_id", right_on="id"
+        )
+        shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes")
+        return _of(found, collection_id).select(*shown, pl.col("queries", "judgements").fill_null(0))
 
     def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
         """Runs, of one collection or of all, oldest first.
@@ -102,16 +79,46 @@ class Snapshot:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
             (JSON), created_at (UTC), added_revision, has_rankings.
         """
-        asked = {"revision": self.revision, "collection": collection_id, "removed": removed}
-        return _zoned(self.catalogue.frame(_RUNS, asked), "created_at")
+        stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
+        found = self._records("run", "SELECT * FROM runs", removed=removed).join(stacks, on="stack_id")
+        ranked = self._held("rankings")["id"].implode()
+        shown = (
+            "run_id",
+            "collection_id",
+            "stack_id",
+            "spec",
+            "label",
+            "origin",
+            "pool",
+            "environment",
+            "manifest",
+        )
+        return (
+            _of(found, collection_id)
+            .select(
+                *shown,
+                pl.col("created_at").dt.replace_time_zone("UTC"),
+                "added_revision",
+                pl.col("run_id").is_in(ranked).alias("has_rankings"),
+            )
+            .sort("created_at", "run_id")
+        )
 
     def stacks(self) -> pl.DataFrame:
         """Stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
-        return self.catalogue.frame(_STACKS, {"revision": self.revision})
+        counts = (
+            self._records("run", "SELECT * FROM runs").group_by("stack_id").agg(runs=pl.len().cast(pl.Int64))
+        )
+        return (
+            self.catalogue.records("SELECT stack_id, spec, label FROM stacks")
+            .join(counts, on="stack_id")
+            .sort("stack_id")
+        )
 
     def revisions(self) -> pl.DataFrame:
         """What made each revision: revision, at (UTC), action, note."""
-        return _zoned(self.catalogue.frame(_REVISIONS, {"revision": self.revision}), "at")
+        found = self.catalogue.records(_REVISIONS, {"revision": self.revision})
+        return found.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
 
     def queries(self, collection_id: str) -> pl.DataFrame:
         """Queries of a collection, sorted by id.
@@ -223,15 +230,30 @@ class Snapshot:
         return self.catalogue.frame(_select(table, *conditions), params)
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
-        asked = {"table": table, "revision": self.revision, "ids": list(ids)}
-        return [str(self._root / path) for path in self.catalogue.column(_FILES, asked)]
+        held = self._held(table)
+        files = held.filter(pl.col("id").is_in(list(ids)))["path"].unique().sort()
+        return [str(self._root / path) for path in files]
 
     def _known(self, kind: str, ids: Iterable[str]) -> None:
-        known = set(self.catalogue.column(_IDS, {"kind": kind, "revision": self.revision}))
+        known = frozenset(self._state(kind).filter(pl.col("event") != "removed")["id"])
         for record_id in ids:
             if record_id not in known:
                 raise UnknownNameError(kind.replace("_", " "), record_id, known)
 
+    def _state(self, kind: str) -> pl.DataFrame:
+        """Per id: added_revision, and the last event."""
+        return self.catalogue.records(_STATE, {"kind": kind, "revision": self.revision})
 
-def _zoned(frame: pl.DataFrame, column: str) -> pl.DataFrame:
-    return frame.with_columns(pl.col(column).dt.replace_time_zone("UTC"))
+    def _held(self, table: str) -> pl.DataFrame:
+        """Per owner's id: path of the file with its rows in a table, rows, queries."""
+        return self.catalogue.records(_HELD, {"table": table, "revision": self.revision})
+
+    def _records(self, kind: str, sql: str, *, removed: bool = False) -> pl.DataFrame:
+        """Records of a kind that are there (or removed) at this revision, oldest first."""
+        state = self._state(kind).filter((pl.col("event") == "removed") == removed)
+        key = f"{kind}_id"
+        return self.catalogue.records(sql).join(state, left_on=key, right_on="id").sort("added_revision", key)
+
+
+def _of(frame: pl.DataFrame, collection_id: str | None) -> pl.DataFrame:
+    return frame if collection_id is None else frame.filter(pl.col("collection_id") == collection_id)
