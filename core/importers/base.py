@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.importers.limits import Limits
-from core.importers.source import Piece, Tree
+from core.importers.source import HEAD_BYTES, Piece, Tree
 from core.importers.text import shown
 from core.records import (
     Batch,
@@ -212,7 +212,9 @@ def head_lines(piece: Piece, most: int = 200) -> list[str]:
     if b"\0" in head:
         return []
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    complete = lines if len(head) < (64 << 10) else lines[:-1] or lines
+    # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
+    whole = len(head) < HEAD_BYTES and lines[-1]
+    complete = lines if whole else lines[:-1] or lines
     return [line.decode("utf-8", "replace").rstrip("\r") for line in complete[:most]]
 
 

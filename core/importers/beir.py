@@ -90,7 +90,7 @@ def _one(pieces: list[Piece], kind: str) -> list[Piece]:
 
 def _split(pieces: list[Piece], options: Options) -> list[Piece]:
     by_name = {piece.stem: piece for piece in pieces}
-    if options.split == ALL or (len(pieces) <= 1 and options.split is None):
+    if not pieces or options.split == ALL or (len(pieces) == 1 and options.split is None):
         return pieces
     if options.split is None:
         raise InputError(

@@ -53,14 +53,16 @@ AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AX
 _USAGE = re.compile(
     r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)?(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms)"
 )
-_TIMING = re.compile(r"(?P<stage>[a-z][a-z0-9_]*?)_(?P<unit>ms|milliseconds|s|sec|secs|seconds)")
-_QUANTILE = re.compile(r"(?P<stage>[a-z][a-z0-9_]*?)_(?P<q>p50|p95)_(?P<unit>ms|s|sec|seconds)")
-_QUANTILE_LAST = re.compile(r"(?P<stage>[a-z][a-z0-9_]*?)_(?P<unit>ms|s|sec|seconds)_(?P<q>p50|p95)")
+_STAGE = r"(?P<stage>[a-z][a-z0-9_]*?)(?:_latency|_time)?"
+_UNIT = "(?P<unit>ms|milliseconds|s|sec|secs|seconds)"
+_TIMING = re.compile(f"{_STAGE}_{_UNIT}")
+_QUANTILE = re.compile(f"{_STAGE}_(?P<q>p50|p95)_{_UNIT}")
+_QUANTILE_LAST = re.compile(f"{_STAGE}_{_UNIT}_(?P<q>p50|p95)")
 _PRICE = re.compile(r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)?(?:usd|cost_usd)_per_1k(?:_queries)?")
 _MEASURE = re.compile(r"(?P<name>[^@()]+)@(?P<k>\d{1,6})(?P<params>\([^()]*\))?")
 _UNITLESS = re.compile(r"(?:.*_)?(latency|time|duration|elapsed)")
 _MS_PER = {"ms": 1.0, "milliseconds": 1.0, "s": 1000.0, "sec": 1000.0, "secs": 1000.0, "seconds": 1000.0}
-_TOTAL = {"latency", "total", "end_to_end", "e2e", "elapsed", "duration", "query"}
+_TOTAL = {"latency", "total", "end_to_end", "e2e", "elapsed", "duration", "query", "time", "wall"}
 # Names of the field that are not (yet) computed here; compared without case and punctuation.
 _CLASSICAL = ("nDCG", "P", "R", "F1", "Success", "RR", "AP", "RBP", "Recall", "Precision", "MRR", "MAP")
 

@@ -138,7 +138,7 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
         if content.startswith(PARQUET):
             rows = pl.read_parquet(io.BytesIO(content))
         else:
-            rows = pl.read_ndjson(content, schema=dict(schema))
+            rows = pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
         missing = [column for column in schema if column not in rows.columns]
         if missing:
             found = ", ".join(map(shown, rows.columns[:20]))
@@ -149,6 +149,11 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
     if "rows" in entry and entry["rows"] != rows.height:
         raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=piece.name)
     return rows
+
+
+def _widest(dtype: pl.DataType) -> pl.DataType:
+    """The type that Polars reads from JSON: it knows no small integers."""
+    return pl.Int64() if dtype.is_integer() else dtype
 
 
 def _hash(content: bytes) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import (
+    LIKELY,
     RESEMBLES,
     SURE,
     Format,
@@ -27,7 +28,7 @@ from core.importers.fields import Fields, numbers, read_fields
 from core.importers.judgements import golden_set, left_out
 from core.importers.ordering import ordered
 from core.importers.source import Piece, Tree
-from core.importers.text import place
+from core.importers.text import place, quoted
 from core.records import frame
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
@@ -41,11 +42,11 @@ class TrecRun(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Lines of six fields or more, of which the fifth is a number."""
-        return _confidence(probe, lambda fields: len(fields) >= 6 and _is_number(fields[4]), len(_RUN))
+        return _confidence(probe, _is_run, len(_RUN))
 
     def why_not(self, probe: Tree) -> str:
-        """How many fields the first line has."""
-        return _first_line(probe, "a TREC run has 6: query, iteration, passage, rank, score, tag")
+        """The first line that does not fit."""
+        return _misfit(probe, _is_run, "a TREC run has 6: query, iteration, passage, rank, score, tag")
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read run files; each tag of each file is a run."""
@@ -88,11 +89,11 @@ class TrecQrels(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Lines of four fields, of which the last is an integer."""
-        return _confidence(probe, lambda fields: len(fields) == 4 and _is_integer(fields[3]), len(_QRELS))
+        return _confidence(probe, _is_qrels, len(_QRELS))
 
     def why_not(self, probe: Tree) -> str:
-        """How many fields the first line has."""
-        return _first_line(probe, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
+        """The first line that does not fit."""
+        return _misfit(probe, _is_qrels, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read qrels files; each is a golden set unless the options name one for all."""
@@ -110,11 +111,11 @@ class TrecQrels(Format):
 
 def _rankings(piece: Piece) -> tuple[pl.DataFrame, Import]:
     """Rows to be ordered (run, stage, query_id, passage_id, rank, score, line), and what was ignored."""
-    head = [line.split() for line in head_lines(piece) if line.strip() and not line.startswith("#")]
-    if head and all(len(fields) == 4 for fields in head):
+    head = _lines(piece)
+    if head and all(len(fields) == len(_QRELS) for _, fields in head):
         raise InputError(
             "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
-            where=place(piece.name, 1),
+            where=place(piece.name, head[0][0]),
             do="Offer it as trec-qrels, or let the format be recognised.",
         )
     found = read_fields(
@@ -140,19 +141,34 @@ def _tags(rows: pl.DataFrame) -> list[str]:
     return [str(tag) for tag in rows["run"].unique().sort()]
 
 
+def _lines(piece: Piece) -> list[tuple[int, list[str]]]:
+    """Numbers and fields of the lines that hold data, from the head of the file."""
+    numbered = enumerate(head_lines(piece), 1)
+    return [(number, line.split()) for number, line in numbered if line.strip() and not line.startswith("#")]
+
+
 def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
-    if len(probe.pieces) != 1:
-        return 0.0
-    lines = [
-        line.split() for line in head_lines(probe.pieces[0]) if line.strip() and not line.startswith("#")
-    ]
+    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else []
     if not lines:
         return 0.0
-    share = sum(map(good, lines)) / len(lines)
-    if share >= 0.9:
-        return SURE
-    near = sum(abs(len(line) - fields) <= 1 for line in lines) / len(lines)
+    share = sum(good(line) for _, line in lines) / len(lines)
+    if share >= 0.5:
+        return SURE if share >= 0.9 else LIKELY
+    near = sum(abs(len(line) - fields) <= 1 for _, line in lines) / len(lines)
     return RESEMBLES if max(share, near) >= 0.5 else 0.0
+
+
+def _misfit(probe: Tree, good: Callable[[list[str]], bool], wanted: str) -> str:
+    bad = next(((number, line) for number, line in _lines(probe.pieces[0]) if not good(line)), None)
+    return f"line {bad[0]} has {len(bad[1])} fields, {quoted(' '.join(bad[1]))}; {wanted}" if bad else ""
+
+
+def _is_run(fields: list[str]) -> bool:
+    return len(fields) >= len(_RUN) and _is_number(fields[4])
+
+
+def _is_qrels(fields: list[str]) -> bool:
+    return len(fields) == len(_QRELS) and fields[3].lstrip("+-").isdigit()
 
 
 def _is_number(text: str) -> bool:
@@ -161,12 +177,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_integer(text: str) -> bool:
-    return text.lstrip("+-").isdigit()
-
-
-def _first_line(probe: Tree, wanted: str) -> str:
-    lines = [line.split() for line in head_lines(probe.pieces[0]) if line.strip()]
-    return f"its first line has {len(lines[0])} fields; {wanted}" if lines else ""

@@ -1,0 +1,60 @@
+"""Small makers for the importer tests."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import core
+from core.errors import ClqError
+from core.importers import Import, Offered, Options, Upload, load
+
+SHARED = Path(os.environ.get("CLQ_SHARED") or Path(core.__file__).resolve().parents[2] / "shared")
+TREC_EVAL = SHARED / "runs" / "trec_eval" / "test"
+CRANFIELD = SHARED / "collections" / "cranfield"
+PIAF = SHARED / "collections" / "piaf_fr"
+
+
+def needs(path: Path) -> pytest.MarkDecorator:
+    """Skip a test whose real files are not on this machine."""
+    return pytest.mark.skipif(not path.exists(), reason=f"real files are not here: {path.name} (CLQ_SHARED)")
+
+
+def up(name: str, content: str | bytes) -> Upload:
+    return Upload(name, content.encode() if isinstance(content, str) else content)
+
+
+def read(*offered: Offered, **options: Any) -> Import:
+    return load(offered, Options(**options))
+
+
+def refusal(*offered: Offered, **options: Any) -> str:
+    """The message with which an offer is refused."""
+    with pytest.raises(ClqError) as caught:
+        load(offered, Options(**options))
+    return str(caught.value)
+
+
+def rows(made: Import, table: str) -> pl.DataFrame:
+    return made.frames[table].lazy().collect()
+
+
+def zipped(members: Mapping[str, str | bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()

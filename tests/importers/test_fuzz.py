@@ -1,0 +1,108 @@
+"""Damaged input of every format: a clean import or an error that a user can read, nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+
+import polars as pl
+import pytest
+
+from core.errors import ClqError
+from core.importers import Limits, Options, export, load, preview
+from tests.importers.helpers import parquet, up, zipped
+from tests.importers.test_beir import FILES
+from tests.importers.test_own import everything
+from tests.importers.test_table import AGGREGATED, CSV, FULL
+
+RUN = "".join(
+    f"q{query} Q0 doc{rank} {rank} {10 - rank / 7} bm25\n" for query in range(5) for rank in range(1, 8)
+)
+FRAME = pl.DataFrame(
+    {"qid": ["q1", "q1", "q2"] * 5, "did": [f"d{n}" for n in range(15)], "score": [n / 3 for n in range(15)]}
+)
+SAMPLES = {
+    "trec-run": RUN.encode(),
+    "trec-qrels": b"q1 0 a 1\nq1 0 b 0\nq2 0 a 1\n",
+    "gz": gzip.compress(RUN.encode()),
+    "csv": CSV.encode(),
+    "csv-full": FULL.encode(),
+    "csv-aggregated": AGGREGATED.encode(),
+    "jsonl": FRAME.write_ndjson().encode(),
+    "parquet": parquet(FRAME),
+    "beir-corpus": FILES["corpus.jsonl"].encode(),
+    "beir-zip": zipped(FILES),
+}
+CASES = 40
+OPTIONS = Options(limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20), split="test")
+
+
+def mutated(data: bytes, source: random.Random) -> bytes:
+    """The bytes with one to four random damages."""
+    made = bytearray(data)
+    for _ in range(source.randint(1, 4)):
+        at = source.randrange(len(made) + 1)
+        length = source.choice([1, 1, 2, 8, 64])
+        kind = source.randrange(6)
+        if kind == 0:
+            made[at : at + length] = source.randbytes(length)
+        elif kind == 1:
+            del made[at : at + length]
+        elif kind == 2:
+            made[at:at] = made[at : at + length]
+        elif kind == 3:
+            made[at:at] = source.choice(
+                [b"\0", b"\n", b'"', b"\t", b",", b"{", b"NaN", b"-1", b"\xff", b"1e999", b"\r"]
+            )
+        elif kind == 4:
+            del made[at:]
+        elif made:
+            made[min(at, len(made) - 1)] ^= 1 << source.randrange(8)
+    return bytes(made)
+
+
+def tried(data: bytes, options: Options = OPTIONS) -> str:
+    """Import and look; anything but an import or a `ClqError` fails the test by itself."""
+    preview([up("x", data)], options)
+    try:
+        made = load([up("x", data)], options)
+    except ClqError as error:
+        return "refused" if error.found else "silent"
+    assert made.taken
+    return "taken"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_damaged_bytes(name):
+    source = random.Random(f"clq {name}")  # noqa: S311
+    assert tried(SAMPLES[name]) == "taken"
+    outcomes = [tried(mutated(SAMPLES[name], source)) for _ in range(CASES)]
+    assert "refused" in outcomes
+
+
+def test_damaged_exports(tmp_path):
+    export(everything(), tmp_path / "x.zip")
+    data = (tmp_path / "x.zip").read_bytes()
+    source = random.Random("clq own")  # noqa: S311
+    assert "refused" in [tried(mutated(data, source)) for _ in range(CASES)]
+
+
+@pytest.mark.parametrize("form", ["trec-run", "trec-qrels", "table", "beir", "clq"])
+def test_every_format_forced_on_every_sample(form):
+    for data in SAMPLES.values():
+        tried(data, Options(format=form, limits=OPTIONS.limits))
+
+
+def test_noise():
+    source = random.Random("clq noise")  # noqa: S311
+    for length in (1, 2, 3, 10, 100, 5000):
+        for _ in range(5):
+            tried(source.randbytes(length))
+
+
+def test_damaged_parquet_in_a_damaged_zip():
+    buffer = io.BytesIO(zipped({"t.parquet": SAMPLES["parquet"]}, 0))
+    source = random.Random("clq zip")  # noqa: S311
+    for _ in range(CASES):
+        tried(mutated(buffer.getvalue(), source))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from core.errors import InputError
+from core.importers.grades import GRADE_MAPPINGS, decide
+
+CHOSEN = {
+    (0, 1): "binary",
+    (1,): "binary",
+    (0,): "binary",
+    (-1, 0, 1): "binary",
+    (0, 1, 2): "0-2",
+    (0, 2): "0-2",
+    (0, 3): "0-3",
+    (-2, 0, 1, 4): "0-4",
+    (1, 2, 3, 4, 5): "1-5",
+    (5,): "1-5",
+    (1, 2, 3): "1-5",
+    (2,): "1-5",
+}
+
+
+@pytest.mark.parametrize(("values", "name"), CHOSEN.items(), ids=str)
+def test_chosen_by_the_values_that_occur(values, name):
+    mapping = decide(None, set(values), "f")
+    assert mapping.pairs == GRADE_MAPPINGS[name]
+    assert name in mapping.note
+    assert ("ambiguous" in mapping.note) == (name == "1-5" and max(values) < 5)
+
+
+@pytest.mark.parametrize("values", [{0, 5}, {0, 1, 9}, {1, 6}], ids=str)
+def test_no_mapping_fits(values):
+    with pytest.raises(InputError, match="No grade mapping fits"):
+        decide(None, values, "f")
+
+
+def test_given_by_name_or_as_pairs():
+    assert decide("1-5 reversed", {1, 5}, "f").text == "1-5 reversed: 1→5, 2→4, 3→3, 4→2, 5→1"
+    for text in ("0→1, 1→3, 2→5", "0=1,1=3,2=5", "0->1, 1 -> 3 ,2->5"):
+        assert decide(text, {0, 1, 2}, "f").text == "0→1, 1→3, 2→5"
+
+
+@pytest.mark.parametrize("text", ["0-9", "a=1", "0=6", "0=0", "", "1=1,,2=2"])
+def test_not_a_mapping(text):
+    if text:
+        with pytest.raises(InputError, match="is not a grade mapping"):
+            decide(text, {0, 1}, "f")
+    else:
+        assert decide(text, {0, 1}, "f").pairs == GRADE_MAPPINGS["binary"]
+
+
+def test_grade_without_a_place_is_refused():
+    with pytest.raises(InputError, match="Grades 3 have no place in the mapping '0-2'"):
+        decide("0-2", {0, 3}, "f")
+
+
+def test_negative_grades_are_the_lowest_unless_they_have_a_pair():
+    raw = pl.DataFrame({"raw": [-1, 0, 1]})
+    assert raw.select(decide("binary", {-1, 0, 1}, "f").apply(pl.col("raw"))).to_series().to_list() == [
+        1,
+        1,
+        5,
+    ]
+    assert raw.select(decide("-1=2,0=1,1=5", {-1, 0, 1}, "f").apply(pl.col("raw"))).to_series().to_list() == [
+        2,
+        1,
+        5,
+    ]
+
+
+@pytest.mark.parametrize("name", GRADE_MAPPINGS)
+def test_every_declared_mapping_stays_within_the_rubric(name):
+    pairs = GRADE_MAPPINGS[name]
+    assert set(pairs.values()) <= {1, 2, 3, 4, 5}
+    assert {1, 5} <= set(pairs.values())

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from core.errors import StoreError
+from core.importers import FORMATS, Options, matrix, preview
+from core.store import Store
+from tests.importers.helpers import read, refusal, rows, up, zipped
+
+RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
+QRELS = "q1 0 a 2\nq1 0 b 0\n"
+TABLE = "qid,did,rank\nq1,a,1\n"
+
+
+def test_every_format_says_what_it_brings():
+    assert [row["name"] for row in matrix()] == [each.name for each in FORMATS]
+    assert all(row["title"] and row["brings"] for row in matrix())
+    assert len({each.name for each in FORMATS}) == len(FORMATS)
+
+
+NEAREST = {
+    "five fields": ("301 Q0 a 1 2.5\n", "comes nearest to TREC run: line 1 has 5 fields, '301 Q0 a 1 2.5'"),
+    "grades in words": ("301 0 a high\n", "comes nearest to TREC qrels: line 1 has 4 fields"),
+    "table without a meaning": (
+        "qid,did\nq1,a\n",
+        "comes nearest to Table (CSV, TSV, JSONL, Parquet): no column `rank`",
+    ),
+    "prose": (
+        "This is a letter, and it has commas.\nMore of it follows, with words.\n",
+        "of no format known here",
+    ),
+    "PDF": (b"%PDF-1.7\n\x00\xff\x00", "This is of no format known here. Known: CLQ Explorer export"),
+    "pickle": (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", "This is of no format known here."),
+    "blank": (" \n\n", "The file is empty."),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), NEAREST.values(), ids=NEAREST.keys())
+def test_what_is_not_understood_is_refused_with_the_nearest_format(content, message):
+    assert message in refusal(up("x", content))
+
+
+def test_one_file_that_is_not_understood_refuses_all_that_was_named():
+    assert "notes.txt" in refusal(up("x", RUN), up("notes.txt", "hello"))
+
+
+def test_in_a_folder_it_is_left_out_and_counted():
+    made = read(up("x.zip", zipped({"run.txt": RUN, "README": "hello", "LICENSE": "free"})))
+    assert made.taken["runs"] == 1
+    assert [(left.count, left.first) for left in made.left_out] == [(2, "x.zip/LICENSE")]
+
+
+def test_a_file_that_two_formats_would_read_asks(monkeypatch):
+    table = next(each for each in FORMATS if each.name == "table")
+    monkeypatch.setattr(type(table), "sniff", lambda *_: 0.95)
+    assert "This may be trec-run or table. Say which (--as)." in refusal(up("x", RUN))
+
+
+def test_unknown_format_lists_the_known_ones():
+    assert "No format 'excel'. Found: beir, clq, table, trec-qrels, trec-run." in refusal(
+        up("x", RUN), format="excel"
+    )
+
+
+def test_formats_mix_in_one_import():
+    made = read(up("r", RUN), up("g", QRELS), up("t.csv", TABLE), collection_id="c")
+    assert made.taken == {"collections": 1, "golden sets": 1, "runs": 2, "judgements": 2, "rankings": 3}
+    assert rows(made, "rankings")["run_id"].n_unique() == 2
+    assert {run.collection_id for run in made.runs} == {"c"}
+
+
+def test_the_same_file_twice_is_refused():
+    assert "Two files make the same run" in refusal(up("x", RUN), up("x", RUN))
+
+
+def test_reimport_into_a_store_changes_nothing_and_a_changed_file_makes_a_new_run(tmp_path):
+    store = Store.open(tmp_path / "store")
+    for _ in range(2):
+        with store.write("import") as writer:
+            writer.add(read(up("r", RUN), up("g", QRELS)).batch)
+    assert store.revision() == 1
+    known = frozenset(store.read().collections()["collection_id"])
+    with store.write("import") as writer:
+        writer.add(read(up("r", RUN.replace("9.5", "9.7")), collection_id="g", known_collections=known).batch)
+    assert store.read().runs().height == 2
+    changed = read(up("g", QRELS.replace("a 2", "a 1")), known_collections=known, grades="0-2")
+    with pytest.raises(StoreError), store.write("import") as writer:
+        writer.add(changed.batch)
+    assert store.revision() == 2
+
+
+def test_preview_looks_without_refusing():
+    seen = preview(
+        [up("r", RUN), up("bad", "hello"), up("gone.zip", b"PK\x03\x04"), up("t", "frage,did\nq1,a\n")],
+        Options(),
+    )
+    assert [each.format for each in seen] == ["trec-run", None, None, "table"]
+    assert seen[0].problem == ""
+    assert seen[0].rows["line"].to_list() == RUN.splitlines()
+    assert "of no format" in seen[1].problem
+    assert "cannot be read" in seen[2].problem
+    assert seen[3].columns == ("frage", "did")
+    assert seen[3].mapping == {"passage_id": "did"}
+    assert seen[3].rows.rows() == [("q1", "a")]
+    assert "no column" in seen[3].problem
+    mapped = preview(
+        [up("t", "frage,did,wert\nq1,a,1\n")], Options(columns={"query_id": "frage", "score": "wert"})
+    )
+    assert mapped[0].problem == ""
+    assert mapped[0].mapping == {"query_id": "frage", "score": "wert", "passage_id": "did"}
+
+
+def test_preview_shows_a_mapping_that_does_not_hold():
+    (seen,) = preview([up("t", TABLE)], Options(columns={"score": "wert"}))
+    assert "no column `wert` in t; found: qid, did, rank." in seen.problem

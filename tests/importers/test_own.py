@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from core.errors import InputError
+from core.importers import export
+from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.store import Store
+from core.views.export import batch_of
+from tests.importers.helpers import read, refusal, rows, up, zipped
+
+
+def everything() -> Batch:
+    """A batch with every kind of record and a row in every table, with awkward values."""
+    run = Run(
+        run_id="r-1",
+        collection_id="c",
+        stack=Stack({"mode": "hybrid", "fusion": {"method": "rrf", "constant": 60}, "candidates": 50}),
+        label='=1+1 <b>"é"</b>\n',
+        origin=Origin.RUN,
+        pool="rrf100@50",
+        environment={"cpu": "x", "cores": 2},
+        manifest={"seed": 7},
+        created_at=datetime(2025, 5, 1, 12, 30, 15, 123456, tzinfo=UTC),
+    )
+    bare = Run(
+        run_id="r-2",
+        collection_id="c",
+        stack=Stack({}),
+        label="",
+        origin=Origin.PUBLISHED,
+        created_at=run.created_at,
+    )
+    return Batch(
+        collections=(Collection(collection_id="c", name="C", source="s", notes="n\nn"),),
+        golden_sets=(GoldenSet(golden_set_id="g", collection_id="c", name="G", mapping="binary: 0→1, 1→5"),),
+        runs=(run, bare),
+        frames={
+            "queries": frame(
+                "queries", [{"collection_id": "c", "query_id": "q", "text": "?", "tags": ["a=b", "c=d,e"]}]
+            ),
+            "passages": frame(
+                "passages",
+                [
+                    {
+                        "collection_id": "c",
+                        "passage_id": "p",
+                        "title": None,
+                        "text": "",
+                        "tokens": 3,
+                        "tokenizer": "t",
+                        "source": None,
+                    }
+                ],
+            ),
+            "judgements": frame(
+                "judgements",
+                [
+                    {
+                        "golden_set_id": "g",
+                        "query_id": "q",
+                        "passage_id": "p",
+                        "grade": 5,
+                        "raw": 1,
+                        "judge": None,
+                    }
+                ],
+            ),
+            "rankings": frame(
+                "rankings",
+                [
+                    {
+                        "run_id": "r-1",
+                        "query_id": "q",
+                        "stage": s,
+                        "rank": 1,
+                        "passage_id": "p",
+                        "score": None,
+                    }
+                    for s in ("pool", "final")
+                ],
+            ),
+            "timings": frame(
+                "timings", [{"run_id": "r-1", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 0.1}]
+            ),
+            "usage": frame(
+                "usage",
+                [
+                    {
+                        "run_id": "r-1",
+                        "query_id": None,
+                        "stage": "embed",
+                        "item": "i",
+                        "unit": "cpu_ms",
+                        "amount": 1e-9,
+                        "basis": "measured",
+                    }
+                ],
+            ),
+            "aggregates": frame(
+                "aggregates",
+                [
+                    {
+                        "run_id": "r-2",
+                        "measure": "Hit",
+                        "k": 10,
+                        "stage": None,
+                        "value": 0.5,
+                        "n": None,
+                        "low": None,
+                        "high": None,
+                        "source": None,
+                    }
+                ],
+            ),
+        },
+    )
+
+
+def same(found: Batch, expected: Batch) -> None:
+    assert found.collections == expected.collections
+    assert found.golden_sets == expected.golden_sets
+    assert found.runs == expected.runs
+    assert [(each.stack.spec, each.environment, each.manifest) for each in found.runs] == [
+        (each.stack.spec, each.environment, each.manifest) for each in expected.runs
+    ]
+    for table in TABLES:
+        one, other = found.frames[table].lazy().collect(), expected.frames[table].lazy().collect()
+        assert one.sort(pl.all(), nulls_last=True).equals(other.sort(pl.all(), nulls_last=True)), table
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip", "deep/er/out.zip"])
+def test_export_and_import_give_the_same_batch(tmp_path, name):
+    export(everything(), tmp_path / name)
+    made = read(tmp_path / name)
+    same(made.batch, everything())
+    assert made.detected[0].format == "clq"
+    assert made.left_out == ()
+    assert sorted(path.name for path in (tmp_path / name).parent.iterdir()) == [name.rsplit("/", 1)[-1]]
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip"])
+def test_export_and_import_give_the_same_store(tmp_path, name):
+    first, second = Store.open(tmp_path / "first"), Store.open(tmp_path / "second")
+    with first.write("fill") as writer:
+        writer.add(everything())
+    export(batch_of(first.read()), tmp_path / name)
+    made = read(tmp_path / name)
+    for _ in range(2):
+        with second.write("import") as writer:
+            writer.add(made.batch)
+    assert second.revision() == 1
+    same(batch_of(second.read()), batch_of(first.read()))
+    same(batch_of(second.read()), everything())
+    one, other = first.read(), second.read()
+    for snapshot_table in ("collections", "golden_sets", "runs", "stacks"):
+        assert getattr(one, snapshot_table)().equals(getattr(other, snapshot_table)())
+
+
+def test_nothing_is_overwritten(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="The path exists already"):
+        export(everything(), tmp_path / "out")
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="It cannot be written"):
+        export(everything(), tmp_path / "file" / "out")
+    bad = Batch(frames={"rankings": pl.LazyFrame({"x": [1]})})
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        export(bad, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_written_by_hand_as_jsonl():
+    manifest = {"format": "clq-explorer", "version": 1, "tables": {"timings": {"file": "t.jsonl"}}}
+    run = {
+        "run_id": "r",
+        "collection_id": "c",
+        "label": "L",
+        "origin": "import",
+        "spec": {"mode": "sparse"},
+        "created_at": "2025-01-01T00:00:00+00:00",
+    }
+    made = read(
+        up("hand.zip", zipped({
+            "hand/manifest.json": json.dumps(manifest),
+            "hand/collections.jsonl": '{"collection_id": "c", "name": "C"}\n',
+            "hand/runs.jsonl": json.dumps(run),
+            "hand/t.jsonl": '{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 2}\n',
+            "hand/notes.txt": "mine",
+        }))
+    )  # fmt: skip
+    assert made.taken == {"collections": 1, "runs": 1, "timings": 1}
+    assert rows(made, "timings")["ms"].to_list() == [2.0]
+    assert [(left.count, left.first) for left in made.left_out] == [(1, "notes.txt")]
+
+
+def broken(**changes: object) -> bytes:
+    manifest = {"format": "clq-explorer", "version": 1, "tables": {"timings": {"file": "t.jsonl", "rows": 1}}}
+    files: dict[str, object] = {
+        "manifest.json": json.dumps(manifest),
+        "t.jsonl": '{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 2}\n',
+    }
+    files |= {name.replace("_json", ".json", 1): content for name, content in changes.items()}
+    return zipped({name: str(content) for name, content in files.items() if content is not None})
+
+
+def manifest_with(**changes: object) -> str:
+    return json.dumps({"format": "clq-explorer", "version": 1, "tables": {}} | changes)
+
+
+RUN_LINE = (
+    '{"run_id": "r", "collection_id": "c", "label": "L", "origin": "%s", "spec": %s, "created_at": "%s"}'
+)
+BROKEN = {
+    "newer version": ({"manifest_json": manifest_with(version=2)}, "Version 2 of the format is not known"),
+    "no version": ({"manifest_json": manifest_with(version=None)}, "Version None of the format is not known"),
+    "not JSON": (
+        {"manifest_json": '{"format": "clq-explorer"'},
+        "manifest.json: The manifest is not valid JSON",
+    ),
+    "another format": ({"manifest_json": '{"name": "clq-explorer"}'}, "does not say format 'clq-explorer'"),
+    "tables": ({"manifest_json": manifest_with(tables=[1])}, "`tables` is not a map of maps"),
+    "unknown table": (
+        {"manifest_json": manifest_with(tables={"x": {}})},
+        "Unknown table 'x'; known: queries",
+    ),
+    "missing file": ({"t_jsonl": None}, "The file 't.jsonl' is listed but missing."),
+    "wrong rows": ({"t_jsonl": ""}, "0 rows, the manifest says 1."),
+    "fewer rows": ({"t_jsonl": '{"run_id": "r"}\n' * 2}, "t.jsonl: 2 rows, the manifest says 1."),
+    "hash": (
+        {"manifest_json": manifest_with(tables={"timings": {"file": "t.jsonl", "blake2b": "00"}})},
+        "its hash differs",
+    ),
+    "record": ({"runs_jsonl": '{"run_id": "r"}\n'}, "runs.jsonl:1: The record cannot be used"),
+    "record is a list": ({"runs_jsonl": "\n[]\n"}, "runs.jsonl:2: The line is not a JSON object."),
+    "origin": (
+        {"runs_jsonl": RUN_LINE % ("x", "{}", "2025-01-01T00:00:00+00:00")},
+        "'x' is not a valid Origin",
+    ),
+    "no zone": (
+        {"runs_jsonl": RUN_LINE % ("run", "{}", "2025-01-01T00:00:00")},
+        "created_at has no time zone",
+    ),
+    "spec": ({"runs_jsonl": RUN_LINE % ("run", "[]", "2025-01-01T00:00:00+00:00")}, "spec is not a map"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_exports_are_refused(changes, message):
+    assert message in refusal(up("x.zip", broken(**changes)))
+
+
+def test_parquet_with_other_columns():
+    from tests.importers.helpers import parquet
+
+    data = zipped({
+        "manifest.json": manifest_with(tables={"timings": {"file": "t.parquet"}}),
+        "t.parquet": parquet(pl.DataFrame({"run_id": ["r"], "query_id": ["q"], "stage": ["s"], "ms": [1.0]})),
+    })  # fmt: skip
+    assert "no column `repeat` in x.zip/t.parquet; found: run_id, query_id, stage, ms." in refusal(
+        up("x.zip", data)
+    )

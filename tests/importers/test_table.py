@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from core.importers import Limits
+from tests.importers.helpers import parquet, read, refusal, rows, up
+
+CSV = "query_id,doc_id,rank,score\nq1,a,1,0.9\nq1,b,2,0.8\nq2,a,1,0.7\n"
+FULL = """qid,docno,rank,sim,system,embed_ms,retrieve_latency_s,rerank_input_tokens,rerank_model
+q1,a,1,0.9,bm25,10,0.020,500,rerank-2.5
+q1,b,2,0.8,bm25,10,0.020,500,rerank-2.5
+q2,a,1,0.7,bm25,12,,,
+q1,a,1,0.9,dense,11,0.030,0,rerank-2.5
+"""
+
+HEADERS = [
+    "qid,did,rank",
+    "query_id,doc_id,score",
+    "query-id,corpus-id,sim",
+    "Query ID,Passage ID,Rank",
+    "topic,docno,score",
+    "q_id;passage_id;rank",
+    "qid\tdoc_id\trank",
+    "qid|pid|rank",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_columns_are_recognised_by_their_aliases(header):
+    mark = next(each for each in "\t;|," if each in header)
+    made = read(up("x", "\n".join([header, mark.join(["q1", "a", "1"]), mark.join(["q1", "b", "2"])])))
+    assert made.taken == {"collections": 1, "runs": 1, "rankings": 2}
+    assert made.runs[0].label == "x"
+
+
+def test_csv_jsonl_and_parquet_bring_the_same_rankings():
+    frame = pl.DataFrame({"qid": [1, 1, 2], "did": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
+    offers = [
+        up("x.csv", frame.write_csv()),
+        up("x.tsv", frame.write_csv(separator="\t")),
+        up("x.jsonl", frame.write_ndjson()),
+        up("x.parquet", parquet(frame)),
+    ]
+    tables = [rows(read(offer), "rankings").drop("run_id") for offer in offers]
+    assert all(table.equals(tables[0]) for table in tables)
+    assert tables[0]["query_id"].to_list() == ["1", "1", "2"]
+    assert tables[0]["rank"].to_list() == [1, 2, 1]
+
+
+def test_names_of_files_do_not_matter():
+    assert read(up("image.png", CSV)).taken["rankings"] == 3
+
+
+def test_latency_and_usage_columns():
+    made = read(up("x.csv", FULL))
+    ids = {run.label: run.run_id for run in made.runs}
+    timings = rows(made, "timings").sort("run_id", "query_id", "stage")
+    found = {
+        (row["run_id"], row["query_id"], row["stage"]): row["ms"] for row in timings.iter_rows(named=True)
+    }
+    assert found == {
+        (ids["bm25"], "q1", "embed"): 10.0,
+        (ids["bm25"], "q1", "retrieve"): 20.0,
+        (ids["bm25"], "q2", "embed"): 12.0,
+        (ids["dense"], "q1", "embed"): 11.0,
+        (ids["dense"], "q1", "retrieve"): 30.0,
+    }
+    usage = rows(made, "usage").sort("run_id", "query_id")
+    assert {(row["run_id"], row["amount"]) for row in usage.iter_rows(named=True)} == {
+        (ids["bm25"], 500.0),
+        (ids["dense"], 0.0),
+    }
+    assert set(usage["item"]) == {"rerank-2.5"}
+    assert set(usage["unit"]) == {"input_tokens"}
+    assert set(usage["basis"]) == {"imported"}
+    assert any("converted from seconds to milliseconds" in note for note in made.notes)
+    left = {entry.reason: entry.count for entry in made.left_out}
+    assert left["empty cells of `rerank_input_tokens`: missing, not 0"] == 1
+
+
+def test_latency_of_the_whole_path_and_one_without_a_unit():
+    made = read(up("x", "qid,did,rank,latency_ms,time\nq1,a,1,5.5,3\n"))
+    assert rows(made, "timings").select("stage", "repeat", "ms").rows() == [("total", 1, 5.5)]
+    assert any("name it time_ms or time_s" in left.reason for left in made.left_out)
+
+
+def test_usage_that_is_not_named_says_so():
+    made = read(up("x", "qid,did,rank,search_units\nq1,a,1,1\n"))
+    assert rows(made, "usage")["item"].to_list() == ["not named"]
+    assert any("it has no price" in note for note in made.notes)
+
+
+def test_timings_in_a_table_of_their_own_join_the_run_of_the_same_name():
+    ranking, cost = (
+        up("r.csv", FULL.split("\n", 1)[0] + "\nq1,a,1,1,bm25,,,,\n"),
+        up("t.csv", "qid,run,rerank_ms\nq1,bm25,5\nq1,bm25,6\n"),
+    )
+    made = read(ranking, cost)
+    assert made.taken["runs"] == 1
+    assert rows(made, "timings").select("run_id", "repeat", "ms").rows() == [
+        (made.runs[0].run_id, 1, 5.0), (made.runs[0].run_id, 2, 6.0)
+    ]  # fmt: skip
+
+
+def test_timings_without_rankings_make_a_run():
+    made = read(up("t.csv", "qid,latency_ms,input_tokens\nq1,5,10\nq1,6,20\n"))
+    assert made.taken == {"collections": 1, "runs": 1, "timings": 2, "usage": 1}
+    assert rows(made, "usage")["amount"].to_list() == [15.0]
+
+
+def test_pool_and_final_lists():
+    made = read(up("x", "qid,did,rank,stage\nq1,a,1,pool\nq1,b,2,pool\nq1,b,1,final\n"))
+    assert made.runs[0].pool == "imported@2"
+    assert rows(made, "rankings").select("stage", "rank", "passage_id").rows() == [
+        ("final", 1, "b"), ("pool", 1, "a"), ("pool", 2, "b")
+    ]  # fmt: skip
+    assert read(up("x", "qid,did,rank,stage\nq1,a,1,pool\n"), pool="bm25@100").runs[0].pool == "bm25@100"
+
+
+def test_table_of_judgements():
+    made = read(up("q.csv", "qid,doc,rel,judge\nq1,a,3,me\nq1,b,0,\n"))
+    assert made.taken == {"collections": 1, "golden sets": 1, "judgements": 2}
+    assert rows(made, "judgements").select("grade", "raw", "judge").rows() == [(5, 3, "me"), (1, 0, None)]
+
+
+def test_user_maps_the_columns():
+    text = "frage,absatz,cosine\nq1,a,0.5\nq1,b,0.9\n"
+    assert "of no format known" in refusal(up("x", text))
+    made = read(up("x", text), columns={"query_id": "frage", "passage_id": "absatz", "score": "cosine"})
+    assert rows(made, "rankings").sort("rank")["passage_id"].to_list() == ["b", "a"]
+
+
+def test_quoted_cells_and_blank_lines_keep_line_numbers():
+    text = 'qid,did,score\nq1,"a\nb",1\n\nq1,c,x\n'
+    assert "x:5, column `score`: 'x' is not a finite number." in refusal(up("x", text))
+
+
+BROKEN = {
+    "no grade": (
+        "qid,doc,wrong\nq1,a,1\n",
+        {"columns": {"grade": "grade"}},
+        "no column `grade` in x; found: qid, doc, wrong.",
+    ),
+    "no score": ("qid,doc\nq1,a\n", {"format": "table"}, "no column `score` in x; found: qid, doc."),
+    "no passage": (
+        "qid,score\nq1,1\n",
+        {"format": "table"},
+        "no column `passage_id` in x; found: qid, score.",
+    ),
+    "no query": ("did,score\nq1,1\n", {"format": "table"}, "no column `query_id` in x; found: did, score."),
+    "unknown role": (CSV, {"columns": {"queryid": "query_id"}}, "No role of a column 'queryid'"),
+    "score": (CSV + "q3,a,1,?\n", {}, "x:5, column `score`: '?' is not a finite number."),
+    "score NaN": (CSV + "q3,a,1,nan\n", {}, "x:5, column `score`: 'nan' is not a finite number."),
+    "rank": (CSV + "q3,a,1.5,1\n", {}, "x:5, column `rank`: '1.5' is not an integer."),
+    "no id": (CSV + ",a,1,1\n", {}, "x:5, column `query_id`: The id is empty."),
+    "blank id": (CSV + 'q3,"  ",1,1\n', {}, "x:5, column `passage_id`: The id is empty."),
+    "duplicate": (CSV + "q1,a,3,0\n", {}, "x:5: Passage 'a' occurs twice for query 'q1'."),
+    "too many cells": (CSV + "q3,a,1,1,9\n", {}, "x:5: 5 cells, the header has 4."),
+    "open quote": (CSV + 'q3,"a,1,1\n', {}, "x:5: The line cannot be read"),
+    "repeated column": ("qid,did,rank,rank\nq1,a,1,1\n", {}, "x:1, column `rank`: The column occurs twice."),
+    "no rows": ("qid,did,rank\n", {}, "x: The table has no rows."),
+    "stage": (
+        "qid,did,rank,stage\nq1,a,1,middle\n",
+        {},
+        "x:2, column `stage`: The stage of a ranking is 'middle'",
+    ),
+    "ranks with a gap": (
+        "qid,did,rank\nq1,a,1\nq1,b,3\n",
+        {},
+        "The ranks of run '' are not 1..n in 1 of 1 queries",
+    ),
+    "negative latency": (
+        "qid,did,rank,embed_ms\nq1,a,1,-5\n",
+        {},
+        "x:2, column `embed_ms`: The number is negative.",
+    ),
+    "latency differs": (
+        "qid,did,rank,a_ms\nq1,a,1,5\nq1,b,2,6\n",
+        {},
+        "x:3, column `a_ms`: The value differs within a query",
+    ),
+    "grade": ("qid,did,grade\nq1,a,\n", {}, "x:2, column `grade`: The grade is empty."),
+    "repeat": (
+        "qid,repeat,a_ms\nq1,1,5\nq1,1,6\n",
+        {},
+        "x:3, column `repeat`: Repeat 1 of query 'q1' occurs twice.",
+    ),
+    "JSON": ('{"qid":"1","did":"a","rank":1}\n{"qid":"1",\n', {}, "x:2: The line is not valid JSON"),
+    "JSON list": ('{"qid":"1","did":"a","rank":1}\n\n[1]\n', {}, "x:3: The line is not a JSON object."),
+    "JSON NaN": (
+        '{"qid":"1","did":"a","score":1}\n{"qid":"1","did":"b","score":NaN}\n',
+        {},
+        "x:2: The line is not valid JSON: NaN is not",
+    ),
+    "JSON depth": (
+        '{"qid":"1","did":"a","rank":1}\n' + '{"a":' * 200_000 + "\n",
+        {},
+        "x:2: The JSON is nested too deeply.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "options", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_tables_name_file_line_and_column(text, options, message):
+    assert message in refusal(up("x", text), **options)
+
+
+def test_limits_of_columns_and_cells():
+    wide = ",".join(["qid", "did", "rank", *(f"c{number}" for number in range(10_000))])
+    assert "x:1: 10,003 columns; the limit is 10,000." in refusal(up("x", wide + "\n"), format="table")
+    small = Limits(cell_bytes=100)
+    assert "x:5, column `doc_id`: The cell is longer than 100 bytes." in refusal(
+        up("x", CSV + f"q3,{'a' * 101},1,1\n"), limits=small
+    )
+    assert "x:2, column `did`: The cell is longer" in refusal(
+        up("x", '{"qid":"1","did":"a","rank":1}\n' + '{"qid":"1","did":"%s","rank":2}\n' % ("a" * 101)),
+        limits=small,
+    )
+
+
+def test_a_parquet_file_that_claims_too_many_rows():
+    data = parquet(pl.DataFrame({"qid": ["q"] * 400_000, "did": ["a"] * 400_000, "rank": [1] * 400_000}))
+    limits = Limits(grace_bytes=1000, ratio=10)
+    assert "The file claims 400,000 rows" in refusal(up("x", data), limits=limits)
+
+
+def test_parquet_garbage():
+    assert "cannot be read" in refusal(up("x", b"PAR1" + bytes(50) + b"PAR1"), format="table")
+
+
+def test_formulas_and_markup_stay_text():
+    made = read(up("x", 'qid,did,rank,run\n=1+1,"<b>a</b>",1,=cmd()\n'))
+    assert made.runs[0].label == "=cmd()"
+    assert rows(made, "rankings").select("query_id", "passage_id").row(0) == ("=1+1", "<b>a</b>")
+
+
+AGGREGATED = """\
+stack,embedder,dim,reranker,candidates,RA-nWG@10,ndcg@10,n-recall4+@30,PROC[ra_nwg]@10,\
+latency_p50_ms,rerank_p95_s,usd_per_1k,n
+A,voyage-3.5,512,none,,0.71,0.5,0.9,0.95,120,0.3,,50
+B,voyage-3.5,512,rerank-2.5,50,0.85,,0.97,0.95,420,,1.25,50
+"""
+
+
+def test_results_per_stack():
+    made = read(up("board.csv", AGGREGATED))
+    assert made.taken == {"collections": 1, "runs": 2, "aggregates": 11}
+    first, second = made.runs
+    assert dict(first.stack.spec) == {"embedder": "voyage-3.5", "dim": 512, "reranker": "none"}
+    assert second.stack.label == "voyage-3.5 512 d + rerank-2.5, K = 50"
+    table = rows(made, "aggregates").filter(pl.col("run_id") == second.run_id)
+    found = {(row["measure"], row["k"], row["stage"]): row["value"] for row in table.iter_rows(named=True)}
+    assert found == {
+        ("RA-nWG", 10, None): 0.85, ("N-Recall4+", 30, None): 0.97, ("PROC[RA-nWG]", 10, None): 0.95,
+        ("latency_p50", None, "total"): 420.0, ("usd_per_1k", None, "total"): 1.25,
+    }  # fmt: skip
+    assert set(table["n"]) == {50}
+    assert rows(made, "aggregates").filter(measure="latency_p95", stage="rerank")["value"].to_list() == [
+        300.0
+    ]
+    left = {entry.reason: entry.count for entry in made.left_out}
+    assert left == {
+        f"empty cells of `{name}`: missing, not 0": 1 for name in ("ndcg@10", "rerank_p95_s", "usd_per_1k")
+    }
+
+
+BROKEN_BOARDS = {
+    "no name": ("RA-nWG@10\n0.5\n", "of no format known"),
+    "no name, two measures": ("RA-nWG@10,Hit@10\n0.5,1\n", "x: No column names the stacks."),
+    "empty name": ("stack,RA-nWG@10\n,0.5\n", "x:2: The row names no stack."),
+    "twice": ("stack,RA-nWG@10\nA,0.5\nA,0.6\n", "x:3: The stack 'A' occurs twice."),
+    "word": ("stack,RA-nWG@10\nA,good\n", "x:2, column `RA-nWG@10`: 'good' is not a finite number."),
+    "infinite": ("stack,RA-nWG@10\nA,inf\n", "x:2, column `RA-nWG@10`: 'inf' is not a finite number."),
+    "dimension": ("stack,dim,RA-nWG@10\nA,big,1\n", "x:2, column `dim`: 'big' is not an integer."),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN_BOARDS.values(), ids=BROKEN_BOARDS.keys())
+def test_broken_results_per_stack(text, message):
+    assert message in refusal(up("x", text))
