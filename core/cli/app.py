@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import delete, demo, doctor, export, import_, listing, restore
+from core.cli import delete, demo, doctor, export, import_, listing, restore, score
 from core.cli.context import Context
 from core.cli.output import complain
 from core.errors import ClqError
@@ -22,6 +22,7 @@ from core.errors import ClqError
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
     ("list", listing.run),
+    ("score", score.run),
     ("delete", delete.run),
     ("restore", restore.run),
     ("export", export.run),

@@ -48,8 +48,9 @@ def shell(title: str) -> Iterator[None]:
         yield
     except ClqError as error:
         show_error(error)
-    _notice(notice)
-    _link(bar)
+    finally:  # also when a page has stopped early
+        _notice(notice)
+        _link(bar)
 
 
 def show_error(error: ClqError) -> None:

@@ -1,0 +1,138 @@
+"""Scores as a long table: one row per run and measure, or per query, with n, interval and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from core.clq.intervals import bootstrap_means
+from core.errors import InputError
+from core.metrics import Measure, na_reason, score_all
+from core.store import Snapshot
+from core.views.scores import Evidence, evidence, mean
+
+COLUMNS = {
+    "run": pl.String(),
+    "stack": pl.String(),
+    "measure": pl.String(),
+    "k": pl.Int32(),
+    "query_id": pl.String(),
+    "value": pl.Float64(),
+    "reason": pl.String(),
+    "n": pl.Int32(),
+    "ci_low": pl.Float64(),
+    "ci_high": pl.Float64(),
+}
+"""Columns of `score_table`; query_id only where scores per query are asked for."""
+
+_NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
+_NOT_REPORTED = "not among the figures of this run"
+
+
+def score_table(
+    snapshot: Snapshot,
+    runs: pl.DataFrame,
+    golden_set_id: str | None,
+    measures: Sequence[Measure],
+    *,
+    per_query: bool = False,
+) -> pl.DataFrame:
+    """Score runs of one collection.
+
+    Args:
+        snapshot: Where to read.
+        runs: Rows of `Snapshot.runs`.
+        golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
+        measures: Each with its cutoff.
+        per_query: One row per query instead of the mean.
+
+    Returns:
+        `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
+        and ci_high are the 95 % bootstrap interval of the mean over the n queries.
+
+    Raises:
+        InputError: If a measure has no cutoff.
+    """
+    for measure in measures:
+        if measure.k is None:
+            raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
+    parts = [pl.DataFrame(schema=COLUMNS)]
+    if golden_set_id and not ranked.is_empty():
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id)
+        make = _queries if per_query else _means
+        parts += [make(found, measure, values) for measure, values in _scored(found, measures).items()]
+    rest = runs.join(ranked, on="run_id", how="anti")
+    if not per_query and not rest.is_empty():
+        parts += [_reported(snapshot, rest, measure) for measure in measures]
+    labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
+    table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
+    return table.select(name for name in COLUMNS if per_query or name != "query_id")
+
+
+def _scored(found: Evidence, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
+    """Values [runs, queries] of every measure at its cutoff; measures share their counts."""
+    depth = max(measure.k or 1 for measure in measures)
+    scored = score_all(measures, found.grades, found.pool_counts, pool_grades=found.pool_grades, depth=depth)
+    return {measure: values[..., (measure.k or 1) - 1] for measure, values in scored.items()}
+
+
+def _means(found: Evidence, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    means, n = mean(values)
+    low, high = bootstrap_means(values)
+    reason = f"applies to none of the {len(found.query_ids)} judged queries"
+    return pl.DataFrame(
+        {"run": found.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
+    ).with_columns(
+        pl.col("value", "ci_low", "ci_high").fill_nan(None),
+        pl.when(pl.col("n") == 0).then(pl.lit(reason)).alias("reason"),
+        *_named(measure),
+    )
+
+
+def _queries(found: Evidence, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    runs, queries = values.shape
+    empty = np.isnan(values)
+    reasons = np.full(values.shape, None, dtype=object)
+    for run, query in np.argwhere(empty):  # few: only where a measure does not apply
+        reasons[run, query] = na_reason(measure, found.pool_counts[query], found.pool_grades[run, query])
+    return pl.DataFrame(
+        {
+            "run": np.repeat(found.run_ids, queries),
+            "query_id": np.tile(found.query_ids, runs),
+            "value": values.ravel(),
+            "reason": pl.Series(reasons.ravel().tolist(), dtype=pl.String),
+            "n": np.where(empty, 0, 1).astype(np.int32).ravel(),
+        }
+    ).with_columns(pl.col("value").fill_nan(None), *_named(measure))
+
+
+def _named(measure: Measure) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    k = pl.lit(measure.k, dtype=pl.Int32).alias("k")
+    return pl.lit(str(measure)).alias("measure"), k, pl.lit(None, dtype=pl.String).alias("stack")
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, measure: Measure) -> pl.DataFrame:
+    """What runs without rankings reported themselves, with their n and interval where they gave one."""
+    figures = (
+        snapshot.aggregates(runs["run_id"].to_list())
+        .filter((pl.col("measure") == str(measure.at(None))) & (pl.col("k") == measure.k))
+        .unique("run_id", keep="first")
+        .select("run_id", "value", "n", pl.col("low").alias("ci_low"), pl.col("high").alias("ci_high"))
+    )
+    why = pl.when(pl.col("has_rankings")).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
+    return (
+        runs.select("run_id", "has_rankings")
+        .join(figures, on="run_id", how="left", maintain_order="left")
+        .select(
+            pl.col("run_id").alias("run"),
+            "value",
+            pl.when(pl.col("value").is_null()).then(why).alias("reason"),
+            "n",
+            "ci_low",
+            "ci_high",
+            *_named(measure),
+        )
+    )
