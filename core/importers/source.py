@@ -279,7 +279,7 @@ def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
         packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(archive.opener())))
     except _BROKEN as error:
         raise _unreadable(archive.name, error) from error
-    members = [info for info in packed.infolist() if not info.is_dir()]
+    members = [info for info in packed.infolist() if not info.filename.endswith("/")]
     if len(members) > archive.limits.members:
         raise InputError(f"The archive holds more than {archive.limits.members:,} files.", where=archive.name)
     kept = [info for info in members if not any(part in _CLUTTER for part in info.filename.split("/"))]
@@ -310,6 +310,8 @@ def _member(archive: Piece, packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> P
 def _check_member(archive: str, info: zipfile.ZipInfo) -> None:
     name, where = info.filename, f"{archive}/{shown(info.filename, 200)}"
     parts = PurePosixPath(name).parts
+    if not name:
+        raise InputError("The archive holds a file without a name.", where=archive)
     if name.startswith("/") or "\\" in name or ".." in parts or re.match("[A-Za-z]:", name):
         raise InputError("The archive names a file outside itself.", where=where)
     if stat.S_ISLNK(info.external_attr >> 16):

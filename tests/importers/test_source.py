@@ -45,6 +45,17 @@ def lying() -> bytes:
     return bytes(data)
 
 
+def nameless() -> bytes:
+    """An archive whose directory entry has an empty name."""
+    data = bytearray(zipped({"x": RUN}))
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 28] = 0
+    del data[entry + 46]
+    size = data.index(b"PK\x05\x06") + 12
+    data[size] -= 1
+    return bytes(data)
+
+
 HOSTILE = {
     "absolute name": (member("/etc/passwd"), "names a file outside itself"),
     "parent": (member("../../x"), "names a file outside itself"),
@@ -53,6 +64,7 @@ HOSTILE = {
     "drive": (member("C:/x"), "names a file outside itself"),
     "link": (member("run.txt", b"/etc/passwd", external_attr=(stat.S_IFLNK | 0o777) << 16), "symbolic link"),
     "encrypted": (encrypted(), "The archive is encrypted. Unpack it with its password first."),
+    "no name": (nameless(), "The archive holds a file without a name."),
     "empty": (zipped({}), "The archive holds no files."),
     "clutter only": (zipped({"__MACOSX/x": "y"}), "The archive holds no files."),
     "cut off": (zipped({"run.txt": RUN})[:-30], "cannot be read"),
