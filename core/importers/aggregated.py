@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, imported_run, run_labels
 from core.importers.columns import WHOLE_AXES, Meaning
 from core.importers.fields import numbers
-from core.importers.source import Piece
+from core.importers.piece import Piece
 from core.importers.tabular import Table
 from core.importers.text import place, quoted, shown
 from core.records import Run, frame

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.importers.limits import Limits
-from core.importers.source import HEAD_BYTES, Piece, Tree
+from core.importers.piece import HEAD_BYTES, Piece, Tree
 from core.importers.text import shown
 from core.records import (
     Batch,

@@ -12,7 +12,7 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.importers.base import SURE, Format, Import, LeftOut, Options, collection_of, head_lines, merged
 from core.importers.judgements import golden_set, without_empty_ids
-from core.importers.source import Piece, Tree
+from core.importers.piece import Piece, Tree
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines, read_table
 from core.importers.text import blocks, place, quoted, shown
 from core.records import frame

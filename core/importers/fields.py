@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.source import Piece
+from core.importers.piece import Piece
 from core.importers.text import Block, blocks, place, quoted
 
 _SPACE = np.zeros(256, dtype=bool)

@@ -19,8 +19,9 @@ from core.importers.base import (
     merged,
     slug,
 )
+from core.importers.piece import Tree
 from core.importers.registry import FORMATS
-from core.importers.source import Offered, Tree, opened
+from core.importers.source import Offered, opened
 from core.importers.tabular import READ_ERRORS
 from core.importers.text import shown
 

@@ -26,7 +26,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Format, Import, LeftOut, Options, merged
-from core.importers.source import Piece, Tree
+from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
 from core.importers.text import place, quoted, shown
 from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack

@@ -6,29 +6,23 @@ their archive are refused, and what a compressed file may unfold to is bounded w
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import io
 import os
 import re
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.limits import KIB, MIB, Limits
+from core.importers.limits import Limits
+from core.importers.piece import BROKEN, Piece, Tree, check_unfolded, unreadable
 from core.importers.text import shown
 
-HEAD_BYTES = 64 * KIB
-_GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
 _CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _ENCRYPTED = 0x1
 
@@ -56,159 +50,6 @@ class Upload:
 
 
 Offered = str | os.PathLike[str] | Named
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One readable file of an offer.
-
-    Attributes:
-        name: What messages call it, for example ``beir.zip/qrels/test.tsv``.
-        relative: Its place within the offer, for example ``qrels/test.tsv``.
-        size: Stored size in bytes.
-        limits: Bounds on reading it.
-        opener: Opens the stored bytes.
-        path: Its path on disk where it is a plain file there.
-    """
-
-    name: str
-    relative: str
-    size: int
-    limits: Limits
-    opener: Callable[[], BinaryIO] = field(repr=False, compare=False)
-    path: Path | None = None
-
-    @contextmanager
-    def stream(self) -> Iterator[BinaryIO]:
-        """Open the content, gzip undone; reading more than the limits allow raises `InputError`."""
-        with ExitStack() as stack:
-            try:
-                inner: BinaryIO | gzip.GzipFile = stack.enter_context(self.opener())
-                packed = inner.read(2) == _GZIP
-                inner.seek(0)
-            except _BROKEN as error:
-                raise _unreadable(self.name, error) from error
-            if packed:
-                inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
-            yield cast(BinaryIO, _Bounded(inner, self))
-
-    @cached_property
-    def head(self) -> bytes:
-        """The first 64 KiB of the content."""
-        with self.stream() as stream:
-            return stream.read(HEAD_BYTES)
-
-    @cached_property
-    def digest(self) -> str:
-        """Hash of the content (BLAKE2b, 32 hexadecimal digits); packing a file does not change it."""
-        made = hashlib.blake2b(digest_size=16)
-        with self.stream() as stream:
-            while chunk := stream.read(MIB):
-                made.update(chunk)
-        return made.hexdigest()
-
-    @property
-    def stem(self) -> str:
-        """The file name without its folder and its usual endings."""
-        name = PurePosixPath(self.relative).name
-        for suffix in (".gz", *_ENDINGS):
-            if name.lower().endswith(suffix) and len(name) > len(suffix):
-                name = name[: -len(suffix)]
-        return name
-
-    def read(self) -> bytes:
-        """All of the content."""
-        with self.stream() as stream:
-            return stream.read()
-
-
-_ENDINGS = (
-    ".txt",
-    ".tsv",
-    ".csv",
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".parquet",
-    ".parq",
-    ".trec",
-    ".run",
-    ".zip",
-)
-
-
-@dataclass(frozen=True)
-class Tree:
-    """One thing that a user offered: a file, a folder or an archive.
-
-    Attributes:
-        name: File or folder name.
-        pieces: Its files, sorted by name.
-        parent: Name of the folder that holds it, where that is known.
-        skipped: Names of links and clutter that were not read.
-    """
-
-    name: str
-    pieces: tuple[Piece, ...]
-    parent: str = ""
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def stem(self) -> str:
-        """Its name without endings."""
-        return self.pieces[0].stem if len(self.pieces) == 1 else self.name.removesuffix(".zip")
-
-    def split(self) -> tuple[Tree, ...]:
-        """Each piece as a tree of its own."""
-        return tuple(Tree(piece.name, (piece,), self.parent) for piece in self.pieces)
-
-
-class _Bounded(io.RawIOBase):
-    """Counts what comes out of a possibly compressed file and stops it beyond the limits."""
-
-    def __init__(self, inner: BinaryIO | gzip.GzipFile, piece: Piece) -> None:
-        super().__init__()
-        self._inner, self._piece, self._out = inner, piece, 0
-
-    def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes, all if negative, in steps that are counted."""
-        parts, wanted = [], size
-        while wanted != 0:
-            try:
-                chunk = self._inner.read(min(MIB, wanted) if wanted > 0 else MIB)
-            except _BROKEN as error:
-                raise _unreadable(self._piece.name, error) from error
-            if not chunk:
-                break
-            self._count(len(chunk))
-            parts.append(chunk)
-            wanted -= len(chunk) if wanted > 0 else 0
-        return b"".join(parts)
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def _count(self, fresh: int) -> None:
-        self._out += fresh
-        check_unfolded(self._piece.name, self._out, self._piece.size, self._piece.limits)
-
-
-def _unreadable(name: str, error: BaseException) -> InputError:
-    return InputError(f"The file cannot be read: {shown(str(error) or type(error).__name__)}.", where=name)
-
-
-def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:
-    """Refuse what unfolds to more than the limits allow.
-
-    Raises:
-        InputError: Beyond the total, or beyond the ratio once past the grace.
-    """
-    do = "If the file is meant to be so, unpack it and offer the files in parts."
-    if unfolded > limits.total_bytes:
-        raise InputError(f"It unfolds to more than {limits.total_bytes:,} bytes.", where=name, do=do)
-    if unfolded > limits.grace_bytes and unfolded > limits.ratio * max(stored, 1):
-        raise InputError(f"It unfolds to more than {limits.ratio} times its size.", where=name, do=do)
 
 
 @contextmanager
@@ -277,8 +118,8 @@ def _file_opener(path: Path) -> Callable[[], BinaryIO]:
 def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
     try:
         packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(archive.opener())))
-    except _BROKEN as error:
-        raise _unreadable(archive.name, error) from error
+    except BROKEN as error:
+        raise unreadable(archive.name, error) from error
     members = [info for info in packed.infolist() if not info.filename.endswith("/")]
     if len(members) > archive.limits.members:
         raise InputError(f"The archive holds more than {archive.limits.members:,} files.", where=archive.name)

@@ -31,7 +31,7 @@ from core.importers.costs import timings, usage
 from core.importers.fields import numbers
 from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.ordering import ordered
-from core.importers.source import Piece, Tree
+from core.importers.piece import Piece, Tree
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import place, quoted, shown
 from core.records import Run, frame

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.importers.base import head_lines
 from core.importers.columns import no_column
 from core.importers.limits import Limits
-from core.importers.source import Piece
+from core.importers.piece import Piece
 from core.importers.text import blocks, place, shown, whole
 
 PARQUET = b"PAR1"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.importers.source import Piece
+    from core.importers.piece import Piece
 
 BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

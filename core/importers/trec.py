@@ -27,7 +27,7 @@ from core.importers.base import (
 from core.importers.fields import Fields, numbers, read_fields
 from core.importers.judgements import golden_set, left_out
 from core.importers.ordering import ordered
-from core.importers.source import Piece, Tree
+from core.importers.piece import Piece, Tree
 from core.importers.text import place, quoted
 from core.records import frame
 
