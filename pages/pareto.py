@@ -4,7 +4,9 @@ from core.ui import show
 from core.ui.pick import pick_from_chart, pick_stack
 from core.ui.view import current_view
 from core.views import decide
-from core.views.pareto import COLOURS, SIZES, pareto
+from core.views.pareto import pareto
+from core.views.pareto_marks import COLOURS, SIZES
+from core.views.text import count
 
 view = current_view()
 answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
@@ -44,9 +46,7 @@ st.caption(
     "named when you point at them. Click a mark to select its stack."
 )
 if not found.undrawn.is_empty():
-    st.caption(
-        f"{found.undrawn.height} stacks have no known latency or quality here and are only in the table."
-    )
+    st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
 
 show.card(view.table, selected, view.quality)
 st.page_link(

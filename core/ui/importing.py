@@ -11,11 +11,13 @@ import streamlit as st
 from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview
 from core.ui import cache, show
 from core.ui.shell import show_error
+from core.ui.state import LATEST
 from core.views import imports
 from core.views.imports import Plan
 from core.views.text import count, plain
 
 _DONE = "_imported"
+_OPEN = "_open_imported"
 _BY_CONTENT = "choose by the values"
 _NONE = "–"
 _PREVIEW_ROWS = 8
@@ -161,20 +163,33 @@ def write(made: Import, names: Sequence[str]) -> None:
 
 
 def done() -> None:
-    """After an import: what happened, and one click to look at it."""
-    finished = st.session_state.pop(_DONE, None)
-    if finished is None:
+    """After an import: what happened, where to look at it, or on to the next; the page ends here then."""
+    if st.session_state.pop(_OPEN, False):
+        st.switch_page("pages/pareto.py")
+    if _DONE not in st.session_state:
         return
-    fresh, sentence, collection = finished
+    fresh, sentence, collection = st.session_state[_DONE]
     (st.success if fresh else st.info)(plain(sentence), icon=":material/check:")
-    if collection:
-        st.button("Open it in the workspace", on_click=_open, args=(collection,), key="open_import")
-        st.session_state[_DONE] = finished
+    with st.container(horizontal=True):
+        if collection:
+            st.button(
+                "Open it in the workspace",
+                on_click=_leave,
+                args=(collection,),
+                key="open_import",
+                type="primary",
+            )
+        st.button("Import more files", on_click=_leave, key="import_more")
+    st.stop()
 
 
-def _open(collection: str) -> None:
+def _leave(collection: str | None = None) -> None:
+    """Forget the finished import; with a collection, go and look at it."""
     st.session_state.pop(_DONE, None)
-    st.session_state["ws"] = collection
+    if collection:
+        st.session_state["ws"] = collection
+        st.session_state["rev"] = LATEST
+        st.session_state[_OPEN] = True
 
 
 def problem(plan: Plan) -> None:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
+from core.ui.view import front_door
 from core.views import text
 from core.views.scope import Quality
 from core.views.tables import to_csv
@@ -26,6 +27,7 @@ def head(tells: str, answer: str, details: str = "") -> None:
         answer: The answer; names in it may come from users and are shown as text.
         details: A second, quieter sentence.
     """
+    front_door()
     st.caption(tells)
     st.markdown(f"#### {plain(answer)}")
     if details:
@@ -56,13 +58,12 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
         column_config=dict(columns),
         hide_index=True,
         width="stretch",
-        placeholder="–",
-        **options,
+        **{"placeholder": "–", **options},
     )
-    left, right = st.columns([4, 1], vertical_alignment="center")
+    bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
     if rows.height > ROWS_SHOWN:
-        left.caption(f"The first {ROWS_SHOWN:,} of {rows.height:,} rows; the download has all.")
-    right.download_button(
+        bar.caption(f"The first {ROWS_SHOWN:,} of {rows.height:,} rows; the download has all.")
+    bar.download_button(
         "CSV",
         lambda: to_csv(rows),
         file_name=f"{name}.csv",
@@ -70,7 +71,6 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
         key=f"csv_{name}",
         on_click="ignore",
         icon=":material/download:",
-        width="stretch",
     )
     return result
 

@@ -49,21 +49,21 @@ def remember(view: View | None) -> None:
 
 def find_view() -> View | None:
     """The workspace, or None while the store is empty."""
-    if _SLOT not in st.session_state:
-        _start_over()
+    front_door()
     view: View | None = st.session_state[_SLOT]
     return view
 
 
-def _start_over() -> None:
-    """Run the app from its front door.
+def front_door() -> None:
+    """Make sure that the page runs inside the app; every page calls this before anything else.
 
     Until a server has run st.navigation once, Streamlit takes the files in pages/ for pages of the older
     kind: the first visitor of a fresh server who opens a deep link gets the page without app.py around it.
     Running app.py calls st.navigation, which switches the older kind off for the whole server.
     """
-    runpy.run_path(str(ROOT / "app.py"))
-    st.stop()
+    if _SLOT not in st.session_state:
+        runpy.run_path(str(ROOT / "app.py"))
+        st.stop()
 
 
 def current_view() -> View:

@@ -71,7 +71,7 @@ def answer(
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
-    meet = f"{feasible:,} of {text.count(table.height, 'stack')} meet the limits"
+    meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits"
     reason = f"{meet}. {_tie(table, decision, quality)}".strip()
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)

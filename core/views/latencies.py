@@ -30,10 +30,11 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         runs.select("run_id")
         .join(both, on="run_id", how="left", maintain_order="left")
         .with_columns(
+            pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
             .then(pl.col("latency_note").fill_null("no timings recorded"))
             .otherwise(pl.col("latency_note"))
-            .alias("latency_note")
+            .alias("latency_note"),
         )
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,16 +12,13 @@ import polars as pl
 from core.clq.pareto import frontier_2d, nondominated
 from core.clq.rules import Constraints, Decision
 from core.views import text, theme
+from core.views.pareto_marks import LATENCY_AXIS, UNKNOWN_AXIS, add_marks
 from core.views.scope import Latency, Quality
 
-COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
-SIZES = ("same", "candidates", "dim", "cost")
-NAMED_UP_TO = 2000
-"""Marks whose hover names the stack; beyond it names would be most of what is sent to the browser."""
 WHISKERS_UP_TO = 40
 LABELS_ON_FRONTIER = 6
-_EXCLUDED = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
-_SMALL, _LARGE = 7.0, 20.0
+STRIP_FROM = 0.87
+"""Where the strip of stacks with unknown latency begins, as a share of the chart's width."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ class ParetoView:
     Attributes:
         figure: The chart; customdata[0] of every mark is the row of `rows`.
         rows: The stack table with feasible, reason and frontier, the frontier and the best first.
-        undrawn: Stacks that have no latency or no quality and are therefore not on the chart.
+        undrawn: Stacks that have no quality and are therefore not on the chart.
     """
 
     figure: go.Figure
@@ -59,24 +55,34 @@ def pareto(
         constraints: SLA, budget and floor, drawn as lines.
         quality: The y axis.
         latency: The x axis.
-        colour: One of `COLOURS`.
-        size: One of `SIZES`.
+        colour: One of `core.views.pareto_marks.COLOURS`.
+        size: One of `core.views.pareto_marks.SIZES`.
         selected: run_id of the stack to ring besides the chosen one.
 
     Returns:
         The chart and the table behind it.
     """
     rows = marked(table, decision)
-    drawn = rows.filter(pl.col("latency_ms").is_not_null() & pl.col("quality").is_not_null())
+    drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
     fig = theme.figure(x=latency.name, y=quality.name, height=520)
     _frontier(fig, drawn)
-    _marks(fig, drawn, colour, size)
+    add_marks(fig, drawn, colour, size)
     _whiskers(fig, drawn)
     _rings(fig, drawn, table, decision, selected)
-    _limits(fig, constraints)
     _axes(fig, drawn)
+    _limits(fig, constraints)
     order = rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
-    return ParetoView(fig, order, rows.filter(pl.col("latency_ms").is_null() | pl.col("quality").is_null()))
+    return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()))
+
+
+def _placed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Where each stack stands: at its latency, or spread over a strip of its own where that is unknown."""
+    known = pl.col("latency_ms").is_not_null()
+    place = (~known).cast(pl.Float64).cum_sum()
+    return rows.with_columns(
+        pl.when(known).then(pl.col("latency_ms")).otherwise(place).alias("x"),
+        pl.when(known).then(pl.lit(LATENCY_AXIS)).otherwise(pl.lit(UNKNOWN_AXIS)).alias("axis"),
+    )
 
 
 def marked(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
@@ -144,113 +150,6 @@ def _labels(line: pl.DataFrame) -> tuple[list[str], list[str]]:
     return names, ["top right" if value < x.min() + wide / 2 else "top left" for value in x]
 
 
-def _marks(fig: go.Figure, drawn: pl.DataFrame, colour: str, size: str) -> None:
-    """One trace per reason, so that a hover says why a stack is out without a text per mark."""
-    kind = go.Scattergl if drawn.height > theme.WEBGL_FROM else go.Scatter
-    sizes = _sizes(drawn, size)
-    symbols = _symbols(drawn)
-    shades, scale = _shades(drawn, colour)
-    groups: Sequence[tuple[str | None, str]] = ((None, "feasible"), *_EXCLUDED.items(), ("", "unknown value"))
-    reasons = drawn["constraint"]
-    for constraint, title in groups:
-        if constraint is None:
-            mask = drawn["feasible"]
-        elif constraint:
-            mask = reasons == constraint
-        else:
-            mask = ~drawn["feasible"] & ~reasons.is_in(list(_EXCLUDED))
-        picked = np.flatnonzero(mask.fill_null(False).to_numpy())
-        if not len(picked):
-            continue
-        part = drawn[picked]
-        out = "" if constraint is None else f"<br><b>excluded: {title}</b>"
-        data, hover = _hover(part, drawn.height, out)
-        marker = {
-            "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
-            "symbol": symbols[picked],
-            "color": shades[picked],
-            **scale,
-            "opacity": 0.9 if constraint is None else theme.DIMMED,
-        }
-        if constraint is not None:
-            marker["showscale"] = False
-        fig.add_trace(
-            kind(
-                x=part["latency_ms"].to_numpy(),
-                y=part["quality"].to_numpy(),
-                mode="markers",
-                marker=marker,
-                name=f"{title} ({part.height:,})",
-                customdata=data,
-                hovertemplate=hover,
-            )
-        )
-
-
-def _hover(part: pl.DataFrame, total: int, out: str) -> tuple[np.ndarray, str]:
-    numbers = part.select("row", "cost", "n", "candidates").to_numpy()
-    figures = "%{x:.4g} ms · %{y:.3f} (n = %{customdata[2]}) · $%{customdata[1]:.3g} / 1k"
-    end = f"<br>{figures}{out}<extra></extra>"
-    if total > NAMED_UP_TO:
-        return numbers, "stack %{customdata[0]}, K = %{customdata[3]}" + end
-    names = np.array([text.escape(name) for name in part["name"]], dtype=object)
-    return np.column_stack([numbers.astype(object), names]), "%{customdata[4]}" + end
-
-
-def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
-    few = 11.0 if drawn.height <= 300 else 7.0 if drawn.height <= 3000 else 4.0
-    if size == "same":
-        return few
-    values = drawn[size].cast(pl.Float64).to_numpy()
-    known = values[~np.isnan(values)]
-    if not len(known) or known.max() <= 0:
-        return few
-    return np.where(
-        np.isnan(values), few, _SMALL + (_LARGE - _SMALL) * np.sqrt(np.nan_to_num(values) / known.max())
-    )
-
-
-def _symbols(drawn: pl.DataFrame) -> np.ndarray:
-    kinds = sorted(set(drawn["reranker"].fill_null("none")), key=lambda name: (name != "none", name))
-    symbol = {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
-    return np.array([symbol[kind] for kind in drawn["reranker"].fill_null("none")])
-
-
-def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, object]]:
-    """A number per mark and the scale that colours it: sequential for cost, one flat colour per category."""
-    if colour == "cost":
-        cost = drawn["cost"].cast(pl.Float64).to_numpy()
-        known = cost[~np.isnan(cost)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "power"}
-        return cost, {
-            "colorscale": theme.SEQUENTIAL,
-            "cmin": low,
-            "cmax": high,
-            "showscale": True,
-            "colorbar": bar,
-        }
-    values = drawn[colour].cast(pl.String).fill_null("–")
-    kinds = values.unique().sort(descending=False).to_list()
-    if colour in ("dim", "candidates"):
-        kinds.sort(key=lambda kind: (kind == "–", float(kind) if kind != "–" else math.inf))
-    kinds = kinds[: len(theme.OKABE_ITO)]
-    code = {kind: place for place, kind in enumerate(kinds)}
-    steps = [
-        (edge / len(kinds), theme.OKABE_ITO[place])
-        for place in range(len(kinds))
-        for edge in (place, place + 1)
-    ]
-    bar = {
-        "title": {"text": colour},
-        "thickness": 12,
-        "tickvals": list(range(len(kinds))),
-        "ticktext": [text.escape(text.shorten(kind, 20)) for kind in kinds],
-    }
-    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "showscale": True, "colorbar": bar}
-    return np.array([code.get(value, len(kinds) - 1) for value in values], dtype=np.float64), scale
-
-
 def _whiskers(fig: go.Figure, drawn: pl.DataFrame) -> None:
     """Intervals of the stacks on the frontier, where there are few enough to read."""
     part = drawn.filter(pl.col("line") & pl.col("quality_low").is_not_null())
@@ -280,17 +179,19 @@ def _whiskers(fig: go.Figure, drawn: pl.DataFrame) -> None:
 def _rings(
     fig: go.Figure, drawn: pl.DataFrame, table: pl.DataFrame, decision: Decision, selected: str | None
 ) -> None:
+    picked = _row_of(table, selected)
     rings = (
         (decision.chosen, "chosen", theme.ACCENT, 3, 20),
         (decision.runner_up, "runner-up", theme.NEUTRAL, 2, 17),
-        (_row_of(table, selected), "selected", theme.OKABE_ITO[3], 3, 24),
+        (None if picked == decision.chosen else picked, "selected", theme.OKABE_ITO[3], 3, 24),
     )
     for row, title, colour, width, size in rings:
         part = drawn.filter(pl.col("row") == row) if row is not None else drawn.clear()
         if not part.is_empty():
             fig.add_trace(
                 go.Scatter(
-                    x=part["latency_ms"].to_numpy(),
+                    x=part["x"].to_numpy(),
+                    xaxis=part["axis"][0],
                     y=part["quality"].to_numpy(),
                     mode="markers",
                     marker={"symbol": "circle-open", "size": size, "line": {"width": width}, "color": colour},
@@ -309,15 +210,23 @@ def _row_of(table: pl.DataFrame, run_id: str | None) -> int | None:
 
 def _limits(fig: go.Figure, constraints: Constraints) -> None:
     line = {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}
-    if constraints.sla_ms is not None:
-        label = f"SLA {text.ms(constraints.sla_ms)}"
-        fig.add_vline(
-            x=constraints.sla_ms, line=line, annotation={"text": label}, annotation_position="top right"
+    sla, floor = constraints.sla_ms, constraints.floor
+    if sla is not None:
+        fig.add_vline(x=sla, line=line)
+        # A shape takes the value on a logarithmic axis, an annotation its logarithm.
+        at = math.log10(sla) if fig.layout.xaxis.type == "log" and sla > 0 else sla
+        fig.add_annotation(
+            x=at,
+            y=0,
+            yref="paper",
+            text=f"SLA {text.ms(sla)}",
+            showarrow=False,
+            xanchor="left",
+            yanchor="bottom",
         )
-    if constraints.floor is not None:
-        label = f"floor {constraints.floor:.2f}"
+    if floor is not None:
         fig.add_hline(
-            y=constraints.floor, line=line, annotation={"text": label}, annotation_position="bottom right"
+            y=floor, line=line, annotation={"text": f"floor {floor:.2f}"}, annotation_position="bottom right"
         )
 
 
@@ -331,6 +240,25 @@ def _axes(fig: go.Figure, drawn: pl.DataFrame) -> None:
             for step in (1, 2, 5)
         ]
         fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    if not drawn.is_empty():
+        qualities = drawn["quality"].to_numpy()
+        room = max(0.03, 0.08 * np.ptp(qualities))
+        fig.update_yaxes(range=[max(-0.01, qualities.min() - room), qualities.max() + room])
+    unknown = drawn.filter(pl.col("axis") == UNKNOWN_AXIS).height
+    if unknown:
+        start = STRIP_FROM if unknown < drawn.height else 0.0
+        fig.update_xaxes(domain=[0, start - 0.02] if start else [0, 1], visible=start > 0)
+        fig.update_layout(
+            xaxis2={
+                "domain": [start, 1],
+                "anchor": "y",
+                "range": [0, unknown + 1],
+                "showticklabels": False,
+                "showgrid": False,
+                "zeroline": False,
+                "title": {"text": "latency unknown"},
+            }
+        )
     fig.add_annotation(
         text="↖ better", xref="paper", yref="paper", x=0.01, y=0.99, showarrow=False, font={"size": 12}
     )

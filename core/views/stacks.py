@@ -16,6 +16,7 @@ from core.clq.latency import TOTAL
 from core.clq.prices import PriceBook
 from core.errors import UnknownNameError
 from core.metrics import Measure, ratio_of_means
+from core.records import Origin
 from core.store import Snapshot
 from core.views.latencies import latencies
 from core.views.scope import Latency, Quality, Scope
@@ -115,7 +116,8 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden)
-        parts.append(_computed(found, measure, quality.ceiling))
+        bases = ranked.select("run_id", _basis())
+        parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
     rest = runs.join(ranked, on="run_id", how="anti")
     parts.append(_reported(snapshot, rest, quality))
     return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
@@ -132,7 +134,6 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "quality_low": low,
             "quality_high": high,
             "n": n,
-            "quality_basis": "measured",
             "hole": mean(at_cutoff(found, Measure("Hole", measure.k)))[0],
             "unjudged_queries": found.unjudged_queries,
         }
@@ -146,14 +147,23 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
     return made.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
+def _basis() -> pl.Expr:
+    """How a run's quality was obtained, by the run's origin."""
+    named = {
+        Origin.PUBLISHED.value: "published",
+        Origin.IMPORT.value: "imported",
+        Origin.RUN.value: "measured",
+    }
+    return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("quality_basis")
+
+
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
     """Quality of runs that came as aggregates only."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
     proc = figures.filter(pl.col("measure") == f"PROC[{quality.bare}]").unique("run_id", keep="first")
-    published = pl.col("origin") == "published"
     return (
-        runs.select("run_id", "origin")
+        runs.select("run_id", _basis())
         .join(main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left")
         .join(proc.select("run_id", pl.col("value").alias("proc")), on="run_id", how="left")
         .select(
@@ -162,7 +172,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
             pl.col("low").alias("quality_low"),
             pl.col("high").alias("quality_high"),
             "n",
-            pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")).alias("quality_basis"),
+            "quality_basis",
             "proc",
             (pl.col("value") / pl.col("proc")).alias("pct_proc"),
         )

@@ -1,0 +1,138 @@
+"""The marks of the Pareto chart: one trace per reason and axis, coloured, sized and shaped by choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+import polars as pl
+
+from core.views import text, theme
+
+COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
+SIZES = ("same", "candidates", "dim", "cost")
+LATENCY_AXIS, UNKNOWN_AXIS = "x", "x2"
+NAMED_UP_TO = 2000
+"""Marks whose hover names the stack; beyond it names would be most of what is sent to the browser."""
+_EXCLUDED = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
+_SMALL, _LARGE = 7.0, 20.0
+_Groups = Iterator[tuple[str, bool, npt.NDArray[np.intp]]]
+
+
+def add_marks(fig: go.Figure, drawn: pl.DataFrame, colour: str, size: str) -> None:
+    """Draw every stack.
+
+    One trace per reason, so that a hover says why a stack is out without a text per mark.
+
+    Args:
+        fig: The chart.
+        drawn: Rows with x, axis, quality, feasible and constraint; see `core.views.pareto`.
+        colour: One of `COLOURS`.
+        size: One of `SIZES`.
+    """
+    kind = go.Scattergl if drawn.height > theme.WEBGL_FROM else go.Scatter
+    sizes, symbols = _sizes(drawn, size), _symbols(drawn)
+    shades, scale = _shades(drawn, colour)
+    for title, feasible, picked in _groups(drawn):
+        part = drawn[picked]
+        data, hover = _hover(part, drawn.height, "" if feasible else f"<br><b>excluded: {title}</b>")
+        marker = {
+            "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
+            "symbol": symbols[picked],
+            "color": shades[picked],
+            "opacity": 0.9 if feasible else theme.DIMMED,
+            **scale,
+        }
+        fig.add_trace(
+            kind(
+                x=part["x"].to_numpy(),
+                y=part["quality"].to_numpy(),
+                xaxis=part["axis"][0],
+                mode="markers",
+                marker=marker,
+                name=f"{title} ({part.height:,})",
+                customdata=data,
+                hovertemplate=hover,
+            )
+        )
+        scale = {**scale, "showscale": False}  # one scale serves all traces
+
+
+def _groups(drawn: pl.DataFrame) -> _Groups:
+    """Title, whether feasible, and rows: by axis, the feasible first, then by the reason of exclusion."""
+    reasons, feasible = drawn["constraint"].fill_null(""), drawn["feasible"]
+    masks = {"feasible": feasible} | {title: reasons == name for name, title in _EXCLUDED.items()}
+    masks["a value is unknown"] = ~feasible & ~reasons.is_in(list(_EXCLUDED))
+    for axis, suffix in ((LATENCY_AXIS, ""), (UNKNOWN_AXIS, ", latency unknown")):
+        for title, mask in masks.items():
+            picked = np.flatnonzero((mask & (drawn["axis"] == axis)).to_numpy())
+            if len(picked):
+                yield title + suffix, title == "feasible", picked
+
+
+def _hover(part: pl.DataFrame, total: int, out: str) -> tuple[np.ndarray, str]:
+    numbers = part.select("row", "cost", "n", "candidates").to_numpy()
+    where = "%{x:.4g} ms" if part["axis"][0] == LATENCY_AXIS else "latency unknown"
+    figures = f"{where} · %{{y:.3f}} (n = %{{customdata[2]}}) · $%{{customdata[1]:.3g}} / 1k"
+    end = f"<br>{figures}{out}<extra></extra>"
+    if total > NAMED_UP_TO:
+        return numbers, "stack %{customdata[0]}, K = %{customdata[3]}" + end
+    names = np.array([text.escape(name) for name in part["name"]], dtype=object)
+    return np.column_stack([numbers.astype(object), names]), "%{customdata[4]}" + end
+
+
+def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
+    few = 11.0 if drawn.height <= 300 else 7.0 if drawn.height <= 3000 else 4.0
+    if size == "same":
+        return few
+    values = drawn[size].cast(pl.Float64).to_numpy()
+    known = values[~np.isnan(values)]
+    if not len(known) or known.max() <= 0:
+        return few
+    return np.where(
+        np.isnan(values), few, _SMALL + (_LARGE - _SMALL) * np.sqrt(np.nan_to_num(values) / known.max())
+    )
+
+
+def _symbols(drawn: pl.DataFrame) -> np.ndarray:
+    kinds = sorted(set(drawn["reranker"].fill_null("none")), key=lambda name: (name != "none", name))
+    symbol = {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
+    return np.array([symbol[kind] for kind in drawn["reranker"].fill_null("none")])
+
+
+def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, object]]:
+    """A number per mark and the scale that colours it: sequential for cost, one flat colour per category."""
+    if colour == "cost":
+        cost = drawn["cost"].cast(pl.Float64).to_numpy()
+        known = cost[~np.isnan(cost)]
+        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "power"}
+        return cost, {
+            "colorscale": theme.SEQUENTIAL,
+            "cmin": low,
+            "cmax": high,
+            "showscale": True,
+            "colorbar": bar,
+        }
+    values = drawn[colour].cast(pl.String).fill_null("–")
+    kinds = values.unique().sort(descending=False).to_list()
+    if colour in ("dim", "candidates"):
+        kinds.sort(key=lambda kind: (kind == "–", float(kind) if kind != "–" else math.inf))
+    kinds = kinds[: len(theme.OKABE_ITO)]
+    code = {kind: place for place, kind in enumerate(kinds)}
+    steps = [
+        (edge / len(kinds), theme.OKABE_ITO[place])
+        for place in range(len(kinds))
+        for edge in (place, place + 1)
+    ]
+    bar = {
+        "title": {"text": colour},
+        "thickness": 12,
+        "tickvals": list(range(len(kinds))),
+        "ticktext": [text.escape(text.shorten(kind, 20)) for kind in kinds],
+    }
+    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "showscale": True, "colorbar": bar}
+    return np.array([code.get(value, len(kinds) - 1) for value in values], dtype=np.float64), scale
