@@ -1,0 +1,18 @@
+"""The README says what is so."""
+
+from core.paths import ROOT
+from core.views.reference import measures_markdown
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_measures_is_the_registrys() -> None:
+    table = README.partition("<!-- measures -->")[2].partition("<!-- /measures -->")[0].strip()
+    assert table == measures_markdown()
+
+
+def test_every_picture_is_there() -> None:
+    for part in README.split("](")[1:]:
+        target = part.partition(")")[0]
+        if target.endswith(".png"):
+            assert (ROOT / target).is_file(), target
