@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
@@ -60,11 +61,21 @@ def escape(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Make untrusted text safe inside Markdown: every character with a meaning there is escaped."""
-    return "".join(f"\\{char}" if char in _MARKDOWN else char for char in text.replace("\n", " "))
+    """Make untrusted text safe inside Markdown, on one line.
+
+    Every character with a meaning there is escaped. Streamlit turns addresses into links, icon names into
+    icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it from that.
+    """
+    line = " ".join(text.splitlines())
+    joined = _REPLACED_LATE.sub(lambda found: "".join(char + _WORD_JOINER for char in found[0]), line)
+    return "".join(f"\\{char}" if char in _MARKDOWN else char for char in joined)
 
 
 _MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
+_WORD_JOINER = "\u2060"
+_SPECIAL_LATE = re.compile(
+    r"://|www\.|@(?=\w)|:(?=(?:material/)?\w+:)|<->|->|<-|-{2,}|>=|<=|~=", re.IGNORECASE
+)
 
 
 def shorten(text: str, length: int = 60) -> str:
