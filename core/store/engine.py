@@ -137,9 +137,18 @@ class Engine:
     def _load(self, path: Path | None) -> Catalogue:
         while self._unused:
             self.detach(self._unused.popleft())
+        alias = None
         try:
             alias = self.attach(path, read_only=path is not None)
-        except duckdb.Error as error:
+            cursor = self.cursor(alias)
+            if path is None:
+                migrations.migrate(cursor, empty=True)
+            catalogue = Catalogue(self, path, alias, migrations.version(cursor, str(path or "")))
+        except (duckdb.Error, StoreError) as error:
+            if alias is not None:
+                self.detach(alias)
+            if isinstance(error, StoreError):
+                raise
             if path is not None and not path.exists():
                 raise FileNotFoundError(path) from error
             raise StoreError(
@@ -147,14 +156,6 @@ class Engine:
                 where=str(path),
                 do="Restore a backup, or write the name of an older file in catalogue/ into CURRENT.",
             ) from error
-        cursor = self.cursor(alias)
-        if path is None:
-            migrations.migrate(cursor)
-        try:
-            catalogue = Catalogue(self, path, alias, migrations.version(cursor, str(path or "")))
-        except Exception:
-            self.detach(alias)
-            raise
         # A finalizer may run anywhere, so it only notes the alias; the next load detaches it.
         weakref.finalize(catalogue, self._unused.append, alias)
         return catalogue

@@ -64,19 +64,13 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
 )
 
-_HAS_MIGRATIONS = """
-SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND table_name = 'migrations'
-"""
-
 
 def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
-    """The number of the last step applied to the cursor's catalogue; 0 for an empty one.
+    """The number of the last step applied to the cursor's catalogue.
 
     Raises:
         StoreVersionError: If this release does not know that step.
     """
-    if not cursor.execute(_HAS_MIGRATIONS).fetchall():
-        return 0
     found = len(cursor.execute("SELECT number FROM migrations").fetchall())
     if found > MIGRATIONS[-1].number:
         raise StoreVersionError(
@@ -87,8 +81,13 @@ def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
     return found
 
 
-def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
+def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "", *, empty: bool) -> int:
     """Apply the missing steps inside the caller's transaction.
+
+    Args:
+        cursor: A connection whose default is the catalogue.
+        where: The store, for messages.
+        empty: Whether the catalogue is a new file.
 
     Returns:
         How many steps were applied.
@@ -97,11 +96,10 @@ def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
         StoreError: If a step fails; the caller must roll back.
         StoreVersionError: If the catalogue is newer than this release.
     """
-    missing = MIGRATIONS[version(cursor, where) :]
-    if missing:
-        cursor.execute(
-            "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR NOT NULL)"
-        )
+    # Asked of an empty catalogue, the version would be an error, which ends the transaction.
+    missing = MIGRATIONS[0 if empty else version(cursor, where) :]
+    if empty:
+        cursor.execute("CREATE TABLE migrations (number BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")
     for step in missing:
         try:
             cursor.execute(step.sql)

