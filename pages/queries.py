@@ -1,3 +1,53 @@
+import polars as pl
 import streamlit as st
 
-st.title("soon")
+from core.ui import cache, show
+from core.ui import queries as widgets
+from core.ui.pick import pick_from_chart, pick_stack
+from core.ui.view import current_view
+from core.views import queries
+from core.views.query_bars import BARS, bars
+
+view = current_view()
+tells = "What this tells you: on which queries a stack is weak, against what it could reach or another stack."
+place = st.container()
+left, right = st.columns(2)
+with left:
+    run_id = pick_stack(view.table, view.decision, "Stack")
+names = dict(view.table.select("run_id", "name").iter_rows())
+ranked = view.table.filter(pl.col("has_rankings"))
+if run_id is None or run_id not in ranked["run_id"]:
+    with place:
+        show.head(tells, *queries.nothing(names.get(run_id or ""), ranked["name"].to_list()))
+        st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
+    st.stop()
+with right:
+    others = ranked.filter(pl.col("run_id") != run_id)
+    other = pick_stack(others, view.decision, "Against", key="vs", default="no second stack")
+
+table = cache.queries(view, run_id, other)
+rows = widgets.narrow(table, against=other is not None)
+found = queries.answer(
+    rows, table.height, view.quality, names[run_id], None if other is None else names[other]
+)
+with place:
+    show.head(tells, found.sentence, found.details)
+if rows.is_empty():
+    st.stop()
+chart, listed = st.container(), st.container()
+query_id = widgets.pick_query(rows)
+with listed:
+    widgets.query_list(rows, view.quality, other, query_id)
+drawn = bars(rows, view.quality, against=other is not None, selected=query_id)
+if drawn is not None:
+    with chart:
+        click = pick_from_chart(drawn.drawn, "chart_queries", key="q", column="query_id")
+        show.chart(drawn.figure, "queries", on_select=click, selection_mode="points", alt=found.sentence)
+        if drawn.drawn.height < rows.height:
+            st.caption(
+                f"At most {BARS} bars, the lowest and the highest; queries without a score are left out."
+            )
+
+runs = {run: names[run] for run in (run_id, other) if run is not None}
+row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
+widgets.one_query(cache.one_query(view, query_id, runs), row, view.quality)

@@ -6,6 +6,8 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 import streamlit as st
 
@@ -15,6 +17,9 @@ from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.curves import curve_table
+from core.views.one_query import OneQuery
+from core.views.one_query import one_query as read_query
+from core.views.queries import query_table
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import runs_in, stack_table
 from core.views.workspace import Choices, choices
@@ -74,3 +79,49 @@ def _curves(
     found = snapshot(revision)
     runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
     return curve_table(found, runs, scope.golden_set_id, Measure.parse(measure) if measure else None)
+
+
+def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:
+    """The query table of one stack, or of two; see `core.views.queries.query_table`."""
+    return _queries(
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        run_id=run_id,
+        other=other,
+    )
+
+
+@st.cache_resource(show_spinner="Scoring every query…", max_entries=64)
+def _queries(
+    path: str, revision: int, *, scope: Scope, quality: Quality, run_id: str, other: str | None
+) -> pl.DataFrame:
+    del path  # part of the key
+    return query_table(snapshot(revision), scope, quality, run_id, other)
+
+
+def one_query(view: View, query_id: str, runs: Mapping[str, str]) -> OneQuery:
+    """One query with its rankings by run_id and name; see `core.views.one_query.one_query`."""
+    return _one_query(
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        query_id=query_id,
+        runs=tuple(runs.items()),
+    )
+
+
+@st.cache_resource(show_spinner="Reading the rankings…", max_entries=128)
+def _one_query(
+    path: str,
+    revision: int,
+    *,
+    scope: Scope,
+    quality: Quality,
+    query_id: str,
+    runs: tuple[tuple[str, str], ...],
+) -> OneQuery:
+    del path  # part of the key
+    return read_query(snapshot(revision), scope, quality, query_id, dict(runs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import polars as pl
 import streamlit as st
@@ -49,13 +49,25 @@ def listed(table: pl.DataFrame, key: str) -> list[str]:
     return names + table.filter(pl.col("name").is_in(list(asked)))["name"].to_list()
 
 
-def pick_from_chart(table: pl.DataFrame, chart_key: str, key: str = "stack") -> Callable[[], None]:
-    """What a click on a mark does: select the stack whose row is the first custom datum of the mark."""
+def pick_from_chart(
+    table: pl.DataFrame, chart_key: str, key: str = "stack", column: str = "name"
+) -> Callable[[], None]:
+    """What a click on a mark does: choose the row that is the first custom datum of the mark.
+
+    Args:
+        table: The rows that the marks stand for.
+        chart_key: Key of the chart.
+        key: Setting of the address that takes the choice.
+        column: What of the row is chosen.
+    """
 
     def picked() -> None:
         points = st.session_state[chart_key]["selection"]["points"]
-        if points and points[0].get("customdata"):
-            st.session_state[key] = table["name"][int(points[0]["customdata"][0])]
+        data = points[0].get("customdata") if points else None
+        if data:
+            # Numbers sent as a typed array come back as a mapping from position to value.
+            row = data["0"] if isinstance(data, Mapping) else data[0]
+            st.session_state[key] = table[column][int(row)]
 
     return picked
 
