@@ -42,8 +42,15 @@ def run(
         for batch in batches:
             writer.add(batch)
     complain(made.summary)
-    runs = [(each.run_id, each.label, each.origin.value) for batch in batches for each in batch.runs]
-    emit(pl.DataFrame(runs, schema=["run_id", "label", "origin"], orient="row"), form)
+    rows = [
+        (each.run_id, each.label, each.collection_id, each.origin.value)
+        for batch in batches
+        for each in batch.runs
+    ]
+    runs = pl.DataFrame(rows, schema=["run_id", "label", "collection_id", "origin"], orient="row")
+    if form is Format.TABLE:  # 130 lines would bury the summary
+        runs = runs.group_by("collection_id", "origin", maintain_order=True).len("runs")
+    emit(runs, form)
 
 
 def _bar() -> Progress:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from core.errors import InputError
 
@@ -138,18 +138,19 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
         (lower, upper), counted from 1, or None when no pair of order statistics covers enough.
     """
     spare = 1 - level
-    lower, upper = int(binom.ppf(spare / 2, n, q)), int(binom.ppf(1 - spare / 2, n, q)) + 1
+    lower, upper = _binomial_quantile(n, q, spare / 2), _binomial_quantile(n, q, 1 - spare / 2) + 1
     if upper > n:
         upper = n
-        lower = _lower_rank(n, q, spare - float(binom.sf(n - 1, n, q)))
+        lower = _binomial_quantile(n, q, spare - q**n)
     elif lower < 1:
         lower = 1
-        upper = n + 1 - _lower_rank(n, 1 - q, spare - float(binom.cdf(0, n, q)))
+        upper = n + 1 - _binomial_quantile(n, 1 - q, spare - (1 - q) ** n)
     return (lower, upper) if 1 <= lower < upper <= n else None
 
 
-def _lower_rank(n: int, q: float, tail: float) -> int:
-    return int(binom.ppf(tail, n, q)) if tail > 0 else 0
+def _binomial_quantile(n: int, q: float, tail: float) -> int:
+    """The smallest count whose cumulative binomial probability reaches `tail`; 0 for a tail of 0 or less."""
+    return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), tail))
 
 
 def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> QuantileInterval:

@@ -23,6 +23,7 @@ BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError
 """What the standard library raises on damaged or unsupported archives."""
 _GZIP = b"\x1f\x8b"
 _ENDINGS = (
+    ".qrels",
     ".txt",
     ".tsv",
     ".csv",

@@ -46,7 +46,9 @@ class TrecRun(Format):
 
     def why_not(self, probe: Tree) -> str:
         """The first line that does not fit."""
-        return _misfit(probe, _is_run, "a TREC run has 6: query, iteration, passage, rank, score, tag")
+        return _misfit(
+            probe, _is_run, "a TREC run has 6: query, iteration, passage, rank, score (a number), tag"
+        )
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read run files; each tag of each file is a run."""

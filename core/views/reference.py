@@ -1,4 +1,4 @@
-"""The measures as a Markdown table, for the README; generated from the registry so that it cannot go stale."""
+"""The measures as a Markdown table for the README, generated from the registry so that it cannot go stale."""
 
 from __future__ import annotations
 
