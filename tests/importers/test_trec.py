@@ -133,7 +133,7 @@ def test_run_and_qrels_make_one_import_with_one_collection():
     made = read(up("bm25.run", RUN), up("may.qrels", QRELS))
     assert made.taken == {"collections": 1, "golden sets": 1, "runs": 1, "judgements": 3, "rankings": 3}
     (collection,), (golden,), (run,) = made.collections, made.golden_sets, made.runs
-    assert collection.collection_id == golden.collection_id == run.collection_id == "may.qrels"
+    assert collection.collection_id == golden.collection_id == run.collection_id == "may"
     assert golden.mapping == "0-2: 0→1, 1→3, 2→5"
     assert rows(made, "judgements").select("query_id", "passage_id", "grade", "raw").rows() == [
         ("q1", "a", 5, 2), ("q1", "b", 1, 0), ("q2", "b", 3, 1)
