@@ -27,6 +27,7 @@ __all__ = [
     "CostLine",
     "calculator",
     "cost_per_1k",
+    "mean_usage",
     "rerank_usd_per_1k",
     "scope_of",
     "search_units",
@@ -63,29 +64,18 @@ _WEAKEST_LAST = ("measured", "imported", "published", "modelled")
 def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     """Price the usage of every run and stage.
 
-    Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
-    usage without one is the mean over the run already.
-
     Args:
-        usage: Rows of the table "usage".
+        usage: Rows of the table "usage"; a query's mean amounts count, see `mean_usage`.
         book: Prices; the newest of an item counts.
 
     Returns:
         Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason when any
         part of the stage has no amount or no price.
     """
-    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id").agg(
-        # a missing amount makes the sum unknown, so it must not be skipped as polars would
-        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").sum()).alias("amount"),
-        _weakest_basis(),
-    )
-    per_item = per_query.group_by("run_id", "stage", "item", "unit").agg(
-        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").mean()).alias("amount"),
-        _weakest_basis(),
-    )
     in_hours = pl.col("unit") == "cpu_ms"
     priced = (
-        per_item.with_columns(
+        mean_usage(usage)
+        .with_columns(
             pl.when(in_hours).then(pl.lit("cpu_hour")).otherwise(pl.col("unit")).alias("priced_unit"),
             pl.when(in_hours).then(pl.col("amount") / CPU_MS_PER_HOUR).otherwise(pl.col("amount")),
         )
@@ -104,6 +94,29 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         .with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")).alias("reason"))
         .select([pl.col(name).cast(dtype) for name, dtype in STAGE_COST.items()])
         .sort("run_id", "stage")
+    )
+
+
+def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
+    """What a query uses on average, by run, stage, item and unit.
+
+    Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
+    usage without one is the mean over the run already.
+
+    Args:
+        usage: Rows of the table "usage".
+
+    Returns:
+        run_id, stage, item, unit, amount (null when any part of it was not recorded), basis (the weakest).
+    """
+    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id").agg(
+        # a missing amount makes the sum unknown, so it must not be skipped as polars would
+        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").sum()).alias("amount"),
+        _weakest_basis(),
+    )
+    return per_query.group_by("run_id", "stage", "item", "unit").agg(
+        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").mean()).alias("amount"),
+        _weakest_basis(),
     )
 
 
