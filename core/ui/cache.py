@@ -16,6 +16,7 @@ from core.metrics import Measure
 from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
+from core.views.amounts import Start, start_from
 from core.views.curves import curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
@@ -125,3 +126,14 @@ def _one_query(
 ) -> OneQuery:
     del path  # part of the key
     return read_query(snapshot(revision), scope, quality, query_id, dict(runs))
+
+
+def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
+    """What the cost calculator takes from a stack; see `core.views.amounts.start_from`."""
+    return _start(str(store().path), view.snapshot.revision, stack)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> Start:
+    del path  # part of the key
+    return start_from(snapshot(revision), dict(stack))

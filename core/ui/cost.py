@@ -1,0 +1,238 @@
+"""Widgets of the cost calculator: its inputs, all of them in the address, and the price table to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from core.clq.cost import CostInputs
+from core.clq.prices import PriceBook
+from core.ui import cache, show
+from core.ui.pick import listed
+from core.ui.view import View
+from core.views import text
+from core.views.amounts import NONE, Start, models, provenance
+from core.views.cost import PRICES_SHOWN, price_changes
+
+_TYPED = "no stack: type the amounts"
+_KEYS: Mapping[str, str] = {
+    "embedder": "emb",
+    "query_tokens": "tokq",
+    "cpu_ms": "cpu",
+    "reranker": "rer",
+    "candidates": "cand",
+    "tokens_per_candidate": "tokc",
+}
+"""Inputs that a stack fills, by field of `CostInputs`, with their setting of the address."""
+_DEFAULTS: Mapping[str, Any] = {
+    "queries": 1_000_000,
+    "emb": "voyage-3.5",
+    "tokq": 20.0,
+    "cpu": 0.0,
+    "rer": "rerank-2.5",
+    "cand": 50,
+    "tokc": 500.0,
+    "gen": NONE,
+    "chunks": 10,
+    "toks": 500.0,
+    "prompt": 0.0,
+    "out": 300.0,
+}
+_LARGEST = 1_000_000_000
+_EDITS = "_price_edits"
+
+
+def _exact(label: str, help_text: str = "") -> Any:
+    """A column of numbers from millionths to millions: six significant digits, so that none becomes 0."""
+    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None, width=88)
+
+
+BILL_COLUMNS: Mapping[str, Any] = {
+    "stage": show.text_column("stage", width=112),
+    "item": show.text_column("item", width=118),
+    "units_per_query": _exact("units / query", "Tokens, search units, requests or hours."),
+    "unit": show.text_column("unit", width=105),
+    "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
+    "usd_per_query": _exact("$ / query"),
+    "usd_per_1k": _exact("$ / 1k", "Per 1,000 queries."),
+    "usd_per_month": _exact("$ / month"),
+    "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
+    "looked_up": st.column_config.DateColumn("looked up"),
+    "source": show.text_column("source", width="large"),
+    "note": show.text_column("note"),
+    "reason": show.text_column("unknown because"),
+}
+"""The columns of the bill, in order."""
+
+
+def paper_columns(table: pl.DataFrame, first: str) -> dict[str, Any]:
+    """Columns of one of the paper's tables: what it counts, then a column of dollars per model."""
+    priced = {name: show.number_column(name, 2, prefix="$") for name in table.columns[1:]}
+    return {table.columns[0]: show.number_column(first, 0), **priced}
+
+
+def ask(view: View | None) -> tuple[CostInputs, PriceBook]:
+    """The calculator's inputs in four columns, and below them where each amount comes from.
+
+    Args:
+        view: The workspace, whose stacks can be started from; None on an empty store, which has no sidebar
+            either: the price book is then chosen here.
+
+    Returns:
+        What was asked, and the prices to use.
+    """
+    volume, search, ranking, answer = st.columns(4)
+    with volume:
+        queries = _number("Queries per month", "queries", step=100_000)
+        start = _start(view) if view else None
+        book = view.book if view else _book()
+    known = models(cache.books().values())
+    with search:
+        embedder = _model("Embedder", "emb", known.embedders, start)
+        query_tokens = _number("Query tokens", "tokq", off=embedder is None)
+        cpu = _number("Local machine ms", "cpu", step=1.0, help_text="Processor time per query, all stages.")
+    with ranking:
+        reranker = _model("Reranker", "rer", known.rerankers, start)
+        depth = _number("K candidates", "cand", off=reranker is None, step=10)
+        each = _number(
+            "Tokens per candidate",
+            "tokc",
+            off=reranker is None,
+            help_text="Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit "
+            "counts up to 100 candidates as one, and a longer candidate once per started 500 tokens.",
+        )
+    with answer:
+        writing = _generator(known.generators)
+    inputs = CostInputs(
+        queries_per_month=queries,
+        embedder=embedder,
+        query_tokens=query_tokens,
+        cpu_ms=cpu,
+        reranker=reranker,
+        candidates=depth,
+        tokens_per_candidate=each,
+        **writing,
+    )
+    st.caption(text.plain(provenance(start, {field: getattr(inputs, field) or NONE for field in _KEYS})))
+    return inputs, book
+
+
+def _generator(known: tuple[str, ...]) -> dict[str, Any]:
+    generator = _model("Generator", "gen", known, None)
+    left, right = st.columns(2)
+    off = generator is None
+    with left:
+        chunks = _number("Chunks", "chunks", off=off, help_text="How many chunks are sent.")
+        prompt = _number(
+            "Prompt", "prompt", off=off, help_text="Tokens of instructions and question beside the chunks."
+        )
+    with right:
+        tokens = _number("Tokens each", "toks", off=off, help_text="Tokens per chunk.")
+        output = _number("Output", "out", off=off, help_text="Tokens of the answer.")
+    return {
+        "generator": generator,
+        "chunks_sent": chunks,
+        "tokens_per_chunk": tokens,
+        "prompt_tokens": prompt,
+        "output_tokens": output,
+    }
+
+
+def _number(label: str, key: str, *, off: bool = False, step: float = 1, help_text: str = "") -> float:
+    default = _DEFAULTS[key]
+    kind = type(default)
+    value: float = st.number_input(
+        label,
+        min_value=kind(0),
+        max_value=kind(_LARGEST),
+        value=default,
+        step=kind(step),
+        format="%d" if kind is int else "%.6g",
+        key=key,
+        bind="query-params",
+        disabled=off,
+        help=help_text or None,
+    )
+    return value
+
+
+def _model(label: str, key: str, known: tuple[str, ...], start: Start | None) -> str | None:
+    """A list of priced models and of what the starting stack uses, priced or not; "none" bills nothing."""
+    amounts = start.amounts if start else {}
+    own = {str(amounts[field].value) for field, name in _KEYS.items() if name == key and field in amounts}
+    options = [NONE, *known, *sorted(own - {NONE, *known})]
+    chosen: str = st.selectbox(
+        label,
+        options,
+        index=options.index(_DEFAULTS[key]) if _DEFAULTS[key] in options else 0,
+        key=key,
+        bind="query-params",
+        help="none: not part of the stack, or run on your own machine (local machine ms).",
+    )
+    return None if chosen == NONE else chosen
+
+
+def _book() -> PriceBook:
+    return cache.books()[st.selectbox("Prices", list(cache.books()), key="book", bind="query-params")]
+
+
+def _start(view: View) -> Start | None:
+    names = listed(view.table, "base")
+    chosen = st.selectbox(
+        "Start from a stack",
+        [_TYPED, *names],
+        key="base",
+        bind="query-params",
+        on_change=_fill,
+        args=(view,),
+        help="Fills in its models, K, and the tokens and machine time it recorded; change them as you like.",
+    )
+    return None if chosen == _TYPED else _started(view, chosen)
+
+
+def _started(view: View, name: str) -> Start:
+    stack = view.table.row(by_predicate=pl.col("name") == name, named=True)
+    wanted = ("run_id", "name", "embedder", "reranker", "candidates")
+    return cache.start(view, tuple((column, stack[column]) for column in wanted))
+
+
+def _fill(view: View) -> None:
+    """Write a stack's amounts into the inputs; what it did not record goes back to its default."""
+    chosen = st.session_state["base"]
+    if chosen == _TYPED:
+        return
+    amounts = _started(view, chosen).amounts
+    for field, key in _KEYS.items():
+        default = _DEFAULTS[key]
+        st.session_state[key] = type(default)(amounts[field].value) if field in amounts else default
+
+
+def edit_prices(book: PriceBook) -> dict[tuple[str, str], float]:
+    """The book's prices as a table whose amounts can be edited for a what-if on this page.
+
+    Returns:
+        The changed prices by item and unit.
+    """
+    rows = book.frame().select(PRICES_SHOWN)
+    edited = st.data_editor(
+        rows,
+        key=f"{_EDITS}_{book.name}_{st.session_state.get(_EDITS, 0)}",
+        hide_index=True,
+        width="stretch",
+        disabled=[name for name in rows.columns if name != "price"],
+        column_config={
+            "price": st.column_config.NumberColumn("price ✎", min_value=0.0, required=True, format="%.6g"),
+            "per": st.column_config.NumberColumn("per", format="localized"),
+            "looked_up": st.column_config.DateColumn("looked up"),
+            "source": show.text_column("source", width="large"),
+        },
+    )
+    return price_changes(book, edited)
+
+
+def reset_prices() -> None:
+    """Forget the what-if prices: the table starts anew under another key."""
+    st.session_state[_EDITS] = st.session_state.get(_EDITS, 0) + 1
