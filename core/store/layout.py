@@ -24,6 +24,7 @@ from core.errors import StoreError
 KEPT_CATALOGUES = 5
 """A reader that was handed a name has this many publications' time to open it (and then asks again)."""
 
+_REMOVALS = 10
 _OWN_NAMES = {"CURRENT", "LOCK", "catalogue", "parts"}
 
 
@@ -170,7 +171,12 @@ def _entries(folder: Path) -> list[Path]:
 
 def remove(path: Path) -> None:
     """Remove a file or a folder; one that is gone already is fine."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
+    if not path.is_dir():
         path.unlink(missing_ok=True)
+        return
+    # A stream that failed may still be opening its file on another thread, and a folder that gains a file
+    # while it is emptied stays. Once the folder is gone, the late file has nowhere to appear.
+    for _ in range(_REMOVALS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
