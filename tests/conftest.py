@@ -1,7 +1,50 @@
-"""Settings for every test."""
+"""Settings for every test, and stores that are built once."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from tests import stores
 
 # A time limit per example would fail on a busy machine for reasons that have nothing to do with the example.
 settings.register_profile("clq", deadline=None)
 settings.load_profile("clq")
+
+
+@pytest.fixture(scope="session")
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten measured stacks on the demo collection, and the published figures; to be read only."""
+    path = tmp_path_factory.mktemp("demo") / "store"
+    stores.demo(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def published_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published figures only; to be read only."""
+    path = tmp_path_factory.mktemp("published") / "store"
+    stores.published(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def many_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten thousand stacks, known by their aggregates only; to be read only."""
+    path = tmp_path_factory.mktemp("many") / "store"
+    stores.many(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Names, queries and passages that try to be markup, formulas or SQL; to be read only."""
+    path = tmp_path_factory.mktemp("hostile") / "store"
+    stores.hostile(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that nothing was written to."""
+    return tmp_path_factory.mktemp("empty") / "store"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 import streamlit as st
@@ -29,12 +29,22 @@ def pick_stack(
         run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
         `BY_RULE`, else None.
     """
-    names = listed(table, key)
-    picked = st.selectbox(label, [default, *names], key=key, bind="query-params")
+    names = [default, *listed(table, key)]
+    still_offered(key, names)
+    picked = st.selectbox(label, names, key=key, bind="query-params")
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
     return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
+
+
+def still_offered(key: str, options: Sequence[str]) -> None:
+    """Before a list is drawn: a choice that it no longer offers becomes its first, in the address too.
+
+    Without this the list shows its first option while the address keeps the choice that is gone.
+    """
+    if options and st.session_state.get(key, options[0]) not in options:
+        st.session_state[key] = options[0]
 
 
 def listed(table: pl.DataFrame, key: str) -> list[str]:
@@ -87,5 +97,5 @@ def pick_stacks(table: pl.DataFrame, decision: Decision, label: str, key: str, m
         max_selections=most,
         placeholder="the chosen stack and the runner-up",
     )
-    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None] or [0]
-    return list(picked) or [table["name"][row] for row in rows]
+    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
+    return list(picked) or [table["name"][row] for row in rows] or table["name"].head(1).to_list()

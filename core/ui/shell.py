@@ -42,12 +42,14 @@ def shell(title: str) -> Iterator[None]:
     heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     heading.title(title, anchor=False, width="content")
     bar = heading.container(width="content")
+    remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
     try:
         remember(sidebar())
         _newer()
         yield
     except ClqError as error:
         show_error(error)
+        st.stop()  # without it a page that never started would count as an error of its own
     finally:  # also when a page has stopped early
         _notice(notice)
         _link(bar)

@@ -124,7 +124,7 @@ STACK_COLUMNS: Mapping[str, Any] = {
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
     """Three numbers of one stack, with how each was obtained."""
-    found = rows.filter(pl.col("run_id") == run_id)
+    found = rows.clear() if run_id is None else rows.filter(pl.col("run_id") == run_id)
     if found.is_empty():
         return
     row = found.row(0, named=True)
@@ -132,7 +132,7 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
         st.markdown(f"**{plain(row['name'])}**")
         left, middle, right = st.columns(3)
         interval = text.interval(row["quality_low"], row["quality_high"])
-        left.metric(quality.name, text.score(row["quality"]))
+        left.metric(plain(quality.name), text.score(row["quality"]))
         left.caption(
             f"{plain(interval.strip())} n = {row['n'] or text.UNKNOWN} · {row['quality_basis'] or ''}"
         )

@@ -15,6 +15,7 @@ from core.ui import cache
 from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
+from core.views.text import plain
 from core.views.workspace import Choices, measured_first
 
 _DEPENDENT = (
@@ -104,7 +105,8 @@ def _scope(snapshot: Snapshot, collections: pl.DataFrame) -> tuple[Scope, Choice
         on_change=_forget_dependent,
         help="One collection: results on different corpora never share a chart.",
     )
-    golden = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    judged = snapshot.golden_sets(collection).filter(pl.col("judgements") > 0)
+    golden = judged["golden_set_id"].to_list()
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
         golden_set = st.selectbox("Golden set", golden, key="gs", bind="query-params")
@@ -176,7 +178,7 @@ def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         table["cost"], "Budget ($ per 1,000 queries)", "budget", "Stacks that cost more are excluded."
     )
     floor = st.slider(
-        f"Quality floor ({quality.name})",
+        f"Quality floor ({plain(quality.name)})",
         0.0,
         1.0,
         0.0,
@@ -204,10 +206,8 @@ def _limit(values: pl.Series, label: str, key: str, help_text: str) -> float | N
     top = _ceiling(values)
     if top is None:
         return None
-    step = top / 200
-    digits = max(0, 1 - math.floor(math.log10(step)))
-    step = round(step, digits)
-    top = round(200 * step, digits)
+    digits = max(0, 4 - math.floor(math.log10(top)))
+    step = round(top / 200, digits)  # exact: the tops have two significant digits
     value: float = st.slider(
         label,
         0.0,

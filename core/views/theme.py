@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 
 import plotly.graph_objects as go
 
+from core.views.text import escape
+
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 SEQUENTIAL = "Viridis"
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
@@ -75,6 +77,6 @@ def figure(
         uirevision="keep",
         dragmode="zoom",
     )
-    fig.update_xaxes(title_text=x, automargin=True, zeroline=False)
-    fig.update_yaxes(title_text=y, automargin=True, zeroline=False)
+    fig.update_xaxes(title_text=escape(x), automargin=True, zeroline=False)
+    fig.update_yaxes(title_text=escape(y), automargin=True, zeroline=False)
     return fig

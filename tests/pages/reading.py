@@ -1,0 +1,58 @@
+"""What a visitor reads on a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import polars as pl
+from streamlit.testing.v1 import AppTest
+
+PAGES = ("overview", "pareto", "cost", "headroom", "curves", "queries", "import")
+_ESCAPE = re.compile(r"\\([^\w\s])")
+
+
+def unescaped(markdown: str) -> str:
+    """Markdown of `plain` as it is read: without escapes and word joiners."""
+    return _ESCAPE.sub(r"\1", markdown).replace("\u2060", "")
+
+
+def answer(app: AppTest) -> str:
+    """The first sentence of a page."""
+    first = next(each.value for each in app.main.markdown if each.value.startswith("#### "))
+    return unescaped(first.removeprefix("#### "))
+
+
+def details(app: AppTest) -> str:
+    """The quieter sentence below it."""
+    values = [each.value for each in app.main.markdown]
+    place = next(i for i, value in enumerate(values) if value.startswith("#### "))
+    return unescaped(values[place + 1])
+
+
+def everything(app: AppTest) -> str:
+    """All words of a page, read."""
+    kinds = ("markdown", "caption", "info", "warning", "error", "success", "text", "metric", "title")
+    parts = [getattr(each, "label", "") + " " + str(each.value) for kind in kinds for each in app.get(kind)]
+    return unescaped("\n".join(parts))
+
+
+def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
+    """A chart as it is sent to the browser."""
+    spec: dict[str, Any] = json.loads(app.get("plotly_chart")[place].proto.spec)
+    return spec
+
+
+def rows(app: AppTest, place: int = 0) -> pl.DataFrame:
+    """A table of the page."""
+    return pl.from_pandas(app.dataframe[place].value)
+
+
+def assert_sound(app: AppTest, title: str | None = None) -> None:
+    """No exception, no error, one heading."""
+    assert not app.exception, [each.message for each in app.exception]
+    assert not app.error, [each.value for each in app.error]
+    assert len(app.title) == 1, [each.value for each in app.title]
+    if title:
+        assert app.title[0].value == title

@@ -1,0 +1,133 @@
+"""Every page on every kind of store: it opens, says what it tells, and answers."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import PAGES, answer, assert_sound, everything, figure, rows
+from tests.stores import Lab
+
+TITLES = {
+    "overview": "Overview",
+    "pareto": "Pareto",
+    "cost": "Cost calculator",
+    "headroom": "Headroom",
+    "curves": "K curves",
+    "queries": "Queries",
+    "import": "Import",
+}
+NEEDS_RESULTS = [page for page in PAGES if page not in ("cost", "import")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path, page: str):
+    app = open_page(demo_store, page)
+    assert_sound(app, TITLES[page])
+    assert not app.warning
+    assert any(each.value.startswith("What this ") for each in app.caption)
+    said = answer(app)
+    if page in NEEDS_RESULTS:
+        assert "RA-nWG@10" in said
+        assert re.search(r"n = \d+|of \d+ queries", said)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_on_published_figures_only(open_page: OpenPage, published_store: Path, page: str):
+    app = open_page(published_store, page)
+    assert_sound(app, TITLES[page])
+    if page in ("overview", "pareto", "headroom", "curves"):
+        assert "n = 50" in answer(app)
+    if page == "queries":
+        assert "only its averages are known" in answer(app)
+
+
+@pytest.mark.parametrize("page", NEEDS_RESULTS)
+def test_a_page_on_an_empty_store_says_what_to_do(open_page: OpenPage, empty_store: Path, page: str):
+    app = open_page(empty_store, page)
+    assert_sound(app, TITLES[page])
+    assert "The store is empty" in app.info[0].value
+    assert "make demo" in app.info[0].value
+    assert [link.proto.label for link in app.get("page_link")] == ["Import results"]
+
+
+@pytest.mark.parametrize("page", ["cost", "import"])
+def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, empty_store: Path, page: str):
+    app = open_page(empty_store, page)
+    assert_sound(app, TITLES[page])
+    assert answer(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_on_judgements_without_any_run(open_page: OpenPage, tmp_path: Path, page: str):
+    Lab().judge({"q1": {"p1": 5}}).ask({"q1": "one"}).hold({"p1": "one"}).write(tmp_path / "store")
+    app = open_page(tmp_path / "store", page)
+    assert_sound(app, TITLES[page])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_on_rankings_without_judgements(open_page: OpenPage, tmp_path: Path, page: str):
+    lab = Lab().ask({"q1": "one", "q2": "two"}).hold({"p1": "one", "p2": "two"})
+    lab.run("a", final={"q1": ["p1", "p2"], "q2": ["p2"]}, ms={"sparse": [1.0, 2.0]})
+    lab.run("b", final={"q1": ["p2"]})
+    lab.write(tmp_path / "store")
+    app = open_page(tmp_path / "store", page)
+    assert_sound(app, TITLES[page])
+    if page in ("overview", "pareto"):
+        assert answer(app) == "No stack is left."
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_on_a_golden_set_without_judgements(open_page: OpenPage, tmp_path: Path, page: str):
+    Lab().judge({}).ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
+    assert_sound(open_page(tmp_path / "store", page), TITLES[page])
+
+
+@pytest.mark.parametrize("page", ["overview", "pareto", "headroom", "curves", "queries"])
+def test_a_page_on_ten_thousand_stacks(open_page: OpenPage, many_store: Path, page: str):
+    app = open_page(many_store, page)
+    assert_sound(app, TITLES[page])
+    if page == "pareto":
+        marks = [trace for trace in figure(app)["data"] if trace["type"] == "scattergl"]
+        assert marks
+        assert rows(app).height == 500
+        assert "10,000 stacks" in everything(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_store_that_cannot_be_opened_is_an_error_without_traceback(
+    open_page: OpenPage, tmp_path: Path, page: str
+):
+    file = tmp_path / "store"
+    file.write_text("not a store")
+    app = open_page(file, page)
+    assert not app.exception
+    assert len(app.error) == 1
+    assert len(app.title) == 1
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_deep_link_is_the_first_thing_that_a_fresh_server_sees(
+    open_page: OpenPage, demo_store: Path, page: str
+):
+    app = open_page(demo_store, page, fresh=True)
+    assert_sound(app, TITLES[page])
+    assert app.sidebar.selectbox
+
+
+def test_pages_of_one_session_share_the_sidebar(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "overview")
+    app.sidebar.selectbox(key="m").set_value("N-Recall4+").run()
+    for page in PAGES[1:-1]:
+        app.switch_page(f"pages/{page}.py").run()
+        assert_sound(app, TITLES[page])
+        assert app.session_state["m"] == "N-Recall4+"
+    app.switch_page("pages/pareto.py").run()
+    assert "N-Recall4+@10" in answer(app)
+
+
+def test_the_front_door_is_the_overview(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store)
+    assert_sound(app, "Overview")
+    assert answer(app).startswith("Ship ")

@@ -1,0 +1,190 @@
+"""Stores to test views and pages on: made by the product's own parts, or row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from core.importers.published import published_batch
+from core.pipeline.demo import run_demo
+from core.pipeline.spec import grid
+from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.store import Store
+from tests.bench.many_stacks import seed
+
+HOSTILE = (
+    "<b>bold</b><img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1)) ![i](http://evil.example/i.png)",
+    ":material/delete: :red[red] :smile: :streamlit:",
+    '=HYPERLINK("http://evil.example")',
+    "$a^2$ **b** _c_ `d` ~~e~~ # f",
+    "www.evil.example https://evil.example me@evil.example",
+    "'; DROP TABLE runs; --",
+    "%{customdata[1]} {name} <br>",
+)
+"""Names that would do something, were they taken for markup, a formula or a statement."""
+
+
+def demo(path: Path) -> None:
+    """The demo on ten stacks (sparse, dense, hybrid; two depths) and the published figures."""
+    stacks = grid(embedder="fake", dims=(16, 32), indexes=("flat",), depths=(10, 50))
+    run_demo(lambda batch: _add(path, batch, "demo"), stacks=stacks)
+    published(path)
+
+
+def published(path: Path) -> None:
+    """The published figures only."""
+    _add(path, published_batch(), "published")
+
+
+def many(path: Path) -> None:
+    """Ten thousand stacks, known by their aggregates only."""
+    seed(path, 10_000)
+
+
+def _add(path: Path, batch: Batch, action: str) -> None:
+    with Store.open(path).write(action) as writer:
+        writer.add(batch)
+
+
+class Lab:
+    """A collection that is put together row by row.
+
+    Attributes:
+        collection_id: Its name; the golden set is called "gold".
+        runs: The runs so far.
+    """
+
+    def __init__(self, collection_id: str = "lab") -> None:
+        self.collection_id = collection_id
+        self.runs: list[Run] = []
+        self._golden: list[GoldenSet] = []
+        self._rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+
+    def judge(self, grades: Mapping[str, Mapping[str, int]], golden_set_id: str = "gold") -> Lab:
+        """Add a golden set: query → passage → grade."""
+        self._golden.append(
+            GoldenSet(golden_set_id=golden_set_id, collection_id=self.collection_id, name="Gold")
+        )
+        for query_id, judged in grades.items():
+            for passage_id, grade in judged.items():
+                row = {"golden_set_id": golden_set_id, "query_id": query_id, "passage_id": passage_id}
+                self._rows["judgements"].append({**row, "grade": grade, "raw": grade})
+        return self
+
+    def ask(self, queries: Mapping[str, str], tags: Sequence[str] = ()) -> Lab:
+        """Add queries: id → text."""
+        self._rows["queries"] += [
+            {"collection_id": self.collection_id, "query_id": key, "text": text, "tags": list(tags)}
+            for key, text in queries.items()
+        ]
+        return self
+
+    def hold(self, passages: Mapping[str, str]) -> Lab:
+        """Add passages: id → text."""
+        self._rows["passages"] += [
+            {"collection_id": self.collection_id, "passage_id": key, "text": text, "title": text}
+            for key, text in passages.items()
+        ]
+        return self
+
+    def run(
+        self,
+        run_id: str,
+        *,
+        label: str | None = None,
+        spec: Mapping[str, object] | None = None,
+        origin: Origin = Origin.IMPORT,
+        pool: str | None = None,
+        manifest: Mapping[str, object] | None = None,
+        environment: Mapping[str, object] | None = None,
+        final: Mapping[str, Sequence[str]] | None = None,
+        candidates: Mapping[str, Sequence[str]] | None = None,
+        ms: Mapping[str, Sequence[float]] | None = None,
+        usage: Sequence[tuple[str, str, str, float]] = (),
+        figures: Sequence[Mapping[str, object]] = (),
+    ) -> Lab:
+        """Add a run.
+
+        Args:
+            run_id: Its id.
+            label: Its name; the id unless given.
+            spec: Its stack.
+            origin: Where it came from.
+            pool: The convention of its candidate pool.
+            manifest: Its manifest.
+            environment: Where it ran.
+            final: Query → passages in the final order.
+            candidates: Query → passages of the pool.
+            ms: Stage → one time per query.
+            usage: Stage, item, unit, amount per query.
+            figures: Rows of "aggregates" without the run.
+        """
+        self.runs.append(
+            Run(
+                run_id=run_id,
+                collection_id=self.collection_id,
+                stack=Stack({"name": run_id, **(spec or {})}),
+                label=label or run_id,
+                origin=origin,
+                pool=pool,
+                manifest=manifest or {},
+                environment=environment or {},
+            )
+        )
+        for stage, rankings in (("final", final or {}), ("pool", candidates or {})):
+            self._rows["rankings"] += [
+                {"run_id": run_id, "query_id": query, "stage": stage, "rank": rank, "passage_id": passage}
+                for query, passages in rankings.items()
+                for rank, passage in enumerate(passages, 1)
+            ]
+        for stage, times in (ms or {}).items():
+            self._rows["timings"] += [
+                {"run_id": run_id, "query_id": f"q{place}", "stage": stage, "repeat": 1, "ms": time}
+                for place, time in enumerate(times, 1)
+            ]
+        self._rows["usage"] += [
+            {"run_id": run_id, "stage": stage, "item": item, "unit": unit, "amount": amount,
+             "basis": "measured"}
+            for stage, item, unit, amount in usage
+        ]  # fmt: skip
+        self._rows["aggregates"] += [{"run_id": run_id, **row} for row in figures]
+        return self
+
+    def write(self, path: Path) -> Store:
+        """Put it into a store."""
+        batch = Batch(
+            collections=(Collection(collection_id=self.collection_id, name="A lab"),),
+            golden_sets=tuple(self._golden),
+            runs=tuple(self.runs),
+            frames={name: _filled(name, rows) for name, rows in self._rows.items() if rows},
+        )
+        _add(path, batch, "test")
+        return Store.open(path)
+
+
+def _filled(table: str, rows: list[dict[str, object]]) -> pl.DataFrame:
+    return frame(table, [{name: row.get(name) for name in TABLES[table]} for row in rows])
+
+
+def hostile(path: Path) -> None:
+    """Every text that a user can bring, as an attack: names of runs, a measure, queries, tags, passages."""
+    lab = Lab().judge({f"q{n}": {f"p{n}": 5, f"x{n}": 1} for n in range(1, len(HOSTILE) + 1)})
+    lab.ask({f"q{n}": name for n, name in enumerate(HOSTILE, 1)}, tags=[f"type={HOSTILE[0]}"])
+    lab.hold({f"{kind}{n}": name for n, name in enumerate(HOSTILE, 1) for kind in "px"})
+    for place, name in enumerate(HOSTILE):
+        hits = {f"q{n}": [f"p{n}", f"x{n}"] if n > place else [f"x{n}"] for n in range(1, len(HOSTILE) + 1)}
+        lab.run(
+            f"r{place}",
+            label=name,
+            spec={"mode": "sparse", "embedder": name, "candidates": 10 + place},
+            pool=name,
+            environment={"cpu": name},
+            final=hits,
+            ms={"sparse": [1.0 + place] * len(HOSTILE)},
+            usage=[("sparse", "requests", "requests", 1.0)],
+            figures=[{"measure": HOSTILE[1], "k": 10, "value": 0.5, "n": 8}],
+        )
+    lab.write(path)
