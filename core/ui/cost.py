@@ -47,7 +47,7 @@ _EDITS = "_price_edits"
 
 def _exact(label: str, help_text: str = "") -> Any:
     """A column of numbers from millionths to millions: six significant digits, so that none becomes 0."""
-    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None, width=88)
+    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None, width=98)
 
 
 BILL_COLUMNS: Mapping[str, Any] = {
@@ -91,33 +91,41 @@ def ask(view: View | None) -> tuple[CostInputs, PriceBook]:
         book = view.book if view else _book()
     known = models(cache.books().values())
     with search:
-        embedder = _model("Embedder", "emb", known.embedders, start)
-        query_tokens = _number("Query tokens", "tokq", off=embedder is None)
-        cpu = _number("Local machine ms", "cpu", step=1.0, help_text="Processor time per query, all stages.")
+        asked = _search(known.embedders, start)
     with ranking:
-        reranker = _model("Reranker", "rer", known.rerankers, start)
-        depth = _number("K candidates", "cand", off=reranker is None, step=10)
-        each = _number(
-            "Tokens per candidate",
-            "tokc",
-            off=reranker is None,
-            help_text="Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit "
-            "counts up to 100 candidates as one, and a longer candidate once per started 500 tokens.",
-        )
+        asked |= _ranking(known.rerankers, start)
     with answer:
-        writing = _generator(known.generators)
-    inputs = CostInputs(
-        queries_per_month=queries,
-        embedder=embedder,
-        query_tokens=query_tokens,
-        cpu_ms=cpu,
-        reranker=reranker,
-        candidates=depth,
-        tokens_per_candidate=each,
-        **writing,
-    )
+        asked |= _generator(known.generators)
+    inputs = CostInputs(queries_per_month=queries, **asked)
     st.caption(text.plain(provenance(start, {field: getattr(inputs, field) or NONE for field in _KEYS})))
     return inputs, book
+
+
+def _search(known: tuple[str, ...], start: Start | None) -> dict[str, Any]:
+    embedder = _model("Embedder", "emb", known, start)
+    return {
+        "embedder": embedder,
+        "query_tokens": _number("Query tokens", "tokq", off=embedder is None),
+        "cpu_ms": _number(
+            "Local machine ms", "cpu", step=1.0, help_text="Processor time per query, all stages."
+        ),
+    }
+
+
+def _ranking(known: tuple[str, ...], start: Start | None) -> dict[str, Any]:
+    reranker = _model("Reranker", "rer", known, start)
+    off = reranker is None
+    return {
+        "reranker": reranker,
+        "candidates": _number("K candidates", "cand", off=off, step=10),
+        "tokens_per_candidate": _number(
+            "Tokens per candidate",
+            "tokc",
+            off=off,
+            help_text="Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit "
+            "counts up to 100 candidates as one, and a longer candidate once per started 500 tokens.",
+        ),
+    }
 
 
 def _generator(known: tuple[str, ...]) -> dict[str, Any]:

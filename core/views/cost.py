@@ -9,12 +9,25 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.clq.cost import CostBreakdown, CostInputs, CostLine, calculator
-from core.clq.prices import PRICE_FRAME, Price, PriceBook
+from core.clq.prices import Price, PriceBook
 from core.views import text, theme
 
 PAPER_BOOK = "clq-paper"
 PAPER_TOKENS = 500
 """Tokens per candidate and per chunk in the paper's tables."""
+PRICES_SHOWN = (
+    "item",
+    "provider",
+    "unit",
+    "price",
+    "per",
+    "currency",
+    "confirmed",
+    "looked_up",
+    "source",
+    "note",
+)
+"""Columns of the price table on the page, in order."""
 Changes = Mapping[tuple[str, str], float]
 """What-if prices, by item and unit."""
 
@@ -244,7 +257,3 @@ def _price_columns(price: Price | None, changes: Changes) -> dict[str, object]:
         "confirmed": "what-if" if (price.item, price.unit) in changes else state,
         "note": price.note,
     }
-
-
-PRICES_SHOWN = tuple(name for name in PRICE_FRAME if name != "valid_from")
-"""Columns of the price table on the page, in order."""
