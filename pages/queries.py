@@ -27,9 +27,8 @@ with right:
 
 table = cache.queries(view, run_id, other)
 rows = widgets.narrow(table, against=other is not None)
-found = queries.answer(
-    rows, table.height, view.quality, names[run_id], None if other is None else names[other]
-)
+runs = {run: names[run] for run in (run_id, other) if run is not None}
+found = cache.query_answer(view, runs, rows, table.height)
 with place:
     show.head(tells, found.sentence, found.details)
 if rows.is_empty():
@@ -48,6 +47,5 @@ if drawn is not None:
                 f"At most {BARS} bars, the lowest and the highest; queries without a score are left out."
             )
 
-runs = {run: names[run] for run in (run_id, other) if run is not None}
 row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
 widgets.one_query(cache.one_query(view, query_id, runs), row, view.quality)

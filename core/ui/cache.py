@@ -20,7 +20,7 @@ from core.views.amounts import Start, start_from
 from core.views.curves import curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
-from core.views.queries import query_table
+from core.views.queries import Answer, answer, query_table
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import runs_in, stack_table
 from core.views.workspace import Choices, choices
@@ -100,6 +100,36 @@ def _queries(
 ) -> pl.DataFrame:
     del path  # part of the key
     return query_table(snapshot(revision), scope, quality, run_id, other)
+
+
+def query_answer(view: View, runs: Mapping[str, str], rows: pl.DataFrame, total: int) -> Answer:
+    """What `core.views.queries.answer` says about some queries of one or two stacks (run_id to name)."""
+    return _query_answer(
+        rows,
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        runs=tuple(runs.items()),
+        shown=int(rows["query_id"].hash().sum()),
+        total=total,
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _query_answer(
+    _rows: pl.DataFrame,
+    path: str,
+    revision: int,
+    *,
+    scope: Scope,
+    quality: Quality,
+    runs: tuple[tuple[str, str], ...],
+    shown: int,
+    total: int,
+) -> Answer:
+    del path, revision, scope, shown  # the key of the rows, which are not hashed themselves
+    return answer(_rows, total, quality, *(name for _, name in runs))
 
 
 def one_query(view: View, query_id: str, runs: Mapping[str, str]) -> OneQuery:

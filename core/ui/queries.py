@@ -9,6 +9,7 @@ import polars as pl
 import streamlit as st
 
 from core.ui import show
+from core.ui.pick import still_offered
 from core.views import text
 from core.views.one_query import OneQuery, Side, shown_text
 from core.views.queries import SORTS, SORTS_AGAINST, narrowed, ordered, tags_of
@@ -39,6 +40,7 @@ def narrow(table: pl.DataFrame, *, against: bool) -> pl.DataFrame:
         placeholder="words of the question, an id or a tag",
     )
     sorts = list(SORTS_AGAINST if against else SORTS)
+    still_offered("sort", sorts)
     sort = right.selectbox("Order", sorts, key="sort", bind="query-params")
     return ordered(narrowed(table, tags, words or ""), sort)
 
@@ -103,8 +105,7 @@ def pick_query(rows: pl.DataFrame) -> str:
     ids = rows["query_id"].head(show.ROWS_SHOWN).to_list()
     asked = {st.session_state.get("q"), *st.query_params.get_all("q")} - set(ids)
     ids += rows.filter(pl.col("query_id").is_in([name for name in asked if name]))["query_id"].to_list()
-    if st.session_state.get("q", ids[0]) not in ids:
-        st.session_state["q"] = ids[0]  # the filter has taken the chosen one away; the address must follow
+    still_offered("q", ids)
     picked: str = st.selectbox(
         "Query", ids, key="q", bind="query-params", help="Or click a bar, or select a row of the table."
     )
@@ -127,12 +128,9 @@ def one_query(found: OneQuery, row: Mapping[str, Any], quality: Quality) -> None
     note = f" · {row['note']}" if row["note"] else ""
     st.caption(plain(f"{row['query_id']} · {text.count(found.judged, 'judged passage')}{tags}{note}"))
     _beside(found.sides, lambda side, key: _ranking(found, side, key, quality))
-    against = (
-        " ▲ ▼: places won or lost against the other stack; new: not in its ranking."
-        if found.sides[1:]
-        else ""
-    )
-    st.caption(f"Weights count down to K = {quality.k}. Tick a row to read its whole passage.{against}")
+    weights = f"Weights count down to K = {quality.k}. " if found.judged else ""
+    against = " ▲ ▼: places won or lost against the other stack; new: not in its ranking."
+    st.caption(f"{weights}Tick a row to read its whole passage.{against if found.sides[1:] else ''}")
     if not found.judged:
         return
     with st.expander("Judged passages and their weights", icon=":material/balance:"):

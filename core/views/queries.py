@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,31 +194,31 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
             f"None of {text.count(total, 'query', 'queries')} matches.", "Clear the tag or the search."
         )
     scored = rows.filter(pl.col("score").is_not_null())
-    among = "" if rows.height == total else f"Among the {rows.height:,} of {total:,} queries shown: "
     if scored.is_empty():
         note = rows["note"].drop_nulls().mode().sort().to_list()
         return Answer(
-            f"{among}none of {text.count(rows.height, 'query', 'queries')} has a {quality.name}.",
+            f"No query {'here' if rows.height == total else 'shown'} has a score ({quality.name}).",
             f"{note[0] if note else ''} The rankings can be read all the same.".strip(),
         )
-    sentence = _weakness(scored, quality, name) if other is None else _duel(scored, quality, name, other)
-    return Answer(among + sentence, _details(rows, scored, quality, other))
+    n = text.count(scored.height, "query", "queries")
+    among = n if rows.height == total else f"the {n} shown"
+    sentence = (
+        _weakness(scored, quality, among, name)
+        if other is None
+        else _duel(scored, quality, among, (name, other))
+    )
+    return Answer(sentence, _details(rows, scored, quality, other))
 
 
-def _weakness(scored: pl.DataFrame, quality: Quality, name: str) -> str:
+def _weakness(scored: pl.DataFrame, quality: Quality, among: str, name: str) -> str:
     worst = ordered(scored, "worst first")
     lowest = f"worst: {_quoted(worst)} ({text.score(worst['score'][0])})"
     if scored["best"].is_null().all():
-        return f"{name} scores between {_span(scored['score'])} ({quality.name}); {lowest}."
+        return f"{name} scores between {_span(scored['score'])} on {among} ({quality.name}); {lowest}."
     weak = scored.filter(pl.col("share") < WEAK).height
-    if not weak:
-        return (
-            f"On no query does {name} find less than half of what its pool holds "
-            f"({quality.name}, n = {scored.height:,}); {lowest}."
-        )
     return (
-        f"On {weak:,} of {text.count(scored.height, 'query', 'queries')} {name} finds less than half of what "
-        f"its pool holds ({quality.name}); {lowest}."
+        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds "
+        f"({quality.name}); {lowest}."
     )
 
 
@@ -226,12 +226,12 @@ def _span(scores: pl.Series) -> str:
     return " and ".join(text.score(value) for value in (scores.to_numpy().min(), scores.to_numpy().max()))
 
 
-def _duel(scored: pl.DataFrame, quality: Quality, name: str, other: str) -> str:
+def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
     delta = scored["delta"]
     better, worse = int((delta > 0).sum()), int((delta < 0).sum())
     sentence = (
-        f"{name} beats {other} on {better:,} of {text.count(scored.height, 'query', 'queries')}, loses on "
-        f"{worse:,} and ties on {scored.height - better - worse:,} ({quality.name})"
+        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on "
+        f"{scored.height - better - worse:,} ({quality.name})"
     )
     if not worse:
         return f"{sentence}."
@@ -241,9 +241,14 @@ def _duel(scored: pl.DataFrame, quality: Quality, name: str, other: str) -> str:
 
 def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> str:
     n = scored.height
-    said = [f"Mean {quality.name} {_mean(scored['score'], text.score)}, n = {n:,}"]
+    # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
+    judged = rows.filter(pl.col("judged") > 0).sort("query_id").select("score", "delta").to_numpy().T
+    low, high = bootstrap_means(judged[: 1 if other is None else 2])
+    mean = text.score(np.nanmean(judged[0]))
+    said = [f"Mean {quality.name} {mean}{text.interval(low[0], high[0])}, n = {n:,}"]
     if other is not None:
-        said.append(f"mean difference {_mean(scored['delta'], signed)} (paired bootstrap over queries)")
+        difference, least, most = (signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
+        said.append(f"mean difference {difference} [{least}, {most}] (paired bootstrap over queries)")
     said.append(
         f"{scored['holes'].to_numpy().mean():.1f} of the first {quality.k} passages are unjudged on average"
     )
@@ -253,11 +258,6 @@ def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: 
     if n < rows.height:
         said.append(f"{text.count(rows.height - n, 'query has', 'queries have')} no score")
     return "; ".join(said) + "."
-
-
-def _mean(values: pl.Series, write: Callable[[float], str]) -> str:
-    low, high = bootstrap_means(values.to_numpy())
-    return f"{write(values.to_numpy().mean())} [{write(low[0])}, {write(high[0])}]"
 
 
 def signed(value: float) -> str:

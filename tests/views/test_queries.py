@@ -154,10 +154,18 @@ def test_against_a_second_stack(snapshot: Snapshot) -> None:
 def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
     book = next(iter(load_books(PRICES).values()))
     stacks = stack_table(snapshot, SCOPE, AT_2, Latency(), book)
-    for run_id, quality, n in stacks.select("run_id", "quality", "n").iter_rows():
-        scores = queries.query_table(snapshot, SCOPE, AT_2, run_id)["score"].drop_nulls()
-        assert scores.to_numpy().mean() == pytest.approx(quality, abs=1e-12)
-        assert len(scores) == n
+    for row in stacks.iter_rows(named=True):
+        table = queries.query_table(snapshot, SCOPE, AT_2, row["run_id"])
+        assert table["score"].drop_nulls().to_numpy().mean() == pytest.approx(row["quality"], abs=1e-12)
+        said = {
+            queries.answer(queries.ordered(table, sort), table.height, AT_2, "A").details
+            for sort in queries.SORTS
+        }
+        assert len(said) == 1
+        assert said.pop().startswith(
+            f"Mean RA-nWG@2 {row['quality']:.3f} [{row['quality_low']:.3f}, {row['quality_high']:.3f}], "
+            f"n = {row['n']};"
+        )
 
 
 def test_order(snapshot: Snapshot) -> None:
@@ -204,7 +212,9 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     assert "on 1 the pool holds nothing that counts" in said.details
     part = queries.narrowed(table, ["type=broad"], "")
     said = queries.answer(part, table.height, AT_2, "B")
-    assert said.sentence.startswith("Among the 2 of 6 queries shown: On no query does B find less than half")
+    assert said.sentence.startswith(
+        "On none of the 2 queries shown B finds less than half of what its pool holds"
+    )
     assert "q1 “Where is the First one?” (0.800)" in said.sentence
 
 
@@ -213,7 +223,7 @@ def test_answer_without_anything_to_say(snapshot: Snapshot) -> None:
     assert queries.answer(table.clear(), 6, AT_2, "B").sentence == "None of 6 queries matches."
     unjudged = table.filter(pl.col("query_id") == "q3")
     said = queries.answer(unjudged, 6, AT_2, "B")
-    assert said.sentence == "Among the 1 of 6 queries shown: none of 1 query has a RA-nWG@2."
+    assert said.sentence == "No query shown has a score (RA-nWG@2)."
     assert said.details.startswith(queries.UNJUDGED)
 
 
