@@ -73,7 +73,9 @@ def plain(text: str) -> str:
 
 _MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
 _WORD_JOINER = "\u2060"
-_REPLACED_LATE = re.compile(r"://|www\.|@(?=\w)|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE)
+_REPLACED_LATE = re.compile(
+    r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE
+)
 
 
 def shorten(text: str, length: int = 60) -> str:
