@@ -5,11 +5,11 @@ machine meets both. Both end with values per query.
 
 * Here: a fresh snapshot of a store on disk, the join of rankings with judgements, and every measure of the
   registry at every K; PROC and %PROC included, the ranking to its full depth being the pool.
-* Peer: six measures at one cutoff each with ir-measures' default provider (pytrec_eval), from the same store.
-  Its rankings and judgements are read as frames and made into dictionaries of dictionaries, the input that it
-  takes fastest, and one evaluator serves all runs.
-* Stricter: the same peer with its dictionaries and its evaluator already in memory, so that only its measures
-  are timed; against the whole path from the store here, and against the measures alone.
+* Peer: six measures at one cutoff each with ir-measures' default provider (pytrec_eval), from what it stores
+  results in: TREC files, by its own readers. One evaluator serves all runs.
+* Stricter: the same peer with its input already in memory, as dictionaries of dictionaries, the form that it
+  takes fastest, so that only its measures are timed; against the whole path from the store here, and against
+  the measures alone.
 """
 
 from __future__ import annotations
@@ -100,8 +100,28 @@ def by_query(rows: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
     return made
 
 
+def write_for_peer(folder: Path, frames: dict[str, pl.DataFrame]) -> None:
+    """The same data as TREC files, one per run, and a qrels file."""
+    rankings, judgements = frames["rankings"], frames["judgements"]
+    for run in RUN_IDS:
+        rows = rankings.filter(pl.col("run_id") == run)
+        lines = rows.select("query_id", pl.lit("Q0"), "passage_id", "rank", "score", "run_id")
+        lines.write_csv(folder / f"{run}.trec", separator=" ", include_header=False)
+    lines = judgements.select("query_id", pl.lit("0"), "passage_id", "grade")
+    lines.write_csv(folder / "qrels", separator=" ", include_header=False)
+
+
+def peer_from_files(folder: Path) -> list[list[Any]]:
+    """The peer's six measures per query for every run, from TREC files by its own readers."""
+    qrels = ir_measures.read_trec_qrels(str(folder / "qrels"))
+    evaluator = ir_measures.evaluator(list(PEER_MEASURES), qrels)
+    return [
+        list(evaluator.iter_calc(ir_measures.read_trec_run(str(folder / f"{run}.trec")))) for run in RUN_IDS
+    ]
+
+
 def read_for_peer(path: Path) -> tuple[Any, list[Dictionaries]]:
-    """The peer's evaluator and its rankings, from a fresh snapshot."""
+    """The peer's evaluator and its rankings as dictionaries, from a fresh snapshot."""
     snapshot = Store.open(path).read()
     runs = snapshot.rankings(RUN_IDS, stage="final").partition_by("run_id", maintain_order=True)
     evaluator = ir_measures.evaluator(list(PEER_MEASURES), by_query(snapshot.judgements("golden"), "grade"))
@@ -145,21 +165,23 @@ def run() -> list[dict[str, Any]]:
         Rows of {name, value, unit, peer, peer_value, ratio}; seconds, ratio = peer / here.
     """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "store"
-        fill(Store.open(path), synthesise())
+        path, files = Path(folder) / "store", Path(folder)
+        frames = synthesise()
+        fill(Store.open(path), frames)
+        write_for_peer(files, frames)
         check(path)
         graded, ready = grade(path), read_for_peer(path)
         here, arrays, peer, peer_arrays = median_seconds(
             [
                 lambda: measure(grade(path)),
                 lambda: measure(graded),
-                lambda: peer_measure(*read_for_peer(path)),
+                lambda: peer_from_files(files),
                 lambda: peer_measure(*ready),
             ]
         )
     all_k = f"{RUNS * QUERIES * DEPTH:,} rows, {len(MEASURES)} measures at every K ≤ {DEPTH}"
     compared = [
-        (f"{all_k}: from the store", here, "ir-measures, six measures, from the store", peer),
+        (f"{all_k}: from the store", here, "ir-measures, six measures, from TREC files", peer),
         (f"{all_k}: from the store", here, "ir-measures, six measures, input in memory", peer_arrays),
         (f"{all_k}: from arrays", arrays, "ir-measures, six measures, input in memory", peer_arrays),
     ]
