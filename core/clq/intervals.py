@@ -41,8 +41,11 @@ def resample_weights(queries: int, resamples: int = 2000, seed: int = SEED) -> N
             f"A bootstrap of {queries} queries with {resamples} resamples is not possible.",
             do="Give at least one of each.",
         )
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(np.float64)
+    drawn = np.random.default_rng(seed).integers(queries, size=(resamples, queries), dtype=np.int32)
+    # Counting all draws at once is many times faster than a multinomial draw per resample.
+    cells = drawn + np.arange(resamples, dtype=np.int64)[:, None] * queries
+    counts = np.bincount(cells.ravel(), minlength=resamples * queries)
+    return counts.reshape(resamples, queries).astype(np.float64)
 
 
 def bootstrap_means(

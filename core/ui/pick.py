@@ -11,6 +11,7 @@ from core.clq.rules import Decision
 
 BY_RULE = "the one the rule chooses"
 _LISTED = 300
+_KEPT = "_kept_"
 
 
 def pick_stack(
@@ -29,13 +30,21 @@ def pick_stack(
         run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
         `BY_RULE`, else None.
     """
+    _carry_over(key)
     names = [default, *listed(table, key)]
     still_offered(key, names)
     picked = st.selectbox(label, names, key=key, bind="query-params")
+    st.session_state[_KEPT + key] = picked
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
     return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
+
+
+def _carry_over(key: str) -> None:
+    """Keep a choice from page to page: the address drops settings of widgets that a page does not have."""
+    if key not in st.session_state and key not in st.query_params and _KEPT + key in st.session_state:
+        st.session_state[key] = st.session_state[_KEPT + key]
 
 
 def still_offered(key: str, options: Sequence[str]) -> None:
