@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 
 from core.clq.rules import Decision
+from core.ui.view import just_arrived
 
 BY_RULE = "the one the rule chooses"
 _LISTED = 300
@@ -34,7 +35,7 @@ def pick_stack(
     names = [default, *listed(table, key)]
     still_offered(key, names)
     picked = st.selectbox(label, names, key=key, bind="query-params")
-    st.session_state[_KEPT + key] = picked
+    st.session_state[_KEPT + key] = None if picked == default else picked
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
@@ -43,8 +44,9 @@ def pick_stack(
 
 def _carry_over(key: str) -> None:
     """Keep a choice from page to page: the address drops settings of widgets that a page does not have."""
-    if key not in st.session_state and key not in st.query_params and _KEPT + key in st.session_state:
-        st.session_state[key] = st.session_state[_KEPT + key]
+    kept = st.session_state.get(_KEPT + key)
+    if kept and just_arrived() and key not in st.query_params:
+        st.session_state[key] = kept
 
 
 def still_offered(key: str, options: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from core.ui import cache
 from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
-from core.ui.view import find_view, remember
+from core.ui.view import arrive, find_view, remember
 from core.views.text import count, plain
 
 _ASKED = "_asked"
@@ -35,6 +35,7 @@ def shell(title: str) -> Iterator[None]:
     the notice about an address that could not be followed.
     """
     tame_collector()
+    arrive(title)
     st.logo(ICON, size="large")
     if _ASKED not in st.session_state:
         st.session_state[_ASKED] = {key: st.query_params.get_all(key) for key in st.query_params}

@@ -15,6 +15,7 @@ from core.store import Snapshot
 from core.views.scope import Latency, Quality, Scope
 
 _SLOT = "_view"
+_PAGE, _ARRIVED = "_page", "_arrived"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,17 @@ class View:
 def remember(view: View | None) -> None:
     """Keep the workspace of this script run for the page."""
     st.session_state[_SLOT] = view
+
+
+def arrive(page: str) -> None:
+    """Note which page this script run shows."""
+    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
+    st.session_state[_PAGE] = page
+
+
+def just_arrived() -> bool:
+    """Whether the page of this script run is another than that of the run before."""
+    return bool(st.session_state.get(_ARRIVED))
 
 
 def find_view() -> View | None:
