@@ -29,7 +29,7 @@ HOSTILE = (
 
 def demo(path: Path) -> None:
     """The demo on ten stacks (sparse, dense, hybrid; two depths) and the published figures."""
-    stacks = grid(embedder="fake", dims=(16, 32), indexes=("flat",), depths=(10, 50))
+    stacks = grid(embedder="fake", dims=(16,), indexes=("flat", "hnsw-f32"), depths=(10, 50))
     run_demo(lambda batch: _add(path, batch, "demo"), stacks=stacks)
     published(path)
 

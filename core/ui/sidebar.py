@@ -23,9 +23,6 @@ _DEPENDENT = (
     "runs",
     "m",
     "k",
-    "sla",
-    "budget",
-    "floor",
     "lat",
     "stack",
     "vs",
@@ -34,6 +31,7 @@ _DEPENDENT = (
     "tag",
     "base",
 )
+_NEW_RANGES = "_new_ranges"
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
@@ -94,6 +92,7 @@ def _forget_dependent() -> None:
     """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
     for key in _DEPENDENT:
         st.session_state.pop(key, None)
+    st.session_state[_NEW_RANGES] = True
 
 
 def _scope(snapshot: Snapshot, collections: pl.DataFrame) -> tuple[Scope, Choices]:
@@ -177,6 +176,8 @@ def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
     budget = _limit(
         table["cost"], "Budget ($ per 1,000 queries)", "budget", "Stacks that cost more are excluded."
     )
+    if _NEW_RANGES in st.session_state:
+        st.session_state["floor"] = 0.0
     floor = st.slider(
         f"Quality floor ({plain(quality.name)})",
         0.0,
@@ -198,6 +199,10 @@ def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         help="Latencies that differ by less are not told apart (CLQ paper §3.2): among stacks within it and "
         "within the quality interval of the best, the smaller and cheaper one is chosen.",
     )
+    if st.session_state.pop(_NEW_RANGES, False):
+        # A slider with a new range begins with the value of the address; from the second run on ours counts.
+        st.session_state[_NEW_RANGES] = False
+        st.rerun()
     return Constraints(sla_ms=sla, budget=budget, floor=floor or None, jitter_ms=jitter)
 
 
@@ -207,7 +212,9 @@ def _limit(values: pl.Series, label: str, key: str, help_text: str) -> float | N
     if top is None:
         return None
     digits = max(0, 4 - math.floor(math.log10(top)))
-    step = round(top / 200, digits)  # exact: the tops have two significant digits
+    top, step = round(top, digits), round(top / 200, digits)  # exact: tops have two significant digits
+    if _NEW_RANGES in st.session_state:
+        st.session_state[key] = top
     value: float = st.slider(
         label,
         0.0,

@@ -1,0 +1,240 @@
+"""What the sidebar's limits, measures and the address do to the pages."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.clq.prices import load_books
+from core.clq.rules import Constraints, decide
+from core.metrics import Measure
+from core.paths import PRICES
+from core.store import Snapshot, Store
+from core.views.scope import Latency, Quality, Scope
+from core.views.score_table import score_table
+from core.views.stacks import stack_table
+from core.views.text import score
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, details, everything, figure, rows
+
+PAPER = Scope("clq-paper")
+DEMO = Scope("python-docs", "python-docs-graded")
+
+
+def table(path: Path, scope: Scope, quality: str = "RA-nWG", k: int = 10) -> pl.DataFrame:
+    snapshot = Store.open(path).read()
+    return stack_table(snapshot, scope, Quality(quality, k), Latency(), load_books(PRICES)["list"])
+
+
+def snapshot_of(path: Path) -> Snapshot:
+    return Store.open(path).read()
+
+
+def marks(spec: dict[str, object]) -> dict[str, int]:
+    """Number of marks by what the legend says of them."""
+    names = [str(trace["name"]) for trace in spec["data"] if "customdata" in trace]  # type: ignore[union-attr]
+    found = [re.fullmatch(r"(.+) \((\d+)\)", name) for name in names]
+    return {each[1]: int(each[2]) for each in found if each}
+
+
+def test_the_sla_slider_changes_marks_frontier_and_headline(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "pareto")
+    before, loose = answer(app), marks(figure(app))
+    app.sidebar.slider(key="sla").set_value(520.0).run()
+    assert_sound(app)
+    assert answer(app) != before
+    assert "within 520 ms (p50)" in answer(app)
+
+    whole = table(published_store, PAPER)
+    decision = decide(whole, Constraints(sla_ms=520.0))
+    assert decision.chosen is not None
+    assert whole["name"][decision.chosen] in answer(app)
+    tight = marks(figure(app))
+    assert tight["feasible"] == decision.feasible.sum() < loose["feasible"]
+    assert tight["over the SLA"] == decision.excluded().filter(pl.col("constraint") == "sla").height
+    shown = rows(app)
+    assert shown["feasible"].sum() == tight["feasible"]
+    dear = shown.filter((pl.col("latency_ms") > 520) & pl.col("quality").is_not_null())
+    assert dear["reason"].str.ends_with("ms over the SLA").all()
+    assert not dear["frontier"].any()
+
+
+def test_budget_and_floor_exclude_with_their_reason(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "pareto", budget="2", floor="0.75")
+    assert_sound(app)
+    assert not app.warning
+    whole = table(published_store, PAPER)
+    decision = decide(whole, Constraints(budget=2.0, floor=0.75))
+    found = marks(figure(app))
+    assert found["feasible"] == decision.feasible[whole["latency_ms"].is_not_null().to_numpy()].sum()
+    assert {"over the budget", "under the quality floor"} <= set(found)
+    assert "within $2.00 / 1k above a quality of 0.75" in answer(app)
+
+
+def test_limits_that_nothing_meets_name_the_nearest_misses(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "pareto", sla="100", floor="0.99")
+    assert_sound(app)
+    assert answer(app).endswith("is left.")
+    assert "Nearest misses" in details(app)
+    assert "ms over the SLA" in details(app)
+    assert "under the quality floor" in everything(open_page(published_store, "overview", floor="0.99"))
+
+
+@pytest.mark.parametrize("page", ["pareto", "overview", "headroom", "curves", "queries"])
+@pytest.mark.parametrize(("measure", "k"), [("RA-nWG", 5), ("N-Recall4+", 30), ("Precision4+", 10)])
+def test_measure_and_cutoff_change_the_numbers(
+    open_page: OpenPage, demo_store: Path, page: str, measure: str, k: int
+):
+    app = open_page(demo_store, page, m=measure, k=str(k))
+    assert_sound(app)
+    assert not app.warning
+    if page in ("pareto", "overview"):
+        snapshot = snapshot_of(demo_store)
+        found = score_table(
+            snapshot,
+            snapshot.runs(DEMO.collection_id),
+            DEMO.golden_set_id,
+            [Measure(measure, k)],
+        )
+        whole = table(demo_store, DEMO, measure, k)
+        assert dict(whole.select("run_id", "quality").iter_rows()) == dict(
+            found.select("run", "value").iter_rows()
+        )
+        decision = decide(whole, Constraints())
+        assert decision.chosen is not None
+        assert f"{measure}@{k} {score(whole['quality'][decision.chosen])}" in answer(app)
+    if page == "pareto":
+        assert sorted(rows(app)["quality"]) == pytest.approx(sorted(found["value"]))
+
+
+def test_an_address_that_cannot_be_followed_shows_defaults_and_says_so(open_page: OpenPage, demo_store: Path):
+    app = open_page(
+        demo_store,
+        "pareto",
+        m="<b>nope</b>",
+        k="ten",
+        sla="fast",
+        floor="7",
+        ws="elsewhere",
+        colour="[x](javascript:alert(1))",
+        rev="999",
+        stack="gone",
+        unheard="1",
+    )
+    assert_sound(app)
+    notice = app.warning[0].value
+    assert "could not be followed" in notice
+    for word in ("measure", "cutoff", "SLA", "quality floor", "workspace", "data revision", "selected stack"):
+        assert word in notice
+    assert "unheard" in notice
+    assert "<b>" not in notice
+    assert "[x](" not in notice
+    assert "RA-nWG@10" in answer(app)
+    assert app.session_state["ws"] == DEMO.collection_id
+    app.run()
+    assert not app.warning  # said once
+
+
+def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, published_store: Path):
+    app = open_page(
+        published_store,
+        "pareto",
+        m="N-Recall4+",
+        k="30",
+        sla="900",
+        floor="0.5",
+        jitter="10",
+        colour="reranker",
+        size="candidates",
+    )
+    assert_sound(app)
+    assert not app.warning
+    assert "N-Recall4+@30" in answer(app)
+    assert app.session_state["sla"] == 900
+
+
+def test_a_pinned_revision_says_so_and_moves_on_with_one_click(open_page: OpenPage, demo_store: Path):
+    newest = Store.open(demo_store).revision()
+    app = open_page(demo_store, "pareto", rev=str(newest - 1))
+    assert_sound(app)
+    assert not app.warning
+    assert app.info[0].value == f"Pinned to revision {newest - 1}; 1 newer revision since."
+    button = next(each for each in app.button if each.label == "Show the newest data")
+    button.click().run()
+    assert_sound(app)
+    assert not [each for each in app.info if "Pinned" in each.value]
+
+
+def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage, demo_store: Path):
+    for page in ("overview", "pareto", "headroom", "curves", "queries"):
+        app = open_page(demo_store, page, rev="1")
+        assert_sound(app)
+        assert "Pinned to revision 1" in app.info[0].value
+
+
+def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: OpenPage, demo_store: Path):
+    asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
+    app = open_page(demo_store, "pareto", **asked)
+    link = next(each.value for each in app.code if "rev=" in each.value)
+    settings = dict(re.findall(r"[?&]([^=]+)=([^&]*)", link))
+    assert settings["rev"] == str(Store.open(demo_store).revision())
+    again = open_page(
+        demo_store, "pareto", **{key: value.replace("+", " ") for key, value in settings.items()}
+    )
+    assert_sound(again)
+    assert not again.warning
+    assert answer(again) == answer(app)
+    assert again.session_state["colour"] == "mode"
+
+
+def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "pareto", k="25", floor="0.3", sla="0.01")
+    assert app.session_state["sla"] == 0.01
+    app.sidebar.selectbox(key="ws").set_value("clq-paper").run()
+    assert_sound(app)
+    assert "n = 50" in answer(app)
+    assert app.session_state["k"] == 10
+    assert app.session_state["sla"] == app.sidebar.slider(key="sla").max
+    assert app.session_state["floor"] == 0.0
+
+
+def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: Path):
+    names = table(demo_store, DEMO)["name"].to_list()
+    app = open_page(demo_store, "pareto", runs=names[:2])
+    assert_sound(app)
+    assert not app.warning
+    assert sorted(rows(app)["name"]) == sorted(names[:2])
+    assert "2 of 2 stacks" in details(app)
+
+
+def test_a_click_on_a_mark_selects_its_stack(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "pareto")
+    traces = [trace for trace in figure(app)["data"] if "customdata" in trace]
+    whole = table(demo_store, DEMO)
+    assert sum(len(trace["customdata"]) for trace in traces) == whole.height
+    app.selectbox(key="stack").set_value(whole["name"][3]).run()
+    assert_sound(app)
+    assert "selected" in [trace["name"] for trace in figure(app)["data"]]
+    assert whole["name"][3] in everything(app)
+
+
+def test_p95_below_sixty_queries_is_unknown_and_not_zero(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "overview", on="p95")
+    assert_sound(app)
+    assert "latency unknown" in answer(app)
+
+
+def test_headroom_asks_for_one_convention_and_warns_when_mixed(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "headroom")
+    assert rows(app)["pool"].n_unique() == 1
+    mixed = open_page(demo_store, "headroom", pool="all conventions")
+    assert_sound(mixed)
+    assert "several pool conventions" in mixed.warning[0].value
+    assert rows(mixed)["pool"].n_unique() == 6
+
+
+def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Path):
+    app = open_page(many_store, "headroom")
+    assert_sound(app)
+    assert answer(app) == "No stack here has a ceiling for RA-nWG@10."
