@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.clq.latency import Scope as LatencyScope
-from core.errors import UnknownNameError
+from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
 
 Percentile = Literal["p50", "p95"]
@@ -45,7 +45,7 @@ class Quality:
         """The measure at the cutoff; None when this product cannot compute it."""
         try:
             return Measure.parse(self.bare).at(self.k)
-        except UnknownNameError:
+        except (UnknownNameError, InputError):
             return None
 
     @property

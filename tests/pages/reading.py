@@ -10,7 +10,7 @@ import polars as pl
 from streamlit.testing.v1 import AppTest
 
 PAGES = ("overview", "pareto", "cost", "headroom", "curves", "queries", "import")
-_ESCAPE = re.compile(r"\\([^\w\s])")
+_ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 
 def unescaped(markdown: str) -> str:

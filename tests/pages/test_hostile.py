@@ -1,0 +1,78 @@
+"""Names, queries and passages of users are text on every page, whatever they look like."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.views.text import escape
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import PAGES, assert_sound, everything, rows
+from tests.stores import HOSTILE
+
+MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success", "metric", "slider", "selectbox")
+# what is left of a name when every character with a meaning in Markdown is escaped
+_BARE = re.compile(r"(?<!\\)[<\[]|(?<!\\):material/(?!(?:check_circle|warning):)|(?<!\\)\$|://|www\\\.evil")
+
+
+def written(app: AppTest) -> Iterator[str]:
+    """Everything that Streamlit takes for Markdown: bodies, and labels of widgets."""
+    for kind in MARKDOWN:
+        for each in app.get(kind):
+            yield str(getattr(each, "label", ""))
+            if kind not in ("metric", "slider", "selectbox"):
+                yield each.value
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "import"])
+@pytest.mark.parametrize("measure", ["RA-nWG", HOSTILE[1]])
+def test_names_are_never_markup(open_page: OpenPage, hostile_store: Path, page: str, measure: str):
+    app = open_page(hostile_store, page, m=measure)
+    assert_sound(app)
+    assert app.session_state["m"] == measure
+    shown = "\n".join(written(app))
+    for name in HOSTILE:
+        assert name not in shown or not _BARE.search(name)
+    for line in shown.splitlines():
+        if "evil" in line or "javascript" in line or "onerror" in line:
+            assert not _BARE.search(line), line
+    for chart in app.get("plotly_chart"):
+        words = " ".join(strings(json.loads(chart.proto.spec)))
+        assert "<img" not in words
+        assert "<b>bold" not in words
+
+
+def strings(value: object) -> Iterator[str]:
+    """Every text of a chart's specification."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from strings(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_store: Path):
+    for name in HOSTILE:
+        app = open_page(hostile_store, "overview", runs=[name])
+        assert_sound(app)
+        assert not app.warning
+        assert name in everything(app)
+    app = open_page(hostile_store, "pareto")
+    assert set(rows(app)["name"]) == set(HOSTILE)
+    chart = " ".join(strings(json.loads(app.get("plotly_chart")[0].proto.spec)))
+    assert escape(HOSTILE[0]) in chart
+
+
+def test_a_hostile_name_survives_selection(open_page: OpenPage, hostile_store: Path):
+    for name in HOSTILE:
+        for page, key in (("pareto", "stack"), ("queries", "stack"), ("curves", "curves")):
+            app = open_page(hostile_store, page, **{key: name})
+            assert_sound(app)
+            assert not app.warning
+            assert app.session_state[key] in (name, [name])
