@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 
 import streamlit as st
@@ -16,3 +17,4 @@ def tame_collector() -> None:
     """
     gc.collect()
     gc.freeze()
+    atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
