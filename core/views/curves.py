@@ -140,7 +140,7 @@ def _answer(main: pl.DataFrame, quality: Quality) -> str:
     deepest = rest.sort("k").row(-1, named=True)
     return (
         f"At K = {quality.k}, {best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, n = {best['n']}; "
+        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}; "
         f"at K = {deepest['k']} it is at {text.score(deepest['value'])}."
     )
 
@@ -176,7 +176,7 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, dash: str, suffix: str 
         name=label,
         legendgroup=text.escape(name),
         customdata=rows["n"].to_numpy(),
-        hovertemplate=f"{label}<br>K = %{{x}}: %{{y:.3f}}, n = %{{customdata}}<extra></extra>",
+        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.3f}, n = %{customdata}<extra></extra>",
     )
 
 
@@ -244,7 +244,7 @@ def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
 def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) -> go.Figure:
     """Quality with its ceiling, latency and cost against the candidate depth, one line per family."""
     panels = (("quality", quality.name), ("latency_ms", "latency (ms)"), ("cost", "$ per 1,000 queries"))
-    fig = make_subplots(rows=1, cols=3, subplot_titles=[title for _, title in panels])
+    fig = make_subplots(rows=1, cols=3, subplot_titles=[text.escape(title) for _, title in panels])
     colours = theme.colours_for(families)
     for family in families:
         part = rows.filter(pl.col("family") == family)
@@ -273,5 +273,5 @@ def _depth_line(rows: pl.DataFrame, field: str, label: str, colour: str, *, lege
         name=label,
         legendgroup=label,
         showlegend=legend,
-        hovertemplate=f"{label}<br>K = %{{x}}: %{{y:.4g}}<extra></extra>",
+        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>",
     )

@@ -38,9 +38,8 @@ def limits(constraints: Constraints, latency: Latency) -> str:
 def numbers(row: dict[str, object], quality: Quality) -> str:
     """A stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
     value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
-    n = row["n"] if row["n"] is not None else text.UNKNOWN
     return (
-        f"{quality.name} {text.score(value)}{text.interval(low, high)}, n = {n}; "
+        f"{quality.name} {text.score(value)}{text.interval(low, high)}, {text.sample(row['n'])}; "
         f"{_or_unknown('latency', text.ms(_float(row['latency_ms'])))}; "
         f"{_or_unknown('cost', text.usd(_float(row['cost'])))}"
     )

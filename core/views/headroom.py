@@ -73,7 +73,7 @@ def headroom(table: pl.DataFrame, quality: Quality, convention: str) -> Headroom
     reading = split(best["quality"], max(best["proc"], best["quality"]))
     answer = (
         f"{best['name']} reaches {text.score(best['quality'])} of a possible 1 ({quality.name}, "
-        f"n = {best['n']}): {text.score(best['ordering'])} is lost in ordering and "
+        f"{text.sample(best['n'])}): {text.score(best['ordering'])} is lost in ordering and "
         f"{text.score(best['retrieval'])} in retrieval, so {_ADVICE[reading.reading]}."
     )
     details = f"Levers of the CLQ paper (§6): {'; '.join(LEVERS[reading.reading])}."
@@ -128,10 +128,11 @@ def _parts(known: pl.DataFrame) -> pl.DataFrame:
 def _figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
     shown = rows.head(BARS).reverse()
     mixed = shown["pool"].n_unique() > 1
-    labels = [
-        text.escape(text.shorten(f"{name}  ({pool})" if mixed else name, 70))
+    names = [
+        text.escape(f"{name}  ({pool})" if mixed else name)
         for name, pool in zip(shown["name"], shown["pool"], strict=True)
     ]
+    places = list(range(shown.height))  # not names: two that are cut to the same text would be one bar
     parts = (
         ("actual", "quality", theme.OKABE_ITO[0], ""),
         ("ordering headroom", "ordering", theme.OKABE_ITO[1], "/"),
@@ -140,12 +141,13 @@ def _figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
     traces = [
         go.Bar(
             name=title,
-            y=labels,
+            y=places,
             x=shown[column].to_numpy(),
             orientation="h",
             marker={"color": colour, "pattern": {"shape": shape, "fillmode": "replace"}},
-            customdata=shown["pct_proc"].to_numpy(),
-            hovertemplate=f"%{{y}}<br>{title} %{{x:.3f}}<br>%PROC %{{customdata:.1%}}<extra></extra>",
+            customdata=list(zip(names, shown["pct_proc"], strict=True)),
+            hovertemplate=f"%{{customdata[0]}}<br>{title} %{{x:.3f}}<br>%PROC %{{customdata[1]:.1%}}"
+            "<extra></extra>",
         )
         for title, column, colour, shape in parts
     ]
@@ -154,4 +156,5 @@ def _figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
     )
     fig.update_layout(barmode="stack", bargap=0.25)
     fig.update_xaxes(range=[0, 1])
+    fig.update_yaxes(tickvals=places, ticktext=[text.shorten(name, 70) for name in names])
     return fig

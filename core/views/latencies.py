@@ -27,15 +27,16 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     reported = _reported(snapshot, runs, latency)
     both = pl.concat([measured, reported], how="vertical_relaxed").unique("run_id", keep="first")
     return (
-        runs.select("run_id")
+        runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
-            .then(pl.col("latency_note").fill_null("no timings recorded"))
+            .then(pl.col("latency_note").fill_null(_not_recorded(latency)))
             .otherwise(pl.col("latency_note"))
             .alias("latency_note"),
         )
+        .select("run_id", *COLUMNS)
     )
 
 
@@ -66,7 +67,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     )
     total = figures.filter((pl.col("stage") == "total") & pl.lit(latency.scope == "path"))
     summed = (
-        _needed_stages(runs, latency)
+        _needed_stages(runs, latency, figures)
         .join(figures.select("run_id", "stage", "value", "n"), on=["run_id", "stage"], how="left")
         .group_by("run_id")
         .agg(
@@ -102,6 +103,14 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     )
 
 
+def _not_recorded(latency: Latency) -> pl.Expr:
+    """Why a run without any figure has none."""
+    needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
+    return (
+        pl.when(needless).then(pl.lit("this stack has no reranker")).otherwise(pl.lit("no timings recorded"))
+    )
+
+
 def _why_unknown(latency: Latency) -> pl.Expr:
     missing = pl.format("not reported: {}", pl.col("missing"))
     several = pl.lit(latency.percentile == "p95") & (pl.col("stages") > 1)
@@ -113,15 +122,16 @@ def _why_unknown(latency: Latency) -> pl.Expr:
     )
 
 
-def _needed_stages(runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) -> pl.DataFrame:
     """The stages that make up the latency of each run: run_id, stage."""
     reranked = pl.col("reranker").fill_null("none") != "none"
     if latency.scope == "rerank":
         return runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage"))
     dense, sparse = pl.col("mode").is_in(["dense", "hybrid"]), pl.col("mode").is_in(["sparse", "hybrid"])
-    stages = [
-        runs.filter(dense).select("run_id", pl.lit(name).alias("stage")) for name in ("embed", "retrieve")
-    ]
+    # how a run without a mode searched is not known, but it did, so its reranker alone is not the path
+    searched = dense | (pl.col("mode").is_null() & pl.col("run_id").is_in(figures["run_id"].to_list()))
+    stages = [runs.filter(dense).select("run_id", pl.lit("embed").alias("stage"))]
+    stages.append(runs.filter(searched).select("run_id", pl.lit("retrieve").alias("stage")))
     stages.append(runs.filter(sparse).select("run_id", pl.lit("sparse").alias("stage")))
     stages.append(runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage")))
     return pl.concat(stages)

@@ -12,6 +12,7 @@ from core.clq.rules import Decision
 from core.store import Snapshot
 from core.views import text
 from core.views.scope import Latency, Quality, Scope
+from core.views.stacks import runs_in
 
 FEW_QUERIES = 50
 """Below this n the paper's own protocol (50 queries, §3.1) is not met; said, not forbidden."""
@@ -39,7 +40,8 @@ def limiting(row: dict[str, object], quality: Quality) -> str:
         return f"Not known: no ceiling (PROC) for {quality.name} on record."
     found = split(actual, max(actual, proc))
     return (
-        f"{found.text} Pool convention: {row['pool'] or 'not stated'}; %PROC {text.percent(actual / proc)}."
+        f"{found.text} Pool convention: {row['pool'] or 'not stated'}; "
+        f"%PROC {text.percent(found.pct_proc / 100)}."
     )
 
 
@@ -105,7 +107,7 @@ def _latency(row: dict[str, object]) -> Finding:
 
 def environment(snapshot: Snapshot, scope: Scope) -> str:
     """Where the latencies of a workspace were measured; latencies of several machines do not compare."""
-    runs = snapshot.runs(scope.collection_id)
+    runs = runs_in(snapshot, scope)
     known = {
         str(found.get("cpu"))
         for found in (json.loads(value) for value in runs["environment"].unique())

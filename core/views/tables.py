@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import polars.selectors as cs
 
-_FORMULA = r"^[=+\-@\t\r]"
+_FORMULA = r"^[=+\-@\t\r\n]"
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:
@@ -24,12 +26,16 @@ def to_csv(rows: pl.DataFrame) -> bytes:
 
 def defused(rows: pl.DataFrame) -> pl.DataFrame:
     """The table with flat columns and no text that a spreadsheet would run as a formula."""
-    flat = rows.with_columns(
-        pl.struct(name).struct.json_encode().alias(name)
-        for name, dtype in rows.schema.items()
-        if dtype.is_nested() or dtype == pl.Binary
-    )
+    flat = rows.with_columns(_as_json(rows[name]) for name in cs.expand_selector(rows, cs.nested()))
     dangerous = cs.string().str.contains(_FORMULA)
     return flat.with_columns(
         pl.when(dangerous).then(pl.lit("'") + cs.string()).otherwise(cs.string()).name.keep()
     )
+
+
+def _as_json(values: pl.Series) -> pl.Series:
+    texts = [
+        None if each is None else json.dumps(each, ensure_ascii=False, default=str)
+        for each in values.to_list()
+    ]
+    return pl.Series(values.name, texts, dtype=pl.String)

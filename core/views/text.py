@@ -55,6 +55,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def sample(n: object) -> str:
+    """The number of queries that a mean rests on: ``n = 50``, or ``n = unknown``."""
+    return f"n = {UNKNOWN if n is None else n}"
+
+
 def escape(text: str) -> str:
     """Make untrusted text safe for Plotly, which renders a few HTML tags and links in its labels."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
