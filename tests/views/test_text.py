@@ -1,0 +1,143 @@
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.views import text
+
+NOTHING = (None, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.8041, "0.804"),
+        (0, "0.000"),
+        (1, "1.000"),
+        (0.0004, "0.000"),
+        (0.0005001, "0.001"),
+        (-0.5, "-0.500"),
+    ],
+)
+def test_score(value: float, shown: str):
+    assert text.score(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0.00 ms"), (0.042, "0.04 ms"), (4.2, "4.20 ms"), (42.26, "42.3 ms"), (333.4, "333 ms"),
+     (1000, "1.00 s"), (2934, "2.93 s"), (61_000, "61.00 s")],
+)  # fmt: skip
+def test_ms(value: float, shown: str):
+    assert text.ms(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1.25, "$1.25 / 1k"), (0, "$0.00 / 1k"), (1234.5, "$1,234.50 / 1k"), (0.1, "$0.10 / 1k"),
+     (0.012, "$0.012 / 1k"), (0.00001234, "$0.000012 / 1k"), (0.0000015, "$0.0000015 / 1k")],
+)  # fmt: skip
+def test_usd(value: float, shown: str):
+    assert text.usd(value) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.852, "85.2 %"), (0, "0.0 %"), (1, "100.0 %")])
+def test_percent(value: float, shown: str):
+    assert text.percent(value) == shown
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_what_is_not_there_is_never_zero(nothing: float | None):
+    assert not text.known(nothing)
+    assert text.score(nothing) == "–"
+    assert text.percent(nothing) == "–"
+    assert text.ms(nothing) == "unknown"
+    assert text.usd(nothing) == "unknown"
+    assert text.interval(nothing, 0.5) == text.interval(0.5, nothing) == ""
+
+
+def test_units_intervals_and_samples():
+    assert text.usd(12.5, "") == "$12.50"
+    assert text.usd(12.5, "month") == "$12.50 / month"
+    assert text.interval(0.75, 0.85) == " [0.750, 0.850]"
+    assert text.sample(50) == "n = 50"
+    assert text.sample(None) == "n = unknown"
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "shown"),
+    [(0, ("query", "queries"), "0 queries"), (1, ("query", "queries"), "1 query"),
+     (3512, ("passage",), "3,512 passages"), (1, ("row",), "1 row")],
+)  # fmt: skip
+def test_count(number: int, words: tuple[str, ...], shown: str):
+    assert text.count(number, *words) == shown
+
+
+@pytest.mark.parametrize(
+    ("long", "length", "short"),
+    [("", 5, ""), ("abcde", 5, "abcde"), ("abcdef", 5, "abcd…"), ("abc  def", 6, "abc…")],
+)
+def test_shorten(long: str, length: int, short: str):
+    assert text.shorten(long, length) == short
+
+
+@given(st.text())
+def test_escaped_text_has_no_tag_and_reads_the_same(raw: str):
+    escaped = text.escape(raw)
+    assert "<" not in escaped
+    assert ">" not in escaped
+    assert escaped.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == raw
+
+
+def read(markdown: str) -> str:
+    """What Markdown makes of backslashes before punctuation (CommonMark 2.4), without word joiners."""
+    return re.sub(r"""\\([!-/:-@\[-`{-~])""", r"\1", markdown).replace("\u2060", "")
+
+
+CONSTRUCTS = (
+    "# head", "1. one", "1) one", "- one", "+ one", "* one", "> quote", "---", "===", "***bold*** _it_ __b__",
+    "`code` ```fence``` ~~~fence~~~", "~~gone~~", "[x](javascript:alert(1))", "![x](http://evil/x.png)",
+    "[x]: http://evil", "[^1]", "<b>x</b>", "<script>alert(1)</script>", "<https://evil.example>", "&lt; &c;",
+    "| a | b |", "$x$ and $$y$$", ":red[x] :blue-background[y]", ":::note", "a\\", "\\*", "{.class}", "q 'q'",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", CONSTRUCTS)
+def test_no_markdown_construct_survives(raw: str):
+    made = text.plain(raw)
+    assert read(made) == raw
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]()<>#+.!|~$:&^=\"'-]", made)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["https://evil.example", "HTTP://evil.example", "www.evil.example", "WWW.evil.example",
+     "me@evil.example", "mailto:me@evil.example", ":material/delete:", ":streamlit:", ":smile:", ":+1: :a_b:",
+     "a -> b", "a <- b",     "a <-> b", "a -- b --- c", "a >= b", "a <= b", "a ~= b"],
+)  # fmt: skip
+def test_what_streamlit_replaces_after_the_escapes_is_broken_by_a_joiner(raw: str):
+    made = text.plain(raw)
+    assert read(made) == raw
+    words = re.sub(r"\\(.)", r"\1", made)  # what the browser's last step sees
+    late = r"https?://|www\.|\w@[-\w]+\.[-\w]|:material/\w+:|:\w+:|<?->|<-|--|[<>~]="
+    assert not re.search(late, words, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("raw", ["RA-nWG@10", "dense@50 and rrf100@100.", "a:b", "K = 50", "Äö ⊕ 日本"])
+def test_ordinary_words_keep_their_letters(raw: str):
+    assert "\u2060" not in text.plain(raw)
+    assert read(text.plain(raw)) == raw
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r", "\r\n", "\u2028", "\x0b", "\n\n\n"])
+def test_one_line_in_is_one_line_out(newline: str):
+    made = text.plain(f"one{newline}# two")
+    assert len(made.splitlines()) == 1
+    assert read(made).split() == ["one", "#", "two"]
+
+
+@given(st.text())
+def test_plain_reads_as_it_was_written(raw: str):
+    assert read(text.plain(raw)) == " ".join(raw.splitlines()).replace("\u2060", "")
