@@ -1,15 +1,17 @@
 # Two commands do everything: `make run` (dashboard on localhost:8501) and `make test`.
+# To let colleagues in the same network open your links: make run HOST=0.0.0.0
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
+HOST ?= localhost
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
 .PHONY: run demo test check format e2e bench clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
-	$(BIN)/python -m streamlit run app.py --server.port $(PORT)
+	$(BIN)/python -m streamlit run app.py --server.address $(HOST) --server.port $(PORT)
 
 demo: $(VENV)/.run
 	$(BIN)/python -m core demo
