@@ -80,7 +80,7 @@ def _queries(row: dict[str, object]) -> Finding:
     n = _number(row["n"])
     if n is None:
         return Finding(False, "The number of queries is unknown.")
-    words = f"{text.count(int(n), 'query', 'queries')} carry the mean"
+    words = f"{text.count(int(n), 'query carries', 'queries carry')} the mean"
     return Finding(
         n >= FEW_QUERIES, f"{words}." if n >= FEW_QUERIES else f"{words}; the paper used {FEW_QUERIES}."
     )

@@ -1,0 +1,77 @@
+from typing import Any
+
+import polars as pl
+import pytest
+import streamlit as st
+
+from core.ui.pick import listed, pick_from_chart
+from tests.views.made import stacks
+
+
+class Session(dict[str, Any]):
+    """Session state and address of a visitor, as far as lists of stacks read them."""
+
+    def get_all(self, key: str) -> list[str]:
+        return list(self.get(key, []))
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    state = Session()
+    monkeypatch.setattr(st, "session_state", state)
+    monkeypatch.setattr(st, "query_params", Session())
+    return state
+
+
+def many(height: int) -> pl.DataFrame:
+    return stacks(quality=[None, *(row / height for row in range(1, height))])
+
+
+@pytest.mark.parametrize("height", [0, 1, 2, 300])
+def test_a_short_list_has_every_stack(session: Session, height: int):
+    table = stacks(height)
+    assert listed(table, "stack") == table["name"].to_list()
+
+
+def test_a_long_list_has_the_best_in_order_of_their_names(session: Session):
+    table = many(1000)
+    names = listed(table, "stack")
+    assert len(names) == 300
+    assert names == sorted(names)
+    assert set(names) == set(table.top_k(300, by="quality")["name"])
+
+
+def test_what_is_chosen_stays_in_a_long_list(session: Session):
+    table = many(1000)
+    session["stack"], session["curves"] = "stack 3", ["stack 4", "gone"]
+    st.query_params["vs"] = ["stack 5", "gone"]
+    assert listed(table, "stack")[-1:] == ["stack 3"]
+    assert listed(table, "curves")[-1:] == ["stack 4"]
+    assert listed(table, "vs")[-1:] == ["stack 5"]
+    assert len(listed(table, "vs")) == 301
+
+
+def test_many_unknown_qualities_leave_a_list(session: Session):
+    assert len(listed(stacks(1000), "stack")) == 300
+
+
+@pytest.mark.parametrize(
+    ("points", "chosen"),
+    [
+        ([], None),
+        ([{"x": 1}], None),
+        ([{"customdata": None}], None),
+        ([{"customdata": [2, 0.5]}], "stack 2"),
+        ([{"customdata": [1.0]}, {"customdata": [2]}], "stack 1"),
+        ([{"customdata": {"0": 3, "1": 0.5}}], "stack 3"),
+    ],
+)
+def test_a_click_chooses_the_row_of_its_mark(
+    session: Session, points: list[dict[str, Any]], chosen: str | None
+):
+    table = stacks(5)
+    session["chart"] = {"selection": {"points": points}}
+    pick_from_chart(table, "chart")()
+    assert session.get("stack") == chosen
+    pick_from_chart(table, "chart", key="q", column="run_id")()
+    assert session.get("q") == (None if chosen is None else chosen.replace("stack ", "r"))

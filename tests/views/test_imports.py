@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import ClqError
+from core.importers import Import, Options
+from core.store import Store
+from core.views import imports
+from core.views.imports import Plan
+
+RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
+QRELS = "q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    run, qrels = tmp_path / "mine.trec", tmp_path / "gold.qrels"
+    run.write_text(RUN)
+    qrels.write_text(QRELS)
+    return [run, qrels]
+
+
+def planned(files: list[Path]) -> Plan:
+    return imports.plan(files, Options(collection_id="corpus"))
+
+
+def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], tmp_path: Path):
+    plan = planned(files)
+    assert plan.problem is None
+    assert plan.made is not None
+    assert len(plan.previews) == 2
+    taken = dict(imports.taken(plan.made).iter_rows())
+    assert taken["rankings"] == 3
+    assert taken["judgements"] == 3
+    assert imports.left_out(plan.made).is_empty()
+    assert imports.collection_of(plan.made) == "corpus"
+    assert imports.sizes(plan.previews) == "2 parts, 0.0 MB"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"q1 Q0 p1 1 two mine\n"])
+def test_a_problem_is_part_of_the_plan(tmp_path: Path, content: bytes):
+    file = tmp_path / "bad.run"
+    file.write_bytes(content)
+    plan = planned([file])
+    assert plan.made is None
+    assert isinstance(plan.problem, ClqError)
+    assert "bad.run" in str(plan.problem)
+
+
+def test_bringing_writes_once(files: list[Path], tmp_path: Path):
+    store = Store(tmp_path / "store")
+    made = planned(files).made
+    assert made is not None
+    fresh, said = imports.bring(store, made, "mine.trec")
+    assert fresh
+    assert said.startswith("Imported as revision 1: ")
+    assert "3 rankings" in said
+    again, said = imports.bring(store, made, "mine.trec")
+    assert not again
+    assert "in the store already" in said
+    assert store.revision() == 1
+    assert store.read().revisions()["note"].to_list() == ["mine.trec"]
+
+
+def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
+    store = Store(tmp_path / "store")
+    alone = planned(files[:1]).made
+    both = planned(files).made
+    assert alone is not None
+    assert both is not None
+    named = ["no judgements", "no latencies", "no usage"]
+
+    def missing(made: Import) -> list[str]:
+        return [each.partition(":")[0] for each in imports.missing_parts(store.read(), made, "corpus")]
+
+    assert missing(alone) == named
+    assert missing(both) == named[1:]
+    imports.bring(store, both, "")
+    assert missing(alone) == named[1:]

@@ -1,0 +1,138 @@
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.clq.rules import Constraints, decide
+from core.store import Store
+from core.views.pareto import marked, pareto
+from core.views.pareto_marks import COLOURS, SIZES
+from core.views.scope import Latency
+from tests.stores import HOSTILE
+from tests.views.made import AT_10, PAPER, stacks, table
+
+FREE = Constraints()
+LEVELS = st.sampled_from([None, 0.1, 0.2, 0.3, 0.5])
+
+
+def view(rows: pl.DataFrame, constraints: Constraints = FREE, **options: str):
+    decision = decide(rows, constraints)
+    return pareto(rows, decision, constraints, quality=AT_10, latency=Latency(), **options)
+
+
+def dominated(row: dict[str, float], others: list[dict[str, float]]) -> bool:
+    """Whether another is at least as good on every axis and better on one."""
+    for other in others:
+        no_worse = all(other[axis] <= row[axis] for axis in ("cost", "latency_ms"))
+        if no_worse and other["quality"] >= row["quality"] and any(other[axis] != row[axis] for axis in row):
+            return True
+    return False
+
+
+@given(st.lists(st.tuples(LEVELS, LEVELS, LEVELS), max_size=12), LEVELS)
+def test_the_frontier_is_what_nobody_dominates(points: list[tuple[float | None, ...]], sla: float | None):
+    columns = dict(zip(("quality", "latency_ms", "cost"), map(list, zip(*points, strict=True)), strict=False))
+    rows = stacks(0, **columns)
+    found = marked(rows, decide(rows, Constraints(sla_ms=sla)))
+    for flag, axes in (("frontier", ("quality", "latency_ms", "cost")), ("line", ("quality", "latency_ms"))):
+        if flag == "frontier" and not found.filter("feasible")["cost"].is_not_null().any():
+            continue
+        known = found.filter(pl.col("feasible"), *(pl.col(axis).is_not_null() for axis in axes))
+        at = [{"cost": 0.0, **row} for row in known.select(axes).iter_rows(named=True)]
+        expected = {row for row, each in zip(known["row"], at, strict=True) if not dominated(each, at)}
+        assert set(found.filter(flag)["row"]) == expected
+
+
+def test_without_any_price_the_frontier_compares_latency_and_quality():
+    rows = stacks(quality=[0.9, 0.5, 0.4], latency_ms=[2.0, 1.0, 3.0])
+    assert marked(rows, decide(rows, FREE))["frontier"].to_list() == [True, True, False]
+
+
+def test_an_infeasible_stack_dominates_nobody_and_says_why():
+    rows = stacks(quality=[0.9, 0.5, None], latency_ms=[100.0, 400.0, 100.0], cost=[5.0, 1.0, 1.0])
+    found = marked(rows, decide(rows, Constraints(budget=2.0)))
+    assert found["frontier"].to_list() == [False, True, False]
+    assert found["reason"].to_list() == ["$3.00 / 1k over the budget", None, "unknown quality"]
+    assert found["row"].to_list() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("colour", "size"), [*itertools.product(COLOURS, SIZES)])
+def test_every_colour_and_size_draws_every_stack_with_a_quality(
+    published_store: Path, colour: str, size: str
+):
+    rows = table(Store.open(published_store).read(), PAPER)
+    found = view(rows, Constraints(sla_ms=600.0, floor=0.5), colour=colour, size=size)
+    marks = [trace for trace in found.figure.data if trace.customdata is not None]
+    drawn = [int(each[0]) for trace in marks for each in trace.customdata]
+    assert sorted(drawn) == sorted(np.flatnonzero(rows["quality"].is_not_null().to_numpy()))
+    assert found.undrawn["quality"].is_null().all()
+    assert found.undrawn.height + len(drawn) == rows.height == found.rows.height
+    dim = {trace.name.rpartition(" (")[0]: trace.marker.opacity for trace in marks}
+    assert dim.pop("feasible") > 0.5
+    assert set(dim.values()) == {0.25}
+
+
+@pytest.mark.parametrize("rows", [stacks(0), stacks(1), stacks(3, quality=[0.1, 0.2, 0.3])])
+def test_nothing_one_or_no_latency_is_still_a_chart(rows: pl.DataFrame):
+    found = view(rows)
+    assert found.rows.height == rows.height
+    assert found.figure.layout.yaxis.title.text == "RA-nWG@10"
+    drawn = [len(trace.customdata) for trace in found.figure.data if trace.customdata is not None]
+    assert sum(drawn) == rows["quality"].drop_nulls().len()
+
+
+def test_the_feasible_and_the_frontier_come_first():
+    rows = stacks(quality=[0.2, 0.9, 0.5, None], latency_ms=[1.0, 2.0, 3.0, 1.0])
+    assert view(rows, Constraints(sla_ms=2.5)).rows["row"].to_list() == [1, 0, 2, 3]
+
+
+def test_limits_are_drawn_and_named():
+    rows = stacks(quality=[0.2, 0.9], latency_ms=[1.0, 2.0])
+    fig = view(rows, Constraints(sla_ms=2.5, floor=0.25)).figure
+    words = [each.text for each in fig.layout.annotations]
+    assert "SLA 2.50 ms" in words
+    assert "floor 0.25" in words
+    assert len(fig.layout.shapes) == 2
+
+
+@pytest.mark.parametrize(
+    ("fastest", "slowest", "kind"), [(1.0, 9.0, None), (1.0, 11.0, "log"), (0.0, 50.0, None)]
+)
+def test_more_than_a_decade_of_latency_is_logarithmic(fastest: float, slowest: float, kind: str | None):
+    fig = view(stacks(quality=[0.2, 0.9], latency_ms=[fastest, slowest])).figure
+    assert fig.layout.xaxis.type == kind
+
+
+def test_chosen_runner_up_and_selected_are_ringed_by_name():
+    rows = stacks(quality=[0.2, 0.9, 0.8], latency_ms=[1.0, 900.0, 500.0])
+    fig = view(rows, selected="r0").figure
+    rings = {
+        trace.name: trace.y[0] for trace in fig.data if trace.name in ("chosen", "runner-up", "selected")
+    }
+    assert rings == {"chosen": 0.9, "runner-up": 0.8, "selected": 0.2}
+    assert "selected" not in [trace.name for trace in view(rows, selected="gone").figure.data]
+
+
+def test_names_are_escaped_wherever_plotly_reads_tags():
+    height = len(HOSTILE)
+    rows = stacks(
+        name=HOSTILE,
+        quality=[0.1 * place for place in range(1, height + 1)],
+        latency_ms=[10.0 * place for place in range(1, height + 1)],
+        embedder=HOSTILE,
+    )
+    words = view(rows, colour="embedder").figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
+    assert "<b" not in words.replace("<b>excluded", "")
+    assert "<img" not in words
+
+
+def test_whiskers_show_the_interval_of_the_frontier():
+    rows = stacks(quality=[0.5], quality_low=[0.4], quality_high=[0.7], latency_ms=[1.0])
+    whisker = next(trace for trace in view(rows).figure.data if trace.name == "95 % interval")
+    assert math.isclose(whisker.error_y.array[0], 0.2)
+    assert math.isclose(whisker.error_y.arrayminus[0], 0.1)

@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.clq.intervals import bootstrap_means
+from core.errors import InputError, UnknownNameError
+from core.metrics import Measure, parse_list
+from core.records import Origin
+from core.store import Snapshot, Store
+from core.views.score_table import COLUMNS, score_table
+from tests.metrics import oracle
+from tests.stores import Lab
+
+GRADES = {"q1": {"p1": 5, "p2": 1, "p3": 4}, "q2": {"p1": 4}, "q3": {"p3": 2}}
+RANKED = {"q1": ["p2", "p1"], "q3": ["p3"], "q9": ["p1"]}
+MEASURES = parse_list("RA-nWG@2,N-Recall4+@2,Precision4+@2,Harm@2,Hole@2,Hit@2,PROC[RA-nWG]@2")
+AGGREGATE = {"measure": "RA-nWG", "k": 10, "value": 0.5, "n": 30, "low": 0.4, "high": 0.6}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Snapshot:
+    made = Lab().judge(GRADES).run("a", final=RANKED).run("b", final={"q1": ["p1", "p3"]})
+    made.run(
+        "c", origin=Origin.PUBLISHED, figures=[AGGREGATE, {"measure": "latency_p50", "k": 10, "value": 9.0}]
+    )
+    return made.write(tmp_path / "s").read()
+
+
+def test_per_query_scores_equal_the_oracle(lab: Snapshot):
+    found = score_table(lab, lab.runs(), "gold", MEASURES, per_query=True)
+    assert dict(found.schema) == COLUMNS
+    assert found.height == 2 * len(GRADES) * len(MEASURES)
+    for row in found.iter_rows(named=True):
+        ranking = (RANKED if row["run"] == "a" else {"q1": ["p1", "p3"]}).get(row["query_id"], [])
+        name = row["measure"].partition("@")[0]
+        expected = oracle.value(name, ranking, GRADES[row["query_id"]], 2, pool=ranking)
+        assert row["value"] == (None if expected is None else pytest.approx(expected))
+        assert (row["reason"] is None) is (row["value"] is not None)
+        assert row["n"] == (row["value"] is not None)
+
+
+def test_means_their_n_and_their_intervals(lab: Snapshot):
+    each = score_table(lab, lab.runs(), "gold", MEASURES, per_query=True)
+    found = score_table(lab, lab.runs(), "gold", MEASURES)
+    assert found.columns == [name for name in COLUMNS if name != "query_id"]
+    for row in found.filter(pl.col("run") != "c").iter_rows(named=True):
+        own = each.filter((pl.col("run") == row["run"]) & (pl.col("measure") == row["measure"]))
+        values = own.sort("query_id")["value"]
+        assert row["value"] == pytest.approx(values.mean())
+        assert row["n"] == values.count()
+        low, high = bootstrap_means(values.to_numpy())
+        assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
+        assert row["k"] == 2
+
+
+def test_a_run_with_aggregates_only_shows_what_it_reported(lab: Snapshot):
+    runs = lab.runs().filter(pl.col("run_id") == "c")
+    found = score_table(lab, runs, "gold", parse_list("RA-nWG@10,RA-nWG@5,RA-nWG@10(alpha=0.5)"))
+    assert found["value"].to_list() == [0.5, None, None]
+    assert found["reason"].to_list() == [None] + ["not among the figures of this run"] * 2
+    assert found.row(0, named=True)["ci_low"] == 0.4
+    assert score_table(lab, runs, "gold", parse_list("RA-nWG@10"), per_query=True).is_empty()
+
+
+def test_without_a_golden_set_rankings_have_a_reason(lab: Snapshot):
+    found = score_table(lab, lab.runs(), None, parse_list("RA-nWG@10"))
+    by_run = dict(found.select("run", "reason").iter_rows())
+    assert by_run["c"] is None
+    assert by_run["a"] == by_run["b"] == "no golden set: its rankings cannot be scored"
+
+
+def test_a_measure_that_never_applies_says_so(tmp_path: Path):
+    lab = Lab().judge({"q1": {"p1": 1}}).run("a", final={"q1": ["p1"]}).write(tmp_path / "s").read()
+    row = score_table(lab, lab.runs(), "gold", [Measure("N-Recall4+", 3)]).row(0, named=True)
+    assert (row["value"], row["n"], row["ci_low"]) == (None, 0, None)
+    assert row["reason"] == "applies to none of the 1 judged queries"
+
+
+def test_no_run_and_no_measure_are_empty_tables(lab: Snapshot):
+    assert score_table(lab, lab.runs().clear(), "gold", MEASURES).is_empty()
+    assert score_table(lab, lab.runs().clear(), "gold", MEASURES, per_query=True).is_empty()
+
+
+def test_labels_are_those_of_the_runs(demo_store: Path):
+    snapshot = Store.open(demo_store).read()
+    runs = snapshot.runs("python-docs")
+    found = score_table(snapshot, runs, "python-docs-graded", parse_list("RA-nWG@10"))
+    assert dict(found.select("run", "stack").iter_rows()) == dict(runs.select("run_id", "label").iter_rows())
+
+
+def test_what_cannot_be_scored_is_an_error(lab: Snapshot):
+    with pytest.raises(InputError, match="no cutoff"):
+        score_table(lab, lab.runs(), "gold", [Measure("RA-nWG")])
+    with pytest.raises(UnknownNameError, match="gone"):
+        score_table(lab, lab.runs(), "gone", MEASURES)
