@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,8 @@ _Groups = Iterator[tuple[str, bool, npt.NDArray[np.intp]]]
 def add_marks(fig: go.Figure, drawn: pl.DataFrame, colour: str, size: str) -> None:
     """Draw every stack.
 
-    One trace per reason, so that a hover says why a stack is out without a text per mark.
+    One trace per reason and shape: a hover says why a stack is out without a text per mark, and a shape per
+    mark would be checked and drawn one by one.
 
     Args:
         fig: The chart.
@@ -33,32 +35,41 @@ def add_marks(fig: go.Figure, drawn: pl.DataFrame, colour: str, size: str) -> No
         colour: One of `COLOURS`.
         size: One of `SIZES`.
     """
-    kind = go.Scattergl if drawn.height > theme.WEBGL_FROM else go.Scatter
+    kind = "scattergl" if drawn.height > theme.WEBGL_FROM else "scatter"
     sizes, symbols = _sizes(drawn, size), _symbols(drawn)
     shades, scale = _shades(drawn, colour)
-    for title, feasible, picked in _groups(drawn):
-        part = drawn[picked]
-        data, hover = _hover(part, drawn.height, "" if feasible else f"<br><b>excluded: {title}</b>")
-        marker = {
-            "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
-            "symbol": symbols[picked],
-            "color": shades[picked],
-            "opacity": 0.9 if feasible else theme.DIMMED,
-            **scale,
-        }
-        fig.add_trace(
-            kind(
-                x=part["x"].to_numpy(),
-                y=part["quality"].to_numpy(),
-                xaxis=part["axis"][0],
-                mode="markers",
-                marker=marker,
-                name=f"{title} ({part.height:,})",
-                customdata=data,
-                hovertemplate=hover,
+    if drawn.height > theme.FIXED_MARGINS_FROM:
+        theme.fix_margins(fig, scale["colorbar"].get("ticktext", ()))
+    traces: list[dict[str, Any]] = []  # Plotly checks a dictionary once, an object of its own twice
+    for title, feasible, group in _groups(drawn):
+        for symbol in dict.fromkeys(symbols[group].tolist()):
+            picked = group[symbols[group] == symbol]
+            part = drawn[picked]
+            data, hover = _hover(part, drawn.height, "" if feasible else f"<br><b>excluded: {title}</b>")
+            marker = {
+                "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
+                "symbol": symbol,
+                "color": shades[picked],
+                "opacity": 0.9 if feasible else theme.DIMMED,
+                "showscale": not traces,  # one scale serves all traces
+                **scale,
+            }
+            traces.append(
+                {
+                    "type": kind,
+                    "x": part["x"].to_numpy(),
+                    "y": part["quality"].to_numpy(),
+                    "xaxis": part["axis"][0],
+                    "mode": "markers",
+                    "marker": marker,
+                    "name": f"{title} ({len(group):,})",
+                    "legendgroup": title,
+                    "showlegend": symbol == symbols[group[0]],
+                    "customdata": data,
+                    "hovertemplate": hover,
+                }
             )
-        )
-        scale = {**scale, "showscale": False}  # one scale serves all traces
+    fig.add_traces(traces)
 
 
 def _groups(drawn: pl.DataFrame) -> _Groups:
@@ -73,13 +84,13 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
                 yield title + suffix, title == "feasible", picked
 
 
-def _hover(part: pl.DataFrame, total: int, out: str) -> tuple[np.ndarray, str]:
+def _hover(part: pl.DataFrame, total: int, out: str) -> tuple[Any, str]:
     numbers = part.select("row", "cost", "n", "candidates").to_numpy()
     where = "%{x:.4g} ms" if part["axis"][0] == LATENCY_AXIS else "latency unknown"
     figures = f"{where} · %{{y:.3f}} (n = %{{customdata[2]}}) · $%{{customdata[1]:.3g}} / 1k"
     end = f"<br>{figures}{out}<extra></extra>"
     if total > NAMED_UP_TO:
-        return numbers, "stack %{customdata[0]}, K = %{customdata[3]}" + end
+        return theme.packed(numbers.astype(np.float32)), "stack %{customdata[0]}, K = %{customdata[3]}" + end
     names = np.array([text.escape(name) for name in part["name"]], dtype=object)
     return np.column_stack([numbers.astype(object), names]), "%{customdata[4]}" + end
 
@@ -97,13 +108,19 @@ def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
     )
 
 
-def _symbols(drawn: pl.DataFrame) -> np.ndarray:
+def _symbols(drawn: pl.DataFrame) -> npt.NDArray[np.str_]:
+    """The shape of every mark, by reranker; thousands of marks are circles.
+
+    They are too small to tell a shape, and WebGL takes three times as long to draw shapes as circles.
+    """
+    if drawn.height > theme.WEBGL_FROM:
+        return np.full(drawn.height, theme.SYMBOLS[0])
     kinds = sorted(set(drawn["reranker"].fill_null("none")), key=lambda name: (name != "none", name))
     symbol = {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
     return np.array([symbol[kind] for kind in drawn["reranker"].fill_null("none")])
 
 
-def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, object]]:
+def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any]]:
     """A number per mark and the scale that colours it: sequential for cost, one flat colour per category."""
     if colour == "cost":
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
@@ -114,7 +131,6 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, obj
             "colorscale": theme.SEQUENTIAL,
             "cmin": low,
             "cmax": high,
-            "showscale": True,
             "colorbar": bar,
         }
     values = drawn[colour].cast(pl.String).fill_null("–")
@@ -134,5 +150,5 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, obj
         "tickvals": list(range(len(kinds))),
         "ticktext": [text.escape(text.shorten(kind, 20)) for kind in kinds],
     }
-    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "showscale": True, "colorbar": bar}
+    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "colorbar": bar}
     return np.array([code.get(value, len(kinds) - 1) for value in values], dtype=np.float64), scale

@@ -6,9 +6,12 @@ sequential scale, and rerankers a shape besides, so that nothing is told by colo
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from core.views.text import escape
@@ -22,6 +25,9 @@ NEUTRAL = "#7a8694"
 DIMMED = 0.25
 WEBGL_FROM = 3000
 """Number of marks from which a scatter is drawn with WebGL; below it SVG repaints faster (measured)."""
+
+FIXED_MARGINS_FROM = 500
+"""Number of marks from which a chart has fixed margins; see `fix_margins`."""
 
 _CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"], "scrollZoom": False}
 
@@ -80,3 +86,26 @@ def figure(
     fig.update_xaxes(title_text=escape(x), automargin=True, zeroline=False)
     fig.update_yaxes(title_text=escape(y), automargin=True, zeroline=False)
     return fig
+
+
+def fix_margins(fig: go.Figure, scale_labels: Sequence[str]) -> None:
+    """Give a chart margins that fit its labels without a try, for charts of many marks.
+
+    Plotly otherwise draws all marks, finds that the labels need room, and draws all of them again.
+
+    Args:
+        fig: The chart.
+        scale_labels: Tick labels of the colour scale on the right; empty where they are short numbers.
+    """
+    right = 72 + 7 * max((len(label) for label in scale_labels), default=0)
+    fig.update_layout(margin={"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False})
+
+
+def packed(values: npt.NDArray[Any]) -> dict[str, str]:
+    """An array in the form that Plotly has on the wire; its checks would go through every element.
+
+    Args:
+        values: Numbers, [n] or [n, columns], of a type that JavaScript has a typed array for (not int64).
+    """
+    made = {"dtype": values.dtype.str[1:], "bdata": base64.b64encode(values.tobytes()).decode()}
+    return made if values.ndim == 1 else {**made, "shape": ", ".join(map(str, values.shape))}
