@@ -14,12 +14,12 @@ from tests.stores import HOSTILE, Lab
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def demo(demo_store: Path) -> Snapshot:
     return Store.open(demo_store).read()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rows(demo: Snapshot) -> pl.DataFrame:
     return curve_table(demo, runs_in(demo, DEMO), DEMO.golden_set_id, Measure("RA-nWG"))
 

@@ -1,0 +1,89 @@
+"""What the controls of a page itself do: the calculator's inputs, the query list, the stacks of a chart."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.store import Store
+from core.views.scope import Latency, Quality, Scope
+from core.views.stacks import stack_table
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, figure, rows
+from tests.views.made import BOOK
+
+
+def names(store: Path) -> list[str]:
+    scope = Scope("python-docs", "python-docs-graded")
+    table = stack_table(Store.open(store).read(), scope, Quality("RA-nWG", 10), Latency(), BOOK)
+    return table["name"].to_list()
+
+
+@pytest.mark.parametrize(("candidates", "dollars"), [(50, 1.25), (100, 2.5), (150, 3.75), (200, 5.0)])
+def test_the_calculator_answers_the_papers_prices(
+    open_page: OpenPage, empty_store: Path, candidates: int, dollars: float
+):
+    app = open_page(
+        empty_store, "cost", rer="rerank-2.5", cand=str(candidates), tokc="500", emb="none", gen="none"
+    )
+    assert_sound(app)
+    assert answer(app).startswith(f"${dollars:.2f} per 1,000 queries")
+    paper = next(frame.value for frame in app.dataframe if "rerank-2.5" in frame.value.columns)
+    assert paper.set_index(paper.columns[0]).loc[candidates, "rerank-2.5"] == pytest.approx(dollars)
+
+
+def test_more_queries_cost_more_a_month_and_the_same_each(open_page: OpenPage, empty_store: Path):
+    app = open_page(empty_store, "cost", queries="1000")
+    one = answer(app)
+    app.number_input(key="queries").set_value(2000).run()
+    assert_sound(app)
+    assert one.split(" per 1,000")[0] == answer(app).split(" per 1,000")[0]
+    assert one != answer(app)
+
+
+def test_a_second_stack_turns_scores_into_differences(open_page: OpenPage, demo_store: Path):
+    first, second = names(demo_store)[0], names(demo_store)[-1]
+    app = open_page(demo_store, "queries", stack=first)
+    assert_sound(app)
+    assert first in answer(app)
+    assert "delta" not in rows(app).columns
+    app.selectbox(key="vs").set_value(second).run()
+    assert_sound(app)
+    assert second in everything(app)
+    shown = rows(app)
+    known = shown.filter(pl.col("delta").is_not_null())
+    assert known["delta"].to_list() == pytest.approx((known["score"] - known["other"]).to_list())
+
+
+def test_search_and_tag_narrow_the_queries(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "queries")
+    whole = rows(app)
+    app = open_page(demo_store, "queries", find="cache")
+    assert_sound(app)
+    found = rows(app)
+    assert 0 < found.height < whole.height
+    assert found["text"].str.to_lowercase().str.contains("cache").all()
+    nothing = open_page(demo_store, "queries", find="no such words anywhere")
+    assert_sound(nothing)
+    assert answer(nothing)
+
+
+def test_a_query_of_the_address_is_shown_with_its_question(open_page: OpenPage, demo_store: Path):
+    snapshot = Store.open(demo_store).read()
+    query = snapshot.queries("python-docs").row(7, named=True)
+    app = open_page(demo_store, "queries", q=query["query_id"])
+    assert_sound(app)
+    assert not app.warning
+    assert query["text"] in everything(app)
+
+
+def test_chosen_stacks_have_a_line_each(open_page: OpenPage, demo_store: Path):
+    chosen = names(demo_store)[:3]
+    app = open_page(demo_store, "curves", curves=chosen)
+    assert_sound(app)
+    assert not app.warning
+    drawn = [trace["name"] for trace in figure(app)["data"] if trace.get("name")]
+    assert [name for name in drawn if not name.endswith("ceiling")] == chosen
+    app.multiselect(key="curves").set_value(chosen[:1]).run()
+    assert_sound(app)
+    assert answer(app).startswith(f"At K = 10, {chosen[0]} leads with")
