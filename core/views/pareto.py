@@ -12,7 +12,7 @@ import polars as pl
 from core.clq.pareto import frontier_2d, nondominated
 from core.clq.rules import Constraints, Decision
 from core.views import text, theme
-from core.views.pareto_marks import LATENCY_AXIS, UNKNOWN_AXIS, add_marks
+from core.views.pareto_marks import LATENCY_AXIS, UNKNOWN_AXIS, marks
 from core.views.scope import Latency, Quality
 
 WHISKERS_UP_TO = 40
@@ -64,13 +64,14 @@ def pareto(
     """
     rows = marked(table, decision)
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
-    fig = theme.figure(x=latency.name, y=quality.name, height=520)
-    _frontier(fig, drawn)
-    add_marks(fig, drawn, colour, size)
-    _whiskers(fig, drawn)
-    _rings(fig, drawn, table, decision, selected)
-    _axes(fig, drawn)
-    _limits(fig, constraints)
+    layout = theme.layout(x=latency.name, y=quality.name, height=520)
+    stacks = marks(drawn, colour, size)
+    if drawn.height > theme.FIXED_MARGINS_FROM:
+        layout["margin"] = theme.fixed_margins(stacks[0]["marker"]["colorbar"].get("ticktext", ()))
+    _axes(layout, drawn)
+    _limits(layout, constraints)
+    rings = _rings(drawn, table, decision, selected)
+    fig = theme.finished([*_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
     order = rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
     return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()))
 
@@ -114,25 +115,26 @@ def marked(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     )
 
 
-def _frontier(fig: go.Figure, drawn: pl.DataFrame) -> None:
+def _frontier(drawn: pl.DataFrame) -> list[theme.Spec]:
     line = drawn.filter(pl.col("line")).sort("latency_ms", "quality")
     if line.is_empty():
-        return
+        return []
     labels, places = _labels(line)
-    fig.add_trace(
-        go.Scatter(
-            x=line["latency_ms"].to_numpy(),
-            y=line["quality"].to_numpy(),
-            mode="lines+text",
-            line={"shape": "hv", "color": theme.FRONTIER, "width": 2},
-            text=labels,
-            textposition=places,
-            textfont={"size": 11},
-            cliponaxis=False,
-            name="frontier",
-            hoverinfo="skip",
-        )
-    )
+    return [
+        {
+            "type": "scatter",
+            "x": line["latency_ms"].to_numpy(),
+            "y": line["quality"].to_numpy(),
+            "mode": "lines+text",
+            "line": {"shape": "hv", "color": theme.FRONTIER, "width": 2},
+            "text": labels,
+            "textposition": places,
+            "textfont": {"size": 11},
+            "cliponaxis": False,
+            "name": "frontier",
+            "hoverinfo": "skip",
+        }
+    ]
 
 
 def _labels(line: pl.DataFrame) -> tuple[list[str], list[str]]:
@@ -150,18 +152,19 @@ def _labels(line: pl.DataFrame) -> tuple[list[str], list[str]]:
     return names, ["top right" if value < x.min() + wide / 2 else "top left" for value in x]
 
 
-def _whiskers(fig: go.Figure, drawn: pl.DataFrame) -> None:
+def _whiskers(drawn: pl.DataFrame) -> list[theme.Spec]:
     """Intervals of the stacks on the frontier, where there are few enough to read."""
     part = drawn.filter(pl.col("line") & pl.col("quality_low").is_not_null())
     if part.is_empty() or part.height > WHISKERS_UP_TO:
-        return
-    fig.add_trace(
-        go.Scatter(
-            x=part["latency_ms"].to_numpy(),
-            y=part["quality"].to_numpy(),
-            mode="markers",
-            marker={"size": 1, "color": theme.FRONTIER},
-            error_y={
+        return []
+    return [
+        {
+            "type": "scatter",
+            "x": part["latency_ms"].to_numpy(),
+            "y": part["quality"].to_numpy(),
+            "mode": "markers",
+            "marker": {"size": 1, "color": theme.FRONTIER},
+            "error_y": {
                 "type": "data",
                 "symmetric": False,
                 "array": (part["quality_high"] - part["quality"]).to_numpy(),
@@ -170,35 +173,37 @@ def _whiskers(fig: go.Figure, drawn: pl.DataFrame) -> None:
                 "width": 3,
                 "color": theme.FRONTIER,
             },
-            name="95 % interval",
-            hoverinfo="skip",
-        )
-    )
+            "name": "95 % interval",
+            "hoverinfo": "skip",
+        }
+    ]
 
 
 def _rings(
-    fig: go.Figure, drawn: pl.DataFrame, table: pl.DataFrame, decision: Decision, selected: str | None
-) -> None:
+    drawn: pl.DataFrame, table: pl.DataFrame, decision: Decision, selected: str | None
+) -> list[theme.Spec]:
     picked = _row_of(table, selected)
-    rings = (
+    looks = (
         (decision.chosen, "chosen", theme.ACCENT, 3, 20),
         (decision.runner_up, "runner-up", theme.NEUTRAL, 2, 17),
         (None if picked == decision.chosen else picked, "selected", theme.OKABE_ITO[3], 3, 24),
     )
-    for row, title, colour, width, size in rings:
-        part = drawn.filter(pl.col("row") == row) if row is not None else drawn.clear()
-        if not part.is_empty():
-            fig.add_trace(
-                go.Scatter(
-                    x=part["x"].to_numpy(),
-                    xaxis=part["axis"][0],
-                    y=part["quality"].to_numpy(),
-                    mode="markers",
-                    marker={"symbol": "circle-open", "size": size, "line": {"width": width}, "color": colour},
-                    name=title,
-                    hoverinfo="skip",
-                )
-            )
+    rows = drawn["row"].to_numpy()
+    return [
+        {
+            "type": "scatter",
+            "x": [drawn["x"][int(place)]],
+            "xaxis": drawn["axis"][int(place)],
+            "y": [drawn["quality"][int(place)]],
+            "mode": "markers",
+            "marker": {"symbol": "circle-open", "size": size, "line": {"width": width}, "color": colour},
+            "name": title,
+            "hoverinfo": "skip",
+        }
+        for row, title, colour, width, size in looks
+        if row is not None
+        for place in np.flatnonzero(rows == row)
+    ]
 
 
 def _row_of(table: pl.DataFrame, run_id: str | None) -> int | None:
@@ -208,30 +213,31 @@ def _row_of(table: pl.DataFrame, run_id: str | None) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _limits(fig: go.Figure, constraints: Constraints) -> None:
+def _limits(layout: theme.Spec, constraints: Constraints) -> None:
+    """The SLA and the floor as labelled lines; the axes must be set."""
     line = {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}
     sla, floor = constraints.sla_ms, constraints.floor
+    layout["shapes"] = []
     if sla is not None:
-        fig.add_vline(x=sla, line=line)
+        layout["shapes"].append(
+            {"type": "line", "line": line, "x0": sla, "x1": sla, "y0": 0, "y1": 1, "yref": "y domain"}
+        )
         # A shape takes the value on a logarithmic axis, an annotation its logarithm.
-        at = math.log10(sla) if fig.layout.xaxis.type == "log" and sla > 0 else sla
-        fig.add_annotation(
-            x=at,
-            y=0,
-            yref="paper",
-            text=f"SLA {text.ms(sla)}",
-            showarrow=False,
-            xanchor="left",
-            yanchor="bottom",
-        )
+        at = math.log10(sla) if layout["xaxis"].get("type") == "log" and sla > 0 else sla
+        label = {"text": f"SLA {text.ms(sla)}", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        layout["annotations"].append({"x": at, "y": 0, "yref": "paper", **label})
     if floor is not None:
-        fig.add_hline(
-            y=floor, line=line, annotation={"text": f"floor {floor:.2f}"}, annotation_position="bottom right"
+        layout["shapes"].append(
+            {"type": "line", "line": line, "x0": 0, "x1": 1, "y0": floor, "y1": floor, "xref": "x domain"}
         )
+        label = {"text": f"floor {floor:.2f}", "xanchor": "right", "yanchor": "top", "showarrow": False}
+        layout["annotations"].append({"x": 1, "y": floor, "xref": "x domain", **label})
 
 
-def _axes(fig: go.Figure, drawn: pl.DataFrame) -> None:
-    positive = drawn["latency_ms"].drop_nulls().filter(drawn["latency_ms"].drop_nulls() > 0)
+def _axes(layout: theme.Spec, drawn: pl.DataFrame) -> None:
+    """Ranges, ticks and the strip of unknown latencies."""
+    latency = drawn["latency_ms"].drop_nulls()
+    positive = latency.filter(latency > 0)
     low, high = positive.min(), positive.max()
     if isinstance(low, float) and isinstance(high, float) and high > 10 * low:
         ticks = [
@@ -239,26 +245,23 @@ def _axes(fig: go.Figure, drawn: pl.DataFrame) -> None:
             for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
             for step in (1, 2, 5)
         ]
-        fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+        layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
     if not drawn.is_empty():
         qualities = drawn["quality"].to_numpy()
         room = max(0.03, 0.08 * np.ptp(qualities))
-        fig.update_yaxes(range=[max(-0.01, qualities.min() - room), qualities.max() + room])
-    unknown = drawn.filter(pl.col("axis") == UNKNOWN_AXIS).height
+        layout["yaxis"]["range"] = [max(-0.01, qualities.min() - room), qualities.max() + room]
+    unknown = drawn.height - len(latency)
     if unknown:
         start = STRIP_FROM if unknown < drawn.height else 0.0
-        fig.update_xaxes(domain=[0, start - 0.02] if start else [0, 1], visible=start > 0)
-        fig.update_layout(
-            xaxis2={
-                "domain": [start, 1],
-                "anchor": "y",
-                "range": [0, unknown + 1],
-                "showticklabels": False,
-                "showgrid": False,
-                "zeroline": False,
-                "title": {"text": "latency unknown"},
-            }
-        )
-    fig.add_annotation(
-        text="↖ better", xref="paper", yref="paper", x=0.01, y=0.99, showarrow=False, font={"size": 12}
-    )
+        layout["xaxis"] |= {"domain": [0, start - 0.02] if start else [0, 1], "visible": start > 0}
+        layout["xaxis2"] = {
+            "domain": [start, 1],
+            "anchor": "y",
+            "range": [0, unknown + 1],
+            "showticklabels": False,
+            "showgrid": False,
+            "zeroline": False,
+            "title": {"text": "latency unknown"},
+        }
+    better = {"text": "↖ better", "showarrow": False, "font": {"size": 12}}
+    layout["annotations"] = [{"x": 0.01, "y": 0.99, "xref": "paper", "yref": "paper", **better}]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
@@ -20,79 +19,84 @@ NAMED_UP_TO = 2000
 """Marks whose hover names the stack; beyond it names would be most of what is sent to the browser."""
 _EXCLUDED = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
 _SMALL, _LARGE = 7.0, 20.0
-_Groups = Iterator[tuple[str, bool, npt.NDArray[np.intp]]]
+_Groups = Iterator[tuple[str, bool, bool, npt.NDArray[np.intp]]]
 
 
-def add_marks(fig: go.Figure, drawn: pl.DataFrame, colour: str, size: str) -> None:
+def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     """Draw every stack.
 
     One trace per reason and shape: a hover says why a stack is out without a text per mark, and a shape per
-    mark would be checked and drawn one by one.
+    mark would be drawn one by one.
 
     Args:
-        fig: The chart.
         drawn: Rows with x, axis, quality, feasible and constraint; see `core.views.pareto`.
         colour: One of `COLOURS`.
         size: One of `SIZES`.
+
+    Returns:
+        The traces; the first carries the colour scale, whose bar is in its marker's `colorbar`.
     """
-    kind = "scattergl" if drawn.height > theme.WEBGL_FROM else "scatter"
-    sizes, symbols = _sizes(drawn, size), _symbols(drawn)
+    sizes, symbols, data = _sizes(drawn, size), _symbols(drawn), _data(drawn)
     shades, scale = _shades(drawn, colour)
-    if drawn.height > theme.FIXED_MARGINS_FROM:
-        theme.fix_margins(fig, scale["colorbar"].get("ticktext", ()))
-    traces: list[dict[str, Any]] = []  # Plotly checks a dictionary once, an object of its own twice
-    for title, feasible, group in _groups(drawn):
+    x, y = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
+    traces: list[theme.Spec] = []
+    for title, feasible, placed, group in _groups(drawn):
         for symbol in dict.fromkeys(symbols[group].tolist()):
             picked = group[symbols[group] == symbol]
-            part = drawn[picked]
-            data, hover = _hover(part, drawn.height, "" if feasible else f"<br><b>excluded: {title}</b>")
-            marker = {
-                "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
-                "symbol": symbol,
-                "color": shades[picked],
-                "opacity": 0.9 if feasible else theme.DIMMED,
-                "showscale": not traces,  # one scale serves all traces
-                **scale,
-            }
             traces.append(
                 {
-                    "type": kind,
-                    "x": part["x"].to_numpy(),
-                    "y": part["quality"].to_numpy(),
-                    "xaxis": part["axis"][0],
+                    "type": "scattergl" if drawn.height > theme.WEBGL_FROM else "scatter",
+                    "x": x[picked],
+                    "y": y[picked],
+                    "xaxis": LATENCY_AXIS if placed else UNKNOWN_AXIS,
                     "mode": "markers",
-                    "marker": marker,
+                    "marker": {
+                        "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
+                        "symbol": symbol,
+                        "color": shades[picked],
+                        "opacity": 0.9 if feasible else theme.DIMMED,
+                        "showscale": not traces,  # one scale serves all traces
+                        **scale,
+                    },
                     "name": f"{title} ({len(group):,})",
                     "legendgroup": title,
                     "showlegend": symbol == symbols[group[0]],
-                    "customdata": data,
-                    "hovertemplate": hover,
+                    "customdata": data[picked],
+                    "hovertemplate": _hover(drawn.height, placed, "" if feasible else title),
                 }
             )
-    fig.add_traces(traces)
+    return traces
 
 
 def _groups(drawn: pl.DataFrame) -> _Groups:
-    """Title, whether feasible, and rows: by axis, the feasible first, then by the reason of exclusion."""
-    reasons, feasible = drawn["constraint"].fill_null(""), drawn["feasible"]
-    masks = {"feasible": feasible} | {title: reasons == name for name, title in _EXCLUDED.items()}
-    masks["a value is unknown"] = ~feasible & ~reasons.is_in(list(_EXCLUDED))
-    for axis, suffix in ((LATENCY_AXIS, ""), (UNKNOWN_AXIS, ", latency unknown")):
+    """Title, whether feasible, whether at a latency, and rows: the feasible first, then by the reason."""
+    reasons, feasible = drawn["constraint"].fill_null(""), drawn["feasible"].to_numpy()
+    placed = (drawn["axis"] == LATENCY_AXIS).to_numpy()
+    masks = {"feasible": feasible}
+    masks |= {title: (reasons == name).to_numpy() for name, title in _EXCLUDED.items()}
+    masks["a value is unknown"] = ~np.logical_or.reduce(list(masks.values()))
+    for there, suffix in ((placed, ""), (~placed, ", latency unknown")):
         for title, mask in masks.items():
-            picked = np.flatnonzero((mask & (drawn["axis"] == axis)).to_numpy())
+            picked = np.flatnonzero(mask & there)
             if len(picked):
-                yield title + suffix, title == "feasible", picked
+                yield title + suffix, title == "feasible", not suffix, picked
 
 
-def _hover(part: pl.DataFrame, total: int, out: str) -> tuple[Any, str]:
-    numbers = part.select("row", "cost", "n", "candidates").to_numpy()
-    where = "%{x:.4g} ms" if part["axis"][0] == LATENCY_AXIS else "latency unknown"
+def _data(drawn: pl.DataFrame) -> npt.NDArray[Any]:
+    """What a hover and a click read of a mark: row, cost, n, candidates, and the name while they are few."""
+    numbers = drawn.select("row", "cost", "n", "candidates").to_numpy()
+    if drawn.height > NAMED_UP_TO:
+        return numbers.astype(np.float32)
+    names = np.array([text.escape(name) for name in drawn["name"]], dtype=object)
+    return np.column_stack([numbers.astype(object), names])
+
+
+def _hover(total: int, placed: bool, excluded: str) -> str:
+    head = "%{customdata[4]}" if total <= NAMED_UP_TO else "stack %{customdata[0]}, K = %{customdata[3]}"
+    where = "%{x:.4g} ms" if placed else "latency unknown"
     figures = f"{where} · %{{y:.3f}} (n = %{{customdata[2]}}) · $%{{customdata[1]:.3g}} / 1k"
-    end = f"<br>{figures}{out}<extra></extra>"
-    if total > NAMED_UP_TO:
-        return theme.packed(numbers.astype(np.float32)), "stack %{customdata[0]}, K = %{customdata[3]}" + end
-    names = np.array([text.escape(name) for name in part["name"]], dtype=object)
-    return np.column_stack([numbers.astype(object), names]), "%{customdata[4]}" + end
+    out = f"<br><b>excluded: {excluded}</b>" if excluded else ""
+    return f"{head}<br>{figures}{out}<extra></extra>"
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:

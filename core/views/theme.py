@@ -6,12 +6,10 @@ sequential scale, and rerankers a shape besides, so that nothing is told by colo
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from core.views.text import escape
@@ -23,11 +21,13 @@ ACCENT = "#D55E00"
 FRONTIER = "#0072B2"
 NEUTRAL = "#7a8694"
 DIMMED = 0.25
+Spec = dict[str, Any]
+"""A trace or a layout as Plotly has it on the wire."""
 WEBGL_FROM = 3000
 """Number of marks from which a scatter is drawn with WebGL; below it SVG repaints faster (measured)."""
 
 FIXED_MARGINS_FROM = 500
-"""Number of marks from which a chart has fixed margins; see `fix_margins`."""
+"""Number of marks from which a chart has fixed margins; see `fixed_margins`."""
 
 _CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"], "scrollZoom": False}
 
@@ -53,6 +53,31 @@ def colours_for(names: Iterable[str]) -> dict[str, str]:
     return taken
 
 
+def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) -> Spec:
+    """The house style: named axes, quiet grid, legend above, stable zoom.
+
+    Args:
+        x: Title of the x axis, with its unit.
+        y: Title of the y axis, with its unit.
+        height: Height in pixels.
+        legend: Whether to show the legend.
+
+    Returns:
+        A layout; colours of text and grid follow the page's light or dark theme.
+    """
+    return {
+        "height": height,
+        "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
+        "showlegend": legend,
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": {"text": ""}},
+        "hovermode": "closest",
+        "uirevision": "keep",
+        "dragmode": "zoom",
+        "xaxis": {"title": {"text": escape(x)}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": {"text": escape(y)}, "automargin": True, "zeroline": False},
+    }
+
+
 def figure(
     traces: Sequence[go.BaseTraceType] = (),
     *,
@@ -61,51 +86,30 @@ def figure(
     height: int = 440,
     legend: bool = True,
 ) -> go.Figure:
-    """An empty figure in the house style: named axes, quiet grid, legend above, stable zoom.
+    """A figure in the house style; see `layout` for the arguments."""
+    return go.Figure(list(traces), layout=layout(x=x, y=y, height=height, legend=legend))
+
+
+def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
+    """A figure of finished specifications, taken as they are.
+
+    Plotly otherwise checks and copies every property of every trace, which takes longer than everything else
+    that a slider move asks of the server.
 
     Args:
-        traces: What to draw.
-        x: Title of the x axis, with its unit.
-        y: Title of the y axis, with its unit.
-        height: Height in pixels.
-        legend: Whether to show the legend.
-
-    Returns:
-        The figure; colours of text and grid follow the page's light or dark theme.
+        traces: Traces, each with its type.
+        style: The layout.
     """
-    fig = go.Figure(list(traces))
-    fig.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 36, "b": 8},
-        showlegend=legend,
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": {"text": ""}},
-        hovermode="closest",
-        uirevision="keep",
-        dragmode="zoom",
-    )
-    fig.update_xaxes(title_text=escape(x), automargin=True, zeroline=False)
-    fig.update_yaxes(title_text=escape(y), automargin=True, zeroline=False)
-    return fig
+    return go.Figure(list(traces), layout=style, _validate=False)
 
 
-def fix_margins(fig: go.Figure, scale_labels: Sequence[str]) -> None:
-    """Give a chart margins that fit its labels without a try, for charts of many marks.
+def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:
+    """Margins that fit a chart's labels without a try, for charts of many marks.
 
     Plotly otherwise draws all marks, finds that the labels need room, and draws all of them again.
 
     Args:
-        fig: The chart.
         scale_labels: Tick labels of the colour scale on the right; empty where they are short numbers.
     """
     right = 72 + 7 * max((len(label) for label in scale_labels), default=0)
-    fig.update_layout(margin={"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False})
-
-
-def packed(values: npt.NDArray[Any]) -> dict[str, str]:
-    """An array in the form that Plotly has on the wire; its checks would go through every element.
-
-    Args:
-        values: Numbers, [n] or [n, columns], of a type that JavaScript has a typed array for (not int64).
-    """
-    made = {"dtype": values.dtype.str[1:], "bdata": base64.b64encode(values.tobytes()).decode()}
-    return made if values.ndim == 1 else {**made, "shape": ", ".join(map(str, values.shape))}
+    return {"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False}

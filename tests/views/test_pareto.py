@@ -3,6 +3,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import polars as pl
 import pytest
 from hypothesis import given
@@ -18,6 +19,11 @@ from tests.views.made import AT_10, PAPER, stacks, table
 
 FREE = Constraints()
 LEVELS = st.sampled_from([None, 0.1, 0.2, 0.3, 0.5])
+
+
+@pytest.fixture(scope="module")
+def paper(published_store: Path) -> pl.DataFrame:
+    return table(Store.open(published_store).read(), PAPER)
 
 
 def view(rows: pl.DataFrame, constraints: Constraints = FREE, **options: str):
@@ -62,19 +68,40 @@ def test_an_infeasible_stack_dominates_nobody_and_says_why():
 
 
 @pytest.mark.parametrize(("colour", "size"), [*itertools.product(COLOURS, SIZES)])
-def test_every_colour_and_size_draws_every_stack_with_a_quality(
-    published_store: Path, colour: str, size: str
-):
-    rows = table(Store.open(published_store).read(), PAPER)
-    found = view(rows, Constraints(sla_ms=600.0, floor=0.5), colour=colour, size=size)
+def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFrame, colour: str, size: str):
+    found = view(paper, Constraints(sla_ms=600.0, floor=0.5), colour=colour, size=size)
     marks = [trace for trace in found.figure.data if trace.customdata is not None]
     drawn = [int(each[0]) for trace in marks for each in trace.customdata]
-    assert sorted(drawn) == sorted(np.flatnonzero(rows["quality"].is_not_null().to_numpy()))
+    assert sorted(drawn) == sorted(np.flatnonzero(paper["quality"].is_not_null().to_numpy()))
     assert found.undrawn["quality"].is_null().all()
-    assert found.undrawn.height + len(drawn) == rows.height == found.rows.height
+    assert found.undrawn.height + len(drawn) == paper.height == found.rows.height
     dim = {trace.name.rpartition(" (")[0]: trace.marker.opacity for trace in marks}
     assert dim.pop("feasible") > 0.5
     assert set(dim.values()) == {0.25}
+    go.Figure(found.figure.to_dict())  # raises on anything that Plotly does not know
+
+
+@pytest.mark.parametrize(
+    ("height", "kind", "shapes", "fixed"),
+    [(400, "scatter", 2, None), (600, "scatter", 2, False), (3100, "scattergl", 1, False)],
+)
+def test_many_marks_are_drawn_once_and_thousands_plainly(
+    height: int, kind: str, shapes: int, fixed: bool | None
+):
+    rows = stacks(
+        quality=[0.5] * height,
+        latency_ms=[float(place) for place in range(height)],
+        reranker=["a reranker", None] * (height // 2),
+        cost=[1.0, None] * (height // 2),
+    )
+    fig = view(rows, Constraints(sla_ms=200.0), colour="reranker").figure
+    marks = [trace for trace in fig.data if trace.customdata is not None]
+    assert {trace.type for trace in marks} == {kind}
+    assert len({trace.marker.symbol for trace in marks}) == shapes
+    assert sorted(int(each[0]) for trace in marks for each in trace.customdata) == list(range(height))
+    assert [trace.showlegend for trace in marks].count(True) == 2
+    assert fig.layout.margin.autoexpand is fixed
+    go.Figure(fig.to_dict())
 
 
 @pytest.mark.parametrize("rows", [stacks(0), stacks(1), stacks(3, quality=[0.1, 0.2, 0.3])])
