@@ -24,6 +24,7 @@ from core.views.queries import Answer, answer, query_table
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import runs_in, stack_table
 from core.views.workspace import Choices, choices
+from core.views.workspace import workspaces as read_workspaces
 
 
 @st.cache_resource(show_spinner=False)
@@ -51,6 +52,13 @@ def stacks(
     """The stack table of a workspace at a revision; see `core.views.stacks.stack_table`."""
     del path  # part of the key: tests open several stores in one process
     return stack_table(snapshot(revision), scope, quality, latency, books()[book])
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def workspaces(path: str, revision: int) -> Mapping[str, tuple[str, ...]]:
+    """The collections at a revision with their golden sets; see `core.views.workspace.workspaces`."""
+    del path  # part of the key
+    return read_workspaces(snapshot(revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

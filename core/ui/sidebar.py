@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import polars as pl
 import streamlit as st
@@ -16,7 +17,7 @@ from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
 from core.views.text import plain
-from core.views.workspace import Choices, measured_first
+from core.views.workspace import Choices
 
 _DEPENDENT = (
     "gs",
@@ -32,6 +33,7 @@ _DEPENDENT = (
     "base",
 )
 _NEW_RANGES = "_new_ranges"
+_NEXT = "_next_workspace"
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
@@ -42,22 +44,22 @@ def sidebar() -> View | None:
     Returns:
         The workspace that it sets; None while the store is empty.
     """
+    _move()
     main, foot = st.sidebar.container(), st.sidebar.container()
     with foot:
         snapshot = _snapshot()
-    collections = snapshot.collections()
-    if collections.is_empty():
+    path = str(cache.store().path)
+    found = cache.workspaces(path, snapshot.revision)
+    if not found:
         return None
     with main:
-        scope, offered = _scope(snapshot, collections)
+        scope, offered = _scope(snapshot, found)
         quality = _quality(offered)
         latency = _latency(offered)
         limits = st.container()
     with foot:
         book = _book()
-    table = cache.stacks(
-        str(cache.store().path), snapshot.revision, scope=scope, quality=quality, latency=latency, book=book
-    )
+    table = cache.stacks(path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book)
     with limits:
         constraints = _constraints(table, quality)
     return View(
@@ -88,6 +90,20 @@ def _snapshot() -> Snapshot:
     return cache.snapshot(None if chosen == LATEST else int(chosen))
 
 
+def go_to_workspace(collection_id: str) -> None:
+    """Show another workspace, at the newest data, from the next script run on."""
+    st.session_state[_NEXT] = collection_id
+
+
+def _move() -> None:
+    """Before any widget is drawn: follow `go_to_workspace`."""
+    wanted = st.session_state.pop(_NEXT, None)
+    if wanted is not None:
+        _forget_dependent()
+        st.session_state["ws"] = wanted
+        st.session_state["rev"] = LATEST
+
+
 def _forget_dependent() -> None:
     """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
     for key in _DEPENDENT:
@@ -95,17 +111,16 @@ def _forget_dependent() -> None:
     st.session_state[_NEW_RANGES] = True
 
 
-def _scope(snapshot: Snapshot, collections: pl.DataFrame) -> tuple[Scope, Choices]:
+def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Scope, Choices]:
     collection = st.selectbox(
         "Workspace",
-        measured_first(collections, snapshot.runs()),
+        list(found),
         key="ws",
         bind="query-params",
         on_change=_forget_dependent,
         help="One collection: results on different corpora never share a chart.",
     )
-    judged = snapshot.golden_sets(collection).filter(pl.col("judgements") > 0)
-    golden = judged["golden_set_id"].to_list()
+    golden = found[collection]
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
         golden_set = st.selectbox("Golden set", golden, key="gs", bind="query-params")

@@ -82,3 +82,13 @@ def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
     own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
     names = collections["collection_id"].sort().to_list()
     return sorted(names, key=lambda name: name not in own)
+
+
+def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """The collections, those with runs of one's own first, and the golden sets that judge each."""
+    judged = snapshot.golden_sets().filter(pl.col("judgements") > 0)
+    golden_sets: dict[str, list[str]] = {}
+    for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
+        golden_sets.setdefault(collection, []).append(golden_set)
+    names = measured_first(snapshot.collections(), snapshot.runs())
+    return {name: tuple(golden_sets.get(name, ())) for name in names}

@@ -6,7 +6,7 @@ import pytest
 from core.metrics import REGISTRY
 from core.store import Store
 from core.views.scope import Scope
-from core.views.workspace import Choices, choices, measured_first
+from core.views.workspace import Choices, choices, measured_first, workspaces
 from tests.stores import Lab
 from tests.views.made import DEMO, PAPER
 
@@ -67,3 +67,11 @@ def test_results_of_ones_own_come_first(origins: dict[str, str], expected: list[
         schema_overrides={"collection_id": pl.String, "origin": pl.String},
     )
     assert measured_first(runs.select("collection_id"), runs) == expected
+
+
+def test_workspaces_name_the_golden_sets_that_judge_something(demo_store: Path, tmp_path: Path):
+    found = workspaces(Store.open(demo_store).read())
+    assert next(iter(found)) == "python-docs"
+    assert found["python-docs"] == ("python-docs-graded",)
+    assert workspaces(Lab().run("a").write(tmp_path / "s").read()) == {"lab": ()}
+    assert workspaces(Store.open(tmp_path / "absent").read()) == {}
