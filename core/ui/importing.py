@@ -11,13 +11,12 @@ import streamlit as st
 from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview
 from core.ui import cache, show
 from core.ui.shell import show_error
-from core.ui.state import LATEST
+from core.ui.sidebar import go_to_workspace
 from core.views import imports
 from core.views.imports import Plan
 from core.views.text import count, plain
 
 _DONE = "_imported"
-_OPEN = "_open_imported"
 _BY_CONTENT = "choose by the values"
 _NONE = "–"
 _PREVIEW_ROWS = 8
@@ -158,38 +157,28 @@ def write(made: Import, names: Sequence[str]) -> None:
     if st.button("Import", type="primary", icon=":material/download_done:"):
         with st.spinner("Writing…", show_time=True):
             fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200])
-        st.session_state[_DONE] = (fresh, sentence, collection)
+        st.session_state[_DONE] = (fresh, sentence)
+        if collection:
+            go_to_workspace(collection)
         st.rerun()
 
 
 def done() -> None:
     """After an import: what happened, where to look at it, or on to the next; the page ends here then."""
-    if st.session_state.pop(_OPEN, False):
-        st.switch_page("pages/pareto.py")
     if _DONE not in st.session_state:
         return
-    fresh, sentence, collection = st.session_state[_DONE]
+    fresh, sentence = st.session_state[_DONE]
     (st.success if fresh else st.info)(plain(sentence), icon=":material/check:")
-    with st.container(horizontal=True):
-        if collection:
-            st.button(
-                "Open it in the workspace",
-                on_click=_leave,
-                args=(collection,),
-                key="open_import",
-                type="primary",
-            )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link("pages/pareto.py", label="See it on the Pareto chart", icon=":material/scatter_plot:")
+        st.page_link("pages/queries.py", label="See its queries", icon=":material/manage_search:")
         st.button("Import more files", on_click=_leave, key="import_more")
     st.stop()
 
 
-def _leave(collection: str | None = None) -> None:
-    """Forget the finished import; with a collection, go and look at it."""
+def _leave() -> None:
+    """Forget the finished import."""
     st.session_state.pop(_DONE, None)
-    if collection:
-        st.session_state["ws"] = collection
-        st.session_state["rev"] = LATEST
-        st.session_state[_OPEN] = True
 
 
 def problem(plan: Plan) -> None:

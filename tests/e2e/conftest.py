@@ -1,0 +1,87 @@
+"""Servers on stores of their own, and a browser that notes whatever leaves this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from core.paths import ROOT
+from tests.e2e.watch import Visit
+from tests.server import CHROMIUM_ARGS, Server, find_chromium, serve
+
+
+@pytest.fixture(scope="session")
+def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo as a newcomer gets it, by the command line; to be copied, not written to."""
+    path = tmp_path_factory.mktemp("real") / "store"
+    command = [sys.executable, "-m", "core", "--store", str(path), "demo"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(real_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server on the demo that only looks."""
+    log = tmp_path_factory.mktemp("log") / "server.log"
+    with serve(log, CLQ_STORE=str(real_store)) as running:
+        yield running
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture
+def own_store(real_store: Path, tmp_path: Path) -> Path:
+    """A copy of the demo that a test may write to."""
+    shutil.copytree(real_store, tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def own_server(own_store: Path, tmp_path: Path) -> Iterator[Server]:
+    """A fresh server on a store that the test may write to."""
+    with serve(tmp_path / "server.log", CLQ_STORE=str(own_store)) as running:
+        yield running
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    path = find_chromium()
+    if path is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_ARGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open a page in a context of its own; afterwards nothing may have left this machine."""
+    visits: list[Visit] = []
+
+    def open_page(url: str, *, width: int = 1280, height: int = 800, dark: bool = False) -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        page: Page = context.new_page()
+        visits.append(Visit(page))
+        page.goto(url)
+        visits[-1].settle()
+        return visits[-1]
+
+    yield open_page
+    for each in visits:
+        each.page.context.close()
+        assert each.outside == [], "requests that left this machine"
+        assert each.errors == [], "errors in the browser's console"
+        assert each.dialogs == [], "a dialog opened"

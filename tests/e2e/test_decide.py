@@ -1,0 +1,91 @@
+"""The main path: look, move a limit, see the choice change, send the view to a colleague."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from core.records import Batch, Collection
+from core.store import Store
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+
+def feasible(visit: Visit) -> str:
+    """“19 of 54 stacks within the limits”, as the page says it."""
+    return visit.page.get_by_text("within the limits").first.inner_text().split(".")[0]
+
+
+def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: Server, visit: Open) -> None:
+    first = visit(f"{server.url}/")
+    assert "Ship" in first.answer
+    first.page.get_by_role("button", name="Decide").click()
+    first.page.get_by_role("link", name="Pareto").click()
+    first.settle()
+    second = visit(f"{server.url}/pareto?ws=clq-paper")
+    before, all_feasible = second.answer, feasible(second)
+    frontier = second.page.locator(".js-plotly-plot .scatterlayer .trace").first
+    line = frontier.locator("path.js-line").get_attribute("d")
+
+    slider = second.slider("SLA (ms)")
+    second.press(slider, "PageDown", 8)
+    second.press(slider, "ArrowLeft", 3)
+
+    assert second.answer != before
+    assert feasible(second) != all_feasible
+    assert frontier.locator("path.js-line").get_attribute("d") != line
+    link = second.copy_link()
+    assert "rev=" in link
+    assert "sla=" in link
+
+    colleague = visit(link)
+    assert colleague.answer == second.answer
+    assert feasible(colleague) == feasible(second)
+    assert colleague.slider("SLA (ms)").input_value() == slider.input_value()
+
+
+def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/pareto")
+    marks = page.page.locator(".js-plotly-plot .points path.point")
+    box = marks.nth(30).bounding_box()
+    assert box is not None
+    page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.settle()
+    (name,) = parse_qs(urlsplit(page.address).query)["stack"]
+    page.page.get_by_text("See the queries of the selected stack").click()
+    page.page.wait_for_url("**/queries*")
+    page.settle()
+    assert name in page.answer
+
+
+def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store: Path, visit: Open) -> None:
+    link = visit(f"{own_server.url}/pareto").copy_link()
+    with Store.open(own_store).write("test") as writer:
+        writer.add(Batch(collections=(Collection(collection_id="newer", name="Newer"),)))
+    page = visit(link)
+    expect(page.page.get_by_text("Pinned to revision 1; 1 newer revision since.")).to_be_visible()
+    page.page.get_by_role("button", name="Show the newest data").click()
+    page.settle()
+    expect(page.page.get_by_text("Pinned to revision")).to_have_count(0)
+
+
+def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/pareto?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E")
+    expect(page.page.get_by_text("Part of this link could not be followed")).to_be_visible()
+    assert "Ship" in page.answer
+    assert page.answer == visit(f"{server.url}/pareto").answer
+
+
+def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
+    own_server: Server, visit: Open
+) -> None:
+    page = visit(f"{own_server.url}/headroom?ws=clq-paper")
+    assert page.page.locator("h1").inner_text() == "Headroom"
+    expect(page.page.get_by_role("button", name="Copy link")).to_be_visible()

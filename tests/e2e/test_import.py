@@ -1,0 +1,78 @@
+"""Bringing files: a TREC run with its qrels, and a broken one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from core.store import Store
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+QUERIES = [f"t{number}" for number in range(1, 7)]
+RUN = "".join(
+    f"{query} Q0 d{(7 * rank + place) % 25} {rank} {20 - rank} tagged\n"
+    for place, query in enumerate(QUERIES)
+    for rank in range(1, 11)
+)
+QRELS = "".join(
+    f"{query} 0 d{number} {(number + place) % 4}\n"
+    for place, query in enumerate(QUERIES)
+    for number in range(0, 25, 2)
+)
+BROKEN = "t1 Q0 d1 1 9.5 tagged\nt1 Q0 d2 2 8.5 tagged\nt1 Q0 d2 3 7.5 tagged\n"
+
+
+def offer(page: Visit, *paths: Path) -> None:
+    """Drop files on the Import page."""
+    page.page.set_input_files("input[type=file]", [str(path) for path in paths])
+    page.settle()
+
+
+def test_a_run_and_its_qrels_arrive_on_pareto_and_in_queries(
+    own_server: Server, own_store: Path, tmp_path: Path, visit: Open
+) -> None:
+    (tmp_path / "system.trec").write_text(RUN)
+    (tmp_path / "travel.qrels").write_text(QRELS)
+    page = visit(f"{own_server.url}/import", height=1600)
+    before = Store.open(own_store).revision()
+    offer(page, tmp_path / "system.trec", tmp_path / "travel.qrels")
+    expect(page.page.get_by_text("What will be taken")).to_be_visible()
+    assert Store.open(own_store).revision() == before, "nothing is written before it is asked for"
+
+    page.page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.page.get_by_text("Imported as revision")).to_be_visible()
+    assert Store.open(own_store).revision() == before + 1
+
+    page.page.get_by_text("See it on the Pareto chart").click()
+    page.page.wait_for_url("**/pareto*")
+    page.settle()
+    assert "tagged" in page.answer
+    assert "n = 6" in page.answer
+    assert page.page.locator(".js-plotly-plot .points path.point").count() >= 1
+
+    page.page.get_by_text("See the queries of the selected stack").click()
+    page.page.wait_for_url("**/queries*")
+    page.settle()
+    assert "6 queries" in page.answer
+
+
+def test_a_broken_file_is_refused_and_nothing_is_written(
+    own_server: Server, own_store: Path, tmp_path: Path, visit: Open
+) -> None:
+    (tmp_path / "broken.trec").write_text(BROKEN)
+    page = visit(f"{own_server.url}/import")
+    before = Store.open(own_store).revision()
+    offer(page, tmp_path / "broken.trec")
+    alert = page.page.locator("[data-testid=stAlert]").filter(has_text="broken.trec")
+    expect(alert).to_contain_text(re.compile("broken\\.trec:\\W?3: Passage .d2. occurs twice"))
+    expect(page.page.get_by_text("Nothing was written.")).to_be_visible()
+    expect(page.page.get_by_role("button", name="Import", exact=True)).to_have_count(0)
+    assert Store.open(own_store).revision() == before

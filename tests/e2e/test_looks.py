@@ -1,0 +1,70 @@
+"""Every page in light and dark, wide and narrow: nothing overflows, nothing leaves, pictures are taken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.paths import DATA, ROOT
+from tests.e2e.watch import Visit
+from tests.server import Server, serve
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+PAGES = {
+    "overview": "",
+    "pareto": "pareto?ws=clq-paper&sla=600",
+    "cost": "cost",
+    "headroom": "headroom",
+    "curves": "curves",
+    "queries": "queries?q=q31",
+    "import": "import",
+}
+SHOTS = ROOT / "build" / "screenshots"
+IN_README = ("pareto", "headroom")
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_its_window(server: Server, visit: Open, name: str, look: str) -> None:
+    size = {"width": 390, "height": 844} if look == "narrow" else {"width": 1280, "height": 800}
+    page = visit(f"{server.url}/{PAGES[name]}", dark=look == "dark", **size)
+    assert page.overflow() <= 0
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    shot = SHOTS / f"{name}-{look}.png"
+    page.page.screenshot(path=shot)
+    if look == "light" and name in IN_README and os.environ.get("CLQ_REFRESH_SCREENSHOTS"):
+        (DATA / "screenshots").mkdir(exist_ok=True)
+        shutil.copy(shot, DATA / "screenshots" / f"{name}.png")
+
+
+@pytest.fixture(scope="module")
+def empty_server(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serve(tmp_path_factory.mktemp("log") / "server.log", CLQ_STORE=str(empty_store)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_empty_store_says_what_to_do(empty_server: Server, visit: Open, name: str) -> None:
+    page = visit(f"{empty_server.url}/{PAGES[name].partition('?')[0]}")
+    said = page.page.locator("[data-testid=stMain]").inner_text()
+    assert "empty" in said or "Drop" in said or "per 1,000 queries" in said
+
+
+@pytest.fixture(scope="module")
+def hostile_server(hostile_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serve(tmp_path_factory.mktemp("log") / "server.log", CLQ_STORE=str(hostile_store)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("cost", "import")])
+def test_markup_in_names_and_passages_stays_text(hostile_server: Server, visit: Open, name: str) -> None:
+    page = visit(f"{hostile_server.url}/{PAGES[name].partition('?')[0]}", height=1600)
+    page.page.wait_for_timeout(500)
+    main = page.page.locator("[data-testid=stMain]")
+    assert main.locator("img[src='x'], a[href^=javascript], a[href*='evil.example']").count() == 0

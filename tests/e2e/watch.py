@@ -1,0 +1,90 @@
+"""A page under watch: what it asks for, what it complains about, and how to use it as a person does."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, expect
+
+LOCAL = {"localhost", "127.0.0.1"}
+PATIENCE_MS = 30_000
+
+
+class Visit:
+    """One page in a browser context of its own.
+
+    Attributes:
+        page: The page.
+        outside: Addresses it asked for that are not on this machine.
+        errors: What its console called an error.
+        dialogs: Messages of dialogs, which only a script in untrusted text could open.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        self.dialogs: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("request", self._request)
+        page.on("console", self._console)
+        page.on("dialog", self._dialog)
+
+    def _request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in LOCAL:
+            self.outside.append(request.url)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # Streamlit looks for its server below the page's path before it looks above.
+        if message.type == "error" and "404" not in message.text:
+            self.errors.append(message.text)
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def settle(self) -> None:
+        """Wait until the page has its heading and nothing is being computed or drawn."""
+        expect(self.page.locator("[data-testid=stMain] h1").first).to_be_visible(timeout=60_000)
+        self.page.wait_for_function(
+            """() => !document.querySelector('[data-testid=stSkeleton]')
+                 && !document.querySelector('[data-testid=stStatusWidget]')
+                 && !document.querySelector('[data-stale=true]')"""
+        )
+        self.page.wait_for_timeout(400)
+
+    @property
+    def answer(self) -> str:
+        """The sentence that heads the page."""
+        return self.page.locator("[data-testid=stMain] h4").first.inner_text()
+
+    @property
+    def address(self) -> str:
+        """Where the page is, with all settings."""
+        return str(self.page.evaluate("location.href"))
+
+    def slider(self, label: str) -> Locator:
+        """The slider with a label, to be moved by keyboard."""
+        holder = self.page.locator("[data-testid=stSlider]").filter(has_text=label)
+        return holder.locator("input[type=range], [role=slider]").first
+
+    def press(self, target: Locator, key: str, times: int = 1) -> None:
+        """Press a key on an element some times and wait for what follows."""
+        target.focus()
+        for _ in range(times):
+            target.press(key)
+        self.settle()
+
+    def copy_link(self) -> str:
+        """The address that “Copy link” offers."""
+        self.page.get_by_role("button", name="Copy link").click()
+        code = self.page.locator("[data-testid=stCode]").last
+        expect(code).to_be_visible()
+        link = code.inner_text().strip()
+        self.page.keyboard.press("Escape")
+        return link
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))

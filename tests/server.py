@@ -1,0 +1,92 @@
+"""A Streamlit server in a process of its own, and the browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.paths import ROOT
+
+APP = ROOT / "app.py"
+CHROMIUM_ARGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+_START_S = 60.0
+_STOP_S = 10.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server.
+
+    Attributes:
+        url: Its address, without a slash at the end.
+        log: File that collects what it prints.
+    """
+
+    url: str
+    log: Path
+
+
+def find_chromium() -> str | None:
+    """The Chromium to drive: ``CHROMIUM`` of the environment, else the first one installed."""
+    named = os.environ.get("CHROMIUM")
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return named or next((path for path in found if path), None)
+
+
+@contextmanager
+def serve(log: Path, *, app: Path = APP, **environment: str) -> Iterator[Server]:
+    """Run an app until the block ends.
+
+    Args:
+        log: File that takes its output.
+        app: The script.
+        environment: Variables to set for it, such as ``CLQ_STORE``.
+
+    Raises:
+        RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
+    """
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
+        )
+    server = Server(f"http://localhost:{port}", log)
+    try:
+        _wait(server, process)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + _START_S
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:  # noqa: S310
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    raise RuntimeError(f"The server did not start:\n{server.log.read_text()}")
