@@ -11,7 +11,7 @@ from tests.stores import HOSTILE
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def paper(published_store: Path) -> pl.DataFrame:
     return table(Store.open(published_store).read(), PAPER)
 

@@ -19,12 +19,12 @@ from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
 GRADES = {"q1": {"p1": 5, "p2": 1}, "q2": {"p1": 4}, "q3": {"p3": 2}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def demo(demo_store: Path) -> Snapshot:
     return Store.open(demo_store).read()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def paper(published_store: Path) -> Snapshot:
     return Store.open(published_store).read()
 
