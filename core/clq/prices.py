@@ -32,8 +32,8 @@ from typing import Any
 import polars as pl
 
 from core.errors import PriceError, UnknownNameError
+from core.paths import PRICES
 
-DEFAULT_FOLDER = Path(__file__).parents[2] / "data" / "prices"
 DEFAULT_BOOK = "list"
 UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour", "gib_month")
 """What can be priced. Usage in "cpu_ms" is priced by "cpu_hour"."""
@@ -190,7 +190,7 @@ def load_books(folder: Path | None = None) -> dict[str, PriceBook]:
         PriceError: If a file or an entry is malformed; the message names both.
     """
     books: dict[str, list[Price]] = {}
-    for path in sorted((folder or DEFAULT_FOLDER).glob("*.toml")):
+    for path in sorted((folder or PRICES).glob("*.toml")):
         name, prices = _read(path)
         books.setdefault(name, []).extend(prices)
     for name, prices in books.items():

@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
+from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack, frame
 
-DEFAULT_PATH = Path(__file__).parents[2] / "data" / "published" / "clq_tables.csv"
+DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
 COLLECTION_ID = "clq-paper"
 CITATION = "Dallaire, Practical RAG Evaluation, arXiv:2511.09545v1, 12 November 2025"
 TOKENS_PER_CANDIDATE = 500

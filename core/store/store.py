@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import core
 from core.errors import StoreError
+from core.paths import DEFAULT_STORE
 from core.store import migrations
 from core.store.engine import ENGINE, Catalogue
 from core.store.layout import Layout
@@ -22,7 +22,7 @@ _TRIES = 5
 def default_path() -> Path:
     """Where the store is unless a command says otherwise: ``CLQ_STORE``, else ``data/store`` of this copy."""
     named = os.environ.get("CLQ_STORE")
-    return Path(named).expanduser() if named else Path(core.__file__).parents[1] / "data" / "store"
+    return Path(named).expanduser() if named else DEFAULT_STORE
 
 
 class Store:

@@ -13,7 +13,6 @@ import streamlit as st
 
 from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books
 from core.metrics import Measure
-from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.amounts import Start, start_from
@@ -41,7 +40,7 @@ def snapshot(revision: int | None) -> Snapshot:
 @st.cache_resource(show_spinner=False)
 def books() -> dict[str, PriceBook]:
     """The price books that ship with the product, by name; the list prices first."""
-    found = load_books(PRICES)
+    found = load_books()
     return {name: found[name] for name in sorted(found, key=lambda name: (name != DEFAULT_BOOK, name))}
 
 

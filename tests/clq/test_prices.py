@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from core.clq.prices import DEFAULT_FOLDER, UNITS, Price, PriceBook, load_books
+from core.clq.prices import UNITS, Price, PriceBook, load_books
 from core.errors import PriceError, UnknownNameError
+from core.paths import PRICES
 
 GOOD = """
 provider = "acme"
@@ -48,7 +49,7 @@ def test_shipped_books_are_complete():
 
 def test_every_shipped_file_is_read():
     read = {p.provider for book in load_books().values() for p in book.prices}
-    assert len(read) == len(list(DEFAULT_FOLDER.glob("*.toml")))
+    assert len(read) == len(list(PRICES.glob("*.toml")))
 
 
 def test_defaults(tmp_path: Path):

@@ -1,0 +1,76 @@
+"""A browser's side of Streamlit's websocket, without the browser: it opens a page and moves a slider."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.Slider_pb2 import Slider
+from websockets.asyncio.client import ClientConnection, connect
+
+
+class Session:
+    """One visitor of a page.
+
+    Args:
+        url: Address of the page, with its query.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._parts = urlsplit(url)
+        self._sliders: dict[str, Slider] = {}
+        self._state = ClientState(query_string=self._parts.query, page_name=self._parts.path.strip("/"))
+        self._connection: ClientConnection
+
+    async def __aenter__(self) -> Session:
+        address = f"ws://{self._parts.netloc}/_stcore/stream"
+        self._connection = await connect(address, subprotocols=["streamlit"], max_size=None)
+        await self._rerun()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._connection.close()
+
+    async def move(self, label: str, value: float) -> float:
+        """Set a slider.
+
+        Returns:
+            Seconds until the server has sent the whole page again.
+
+        Raises:
+            KeyError: If the page has no such slider.
+        """
+        widget = self._sliders[label].id
+        states = self._state.widget_states.widgets
+        state = next((each for each in states if each.id == widget), None) or states.add(id=widget)
+        state.double_array_value.data[:] = [value]
+        start = time.perf_counter()
+        await self._rerun()
+        return time.perf_counter() - start
+
+    async def _rerun(self) -> None:
+        message = BackMsg()
+        message.rerun_script.CopyFrom(self._state)
+        await self._connection.send(message.SerializeToString())
+        while not self._finished(ForwardMsg.FromString(await self._connection.recv(decode=False))):
+            pass
+
+    def _finished(self, answer: ForwardMsg) -> bool:
+        """Take what the next request depends on; whether this was the last message of a run."""
+        kind = answer.WhichOneof("type")
+        if kind in ("new_session", "navigation"):
+            self._state.page_script_hash = getattr(answer, kind).page_script_hash
+            self._state.page_name = ""
+        elif kind == "page_info_changed":
+            self._state.query_string = answer.page_info_changed.query_string
+        elif kind == "delta" and answer.delta.new_element.WhichOneof("type") == "slider":
+            slider = answer.delta.new_element.slider
+            self._sliders[slider.label] = slider
+        return kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN

@@ -1,0 +1,109 @@
+"""From a key on the SLA slider to the repainted Pareto chart, beside a bare page with as many points.
+
+Both pages are open in one Chromium, each on a server of its own, and are moved in turns, so that whatever else
+the machine does hits both. The clock starts in the page, when the key arrives, and stops after the frame in
+which Plotly has drawn a figure whose limit line is elsewhere than before.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+from tests.bench import many_stacks
+from tests.server import CHROMIUM_ARGS, find_chromium, serve
+
+COUNTS = (1_000, 10_000)
+MOVES = 30
+WARM_UP = 4
+_BARE = Path(__file__).with_name("bare_app.py")
+_PATH = f"pareto?ws={many_stacks.COLLECTION}&sla=500"
+_PLOT = ".js-plotly-plot"
+_WATCH = """() => {
+  const drawn = () => {
+    const plot = document.querySelector('.js-plotly-plot');
+    const line = plot && plot.querySelector('.shapelayer path') && plot.layout.shapes[0];
+    return line ? line.x0 : null;
+  };
+  window.addEventListener('keydown', () => {
+    const start = performance.now(), before = drawn();
+    const look = () => {
+      const now = drawn();
+      if (now === null || now === before) requestAnimationFrame(look);
+      else requestAnimationFrame(() => { window.moved = performance.now() - start; });
+    };
+    window.moved = undefined;
+    look();
+  }, true);
+}"""
+"""Streamlit makes a new plot on every change. Plotly draws lines after the marks, so a line that stands elsewhere
+tells that all of it is drawn; the next frame tells that it was painted."""
+
+
+def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Milliseconds from key to repaint of the product and of the bare page, a pair per move."""
+    chromium = find_chromium()
+    if chromium is None:
+        raise RuntimeError("No Chromium: install one, or name it in CHROMIUM.")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        many_stacks.seed(folder / "store", count)
+        ours = stack.enter_context(serve(folder / "ours.log", CLQ_STORE=str(folder / "store")))
+        bare = stack.enter_context(serve(folder / "bare.log", app=_BARE, BARE_POINTS=str(count)))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGS))
+        pages = [_open(browser.new_page(), url) for url in (f"{ours.url}/{_PATH}", bare.url)]
+        moves = [[_move(page) for page in pages] for _ in range(WARM_UP + MOVES)][WARM_UP:]
+        browser.close()
+    taken = np.array(moves)
+    return taken[:, 0], taken[:, 1]
+
+
+def _open(page: Page, url: str) -> Page:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(url)
+    page.wait_for_selector(f"{_PLOT} .main-svg", timeout=60_000)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+    page.wait_for_timeout(1_000)
+    page.evaluate(_WATCH)
+    return page
+
+
+def _move(page: Page) -> float:
+    page.bring_to_front()
+    page.get_by_role("slider", name="SLA (ms)").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("window.moved !== undefined", timeout=30_000)
+    taken = float(page.evaluate("window.moved"))
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
+    page.wait_for_timeout(300)
+    return taken
+
+
+def run() -> list[dict[str, Any]]:
+    """Measure and compare.
+
+    Returns:
+        Rows of {name, value, unit, peer, peer_value, ratio}; ms, ratio = peer / here.
+    """
+    rows = []
+    for count in COUNTS:
+        here, there = measure(count)
+        for percentile in (50, 95):
+            value, peer = float(np.percentile(here, percentile)), float(np.percentile(there, percentile))
+            rows.append(
+                {
+                    "name": f"slider to repaint, {count:,} stacks, p{percentile} of {len(here)}",
+                    "value": value,
+                    "unit": "ms",
+                    "peer": f"bare Streamlit and Plotly page, {count:,} points",
+                    "peer_value": peer,
+                    "ratio": peer / value,
+                }
+            )
+    return rows
