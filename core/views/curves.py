@@ -175,8 +175,8 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, dash: str, suffix: str 
         line={"color": colour, "dash": dash, "width": 2 if dash == "solid" else 1.4},
         name=label,
         legendgroup=text.escape(name),
-        customdata=rows["n"].to_numpy(),
-        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.3f}, n = %{customdata}<extra></extra>",
+        customdata=[text.sample(n) for n in rows["n"]],
+        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.3f}, %{customdata}<extra></extra>",
     )
 
 

@@ -145,8 +145,8 @@ def _figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
             x=shown[column].to_numpy(),
             orientation="h",
             marker={"color": colour, "pattern": {"shape": shape, "fillmode": "replace"}},
-            customdata=list(zip(names, shown["pct_proc"], strict=True)),
-            hovertemplate=f"%{{customdata[0]}}<br>{title} %{{x:.3f}}<br>%PROC %{{customdata[1]:.1%}}"
+            customdata=list(zip(names, map(text.percent, shown["pct_proc"]), strict=True)),
+            hovertemplate=f"%{{customdata[0]}}<br>{title} %{{x:.3f}}<br>%PROC %{{customdata[1]}}"
             "<extra></extra>",
         )
         for title, column, colour, shape in parts

@@ -62,7 +62,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
                     "legendgroup": title,
                     "showlegend": symbol == symbols[group[0]],
                     "customdata": data[picked],
-                    "hovertemplate": _hover(drawn.height, placed, "" if feasible else title),
+                    "hovertemplate": _hover(data[picked], placed, "" if feasible else title),
                 }
             )
     return traces
@@ -83,20 +83,33 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
 
 
 def _data(drawn: pl.DataFrame) -> npt.NDArray[Any]:
-    """What a hover and a click read of a mark: row, cost, n, candidates, and the name while they are few."""
-    numbers = drawn.select("row", "cost", "n", "candidates").to_numpy()
+    """What a hover and a click read of a mark: row, then name, n and cost in words while they are few.
+
+    Beyond that row, candidates, n and cost as numbers: words would be most of what is sent.
+    """
     if drawn.height > NAMED_UP_TO:
-        return numbers.astype(np.float32)
-    names = np.array([text.escape(name) for name in drawn["name"]], dtype=object)
-    return np.column_stack([numbers.astype(object), names])
+        return drawn.select("row", "candidates", "n", "cost").to_numpy().astype(np.float32)
+    words = [
+        (row, text.escape(name), text.sample(n), text.usd(cost) if text.known(cost) else "cost unknown")
+        for row, name, n, cost in drawn.select("row", "name", "n", "cost").iter_rows()
+    ]
+    return np.array(words, dtype=object).reshape(-1, 4)
 
 
-def _hover(total: int, placed: bool, excluded: str) -> str:
-    head = "%{customdata[4]}" if total <= NAMED_UP_TO else "stack %{customdata[0]}, K = %{customdata[3]}"
+def _hover(data: npt.NDArray[Any], placed: bool, excluded: str) -> str:
+    """The words of a hover. Plotly writes a number that is not there as 0, so those are left out for all."""
     where = "%{x:.4g} ms" if placed else "latency unknown"
-    figures = f"{where} · %{{y:.3f}} (n = %{{customdata[2]}}) · $%{{customdata[1]:.3g}} / 1k"
+    if data.dtype == object:
+        head, figures = "%{customdata[1]}", " (%{customdata[2]}) · %{customdata[3]}"
+    else:
+        parts = (", K = %{customdata[1]}", " (n = %{customdata[2]})", " · $%{customdata[3]:.3g} / 1k")
+        depth, n, cost = (
+            part if known else ""
+            for part, known in zip(parts, ~np.isnan(data[:, 1:]).any(axis=0), strict=True)
+        )
+        head, figures = f"stack %{{customdata[0]}}{depth}", f"{n}{cost}"
     out = f"<br><b>excluded: {excluded}</b>" if excluded else ""
-    return f"{head}<br>{figures}{out}<extra></extra>"
+    return f"{head}<br>{where} · %{{y:.3f}}{figures}{out}<extra></extra>"
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:

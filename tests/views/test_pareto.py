@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.clq.rules import Constraints, decide
 from core.store import Store
 from core.views.pareto import marked, pareto
-from core.views.pareto_marks import COLOURS, SIZES
+from core.views.pareto_marks import COLOURS, NAMED_UP_TO, SIZES
 from core.views.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, PAPER, stacks, table
@@ -163,3 +163,21 @@ def test_whiskers_show_the_interval_of_the_frontier():
     whisker = next(trace for trace in view(rows).figure.data if trace.name == "95 % interval")
     assert math.isclose(whisker.error_y.array[0], 0.2)
     assert math.isclose(whisker.error_y.arrayminus[0], 0.1)
+
+
+@pytest.mark.parametrize("height", [3, NAMED_UP_TO + 3])
+def test_a_hover_never_shows_what_is_unknown_as_a_number(height: int):
+    rows = stacks(
+        quality=[0.5] * height,
+        latency_ms=[float(row) for row in range(height)],
+        n=[None, *[50] * (height - 1)],
+        cost=[None, *[1.25] * (height - 1)],
+    )
+    marks = [trace for trace in view(rows).figure.data if trace.customdata is not None]
+    for trace in marks:
+        if height <= NAMED_UP_TO:
+            assert list(trace.customdata[0][2:]) == ["n = unknown", "cost unknown"]
+            assert list(trace.customdata[1][2:]) == ["n = 50", "$1.25 / 1k"]
+        else:
+            assert "customdata[2]" not in trace.hovertemplate
+            assert "customdata[3]" not in trace.hovertemplate
