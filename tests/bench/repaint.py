@@ -1,8 +1,8 @@
 """From a key on the SLA slider to the repainted Pareto chart, beside a bare page with as many points.
 
-Both pages are open in one Chromium, each on a server of its own, and are moved in turns, so that whatever else
-the machine does hits both. The clock starts in the page, when the key arrives, and stops after the frame in
-which Plotly has drawn a figure whose limit line is elsewhere than before.
+Both pages are open in one Chromium, each on a server of its own, and are moved in turns, so that whatever
+else the machine does hits both. The clock starts in the page, when the key arrives, and stops after the frame
+in which Plotly has drawn a figure whose limit line is elsewhere than before.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _WATCH = """() => {
     look();
   }, true);
 }"""
-"""Streamlit makes a new plot on every change. Plotly draws lines after the marks, so a line that stands elsewhere
-tells that all of it is drawn; the next frame tells that it was painted."""
+"""Streamlit makes a new plot on every change. Plotly draws lines after the marks, so a line that stands
+elsewhere tells that all of it is drawn; the next frame tells that it was painted."""
 
 
 def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
