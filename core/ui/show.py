@@ -16,7 +16,8 @@ from core.views.tables import to_csv
 from core.views.text import plain
 from core.views.theme import chart_config
 
-ROWS_SHOWN = 500
+ROWS_SHOWN = 100
+"""Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 
 
 def head(tells: str, answer: str, details: str = "") -> None:
