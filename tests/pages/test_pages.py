@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.ui.show import ROWS_SHOWN
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, answer, assert_sound, everything, figure, rows
 from tests.stores import Lab
@@ -91,7 +92,7 @@ def test_a_page_on_ten_thousand_stacks(open_page: OpenPage, many_store: Path, pa
     if page == "pareto":
         marks = [trace for trace in figure(app)["data"] if trace["type"] == "scattergl"]
         assert marks
-        assert rows(app).height == 500
+        assert rows(app).height == ROWS_SHOWN
         assert "10,000 stacks" in everything(app)
 
 
