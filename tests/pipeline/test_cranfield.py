@@ -11,8 +11,8 @@ import pytest
 from core.metrics import Measure, score
 from core.pipeline.run import run_stacks
 from core.pipeline.spec import grid
-from core.records import Batch, Collection, GoldenSet
-from core.store import Snapshot, Store
+from core.records import Batch
+from core.store import Graded, Snapshot, Store
 from tests.metrics import oracle
 from tests.pipeline import cranfield
 
@@ -30,7 +30,8 @@ def batch() -> Batch:
     """What BM25, wordllama-256 flat and their fusion return, as the pipeline hands it over."""
     sunk: list[Batch] = []
     stacks = grid(dims=(256,), indexes=("flat",), depths=(100,))
-    run_stacks(cranfield.COLLECTION, cranfield.passages(), cranfield.queries(), stacks, sink=sunk.append)
+    passages, queries = cranfield.table("passages"), cranfield.table("queries")
+    run_stacks(cranfield.COLLECTION, passages, queries, stacks, sink=sunk.append)
     return sunk[0]
 
 
@@ -39,25 +40,14 @@ def snapshot(batch: Batch, tmp_path_factory: pytest.TempPathFactory) -> Snapshot
     store = Store(tmp_path_factory.mktemp("cranfield") / "store")
     kept = cranfield.without_source_documents(_rankings(batch))
     with store.write("import", "Cranfield") as writer:
-        writer.add(
-            Batch(
-                collections=(Collection(collection_id=cranfield.COLLECTION, name="Cranfield 1400"),),
-                golden_sets=(
-                    GoldenSet(
-                        golden_set_id=cranfield.GOLDEN_SET,
-                        collection_id=cranfield.COLLECTION,
-                        name="Utility 2..5",
-                    ),
-                ),
-                frames={
-                    "passages": cranfield.passages(),
-                    "queries": cranfield.queries(),
-                    "judgements": cranfield.judgements(),
-                },
-            )
-        )
+        writer.add(cranfield.imported().batch)
         writer.add(replace(batch, frames={**batch.frames, "rankings": kept}))
     return store.read()
+
+
+def _graded(batch: Batch, snapshot: Snapshot) -> Graded:
+    (golden,) = cranfield.imported().golden_sets
+    return snapshot.graded([run.run_id for run in batch.runs], golden.golden_set_id)
 
 
 def _rankings(batch: Batch) -> pl.DataFrame:
@@ -78,7 +68,7 @@ def test_the_two_empty_passages_are_not_searched(batch: Batch):
 
 def test_the_hybrid_is_the_fusion_of_the_other_two(batch: Batch):
     sparse, dense, hybrid = (_by_query(_rankings(batch), run.run_id) for run in batch.runs)
-    place = {passage: at for at, passage in enumerate(cranfield.passages()["passage_id"])}
+    place = {passage: at for at, passage in enumerate(cranfield.table("passages")["passage_id"])}
     for query, fused in hybrid.items():
         scores: dict[str, float] = {}
         for leg in (sparse.get(query, []), dense[query]):
@@ -88,11 +78,9 @@ def test_the_hybrid_is_the_fusion_of_the_other_two(batch: Batch):
 
 
 def test_the_store_and_the_measures_agree_with_the_naive_oracle(batch: Batch, snapshot: Snapshot):
-    graded = snapshot.graded([run.run_id for run in batch.runs], cranfield.GOLDEN_SET)
+    graded = _graded(batch, snapshot)
     values = score(Measure.parse(f"RA-nWG@{K}"), graded.grades, graded.pool_counts)[..., K - 1]
-    judged: dict[str, dict[str, int]] = {}
-    for query, passage, grade in cranfield.judgements().select("query_id", "passage_id", "grade").iter_rows():
-        judged.setdefault(query, {})[passage] = grade
+    judged = cranfield.judged()
     assert list(graded.query_ids) == sorted(judged)
     kept = cranfield.without_source_documents(_rankings(batch))
     for run, found in zip(graded.run_ids, values, strict=True):
@@ -104,7 +92,7 @@ def test_the_store_and_the_measures_agree_with_the_naive_oracle(batch: Batch, sn
 
 
 def test_the_quality_is_what_the_engines_are_known_to_reach(batch: Batch, snapshot: Snapshot):
-    graded = snapshot.graded([run.run_id for run in batch.runs], cranfield.GOLDEN_SET)
+    graded = _graded(batch, snapshot)
     values = score(Measure.parse(f"RA-nWG@{K}"), graded.grades, graded.pool_counts)[..., K - 1]
     reached = {
         run.stack.spec["mode"]: float(np.nanmean(row)) for run, row in zip(batch.runs, values, strict=True)
