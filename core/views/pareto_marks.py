@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     for title, feasible, placed, group in _groups(drawn):
         for symbol in dict.fromkeys(symbols[group].tolist()):
             picked = group[symbols[group] == symbol]
+            reads = {name: values[picked] for name, values in data.items()}
             traces.append(
                 {
                     "type": "scattergl" if drawn.height > theme.WEBGL_FROM else "scatter",
@@ -61,8 +62,9 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
                     "name": f"{title} ({len(group):,})",
                     "legendgroup": title,
                     "showlegend": symbol == symbols[group[0]],
-                    "customdata": data[picked],
-                    "hovertemplate": _hover(data[picked], placed, "" if feasible else title),
+                    # Plotly writes lists of text much faster than arrays of it.
+                    **{name: each.tolist() if each.dtype == object else each for name, each in reads.items()},
+                    "hovertemplate": _hover(reads, placed, "" if feasible else title),
                 }
             )
     return traces
@@ -82,30 +84,35 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
                 yield title + suffix, title == "feasible", not suffix, picked
 
 
-def _data(drawn: pl.DataFrame) -> npt.NDArray[Any]:
-    """What a hover and a click read of a mark: row, then name, n and cost in words while they are few.
+def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
+    """What a click and a hover read of each mark: its row; name, n and cost in words while they are few.
 
     Beyond that row, candidates, n and cost as numbers: words would be most of what is sent.
     """
     if drawn.height > NAMED_UP_TO:
-        return drawn.select("row", "candidates", "n", "cost").to_numpy().astype(np.float32)
+        numbers = drawn.select("row", "candidates", "n", "cost").to_numpy()
+        return {"customdata": numbers.astype(np.float32)}
     words = [
-        (row, text.escape(name), text.sample(n), text.usd(cost) if text.known(cost) else "cost unknown")
-        for row, name, n, cost in drawn.select("row", "name", "n", "cost").iter_rows()
+        f" ({text.sample(n)}) · {text.usd(cost) if text.known(cost) else 'cost unknown'}"
+        for n, cost in drawn.select("n", "cost").iter_rows()
     ]
-    return np.array(words, dtype=object).reshape(-1, 4)
+    return {
+        "customdata": drawn.select("row").to_numpy().astype(np.float32),
+        "text": np.array([text.escape(name) for name in drawn["name"]], dtype=object),
+        "hovertext": np.array(words, dtype=object),
+    }
 
 
-def _hover(data: npt.NDArray[Any], placed: bool, excluded: str) -> str:
+def _hover(reads: Mapping[str, npt.NDArray[Any]], placed: bool, excluded: str) -> str:
     """The words of a hover. Plotly writes a number that is not there as 0, so those are left out for all."""
     where = "%{x:.4g} ms" if placed else "latency unknown"
-    if data.dtype == object:
-        head, figures = "%{customdata[1]}", " (%{customdata[2]}) · %{customdata[3]}"
+    if "text" in reads:
+        head, figures = "%{text}", "%{hovertext}"
     else:
         parts = (", K = %{customdata[1]}", " (n = %{customdata[2]})", " · $%{customdata[3]:.3g} / 1k")
         depth, n, cost = (
             part if known else ""
-            for part, known in zip(parts, ~np.isnan(data[:, 1:]).any(axis=0), strict=True)
+            for part, known in zip(parts, ~np.isnan(reads["customdata"][:, 1:]).any(axis=0), strict=True)
         )
         head, figures = f"stack %{{customdata[0]}}{depth}", f"{n}{cost}"
     out = f"<br><b>excluded: {excluded}</b>" if excluded else ""

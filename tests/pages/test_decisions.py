@@ -212,7 +212,7 @@ def test_a_click_on_a_mark_selects_its_stack(open_page: OpenPage, demo_store: Pa
     app = open_page(demo_store, "pareto")
     traces = [trace for trace in figure(app)["data"] if "customdata" in trace]
     whole = table(demo_store, DEMO)
-    assert sum(len(trace["customdata"]) for trace in traces) == whole.height
+    assert sum(len(trace["text"]) for trace in traces) == whole.height
     app.selectbox(key="stack").set_value(whole["name"][3]).run()
     assert_sound(app)
     assert "selected" in [trace["name"] for trace in figure(app)["data"]]

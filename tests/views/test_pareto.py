@@ -176,8 +176,8 @@ def test_a_hover_never_shows_what_is_unknown_as_a_number(height: int):
     marks = [trace for trace in view(rows).figure.data if trace.customdata is not None]
     for trace in marks:
         if height <= NAMED_UP_TO:
-            assert list(trace.customdata[0][2:]) == ["n = unknown", "cost unknown"]
-            assert list(trace.customdata[1][2:]) == ["n = 50", "$1.25 / 1k"]
+            assert trace.text[0] == "stack 0"
+            assert list(trace.hovertext[:2]) == [" (n = unknown) · cost unknown", " (n = 50) · $1.25 / 1k"]
         else:
             assert "customdata[2]" not in trace.hovertemplate
             assert "customdata[3]" not in trace.hovertemplate
