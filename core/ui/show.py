@@ -52,7 +52,8 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
     Returns:
         What `st.dataframe` returns (the selection, where one was asked for).
     """
-    shown = rows.head(ROWS_SHOWN).select(list(columns))
+    # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
+    shown = rows.head(ROWS_SHOWN).select(list(columns)).to_arrow(compat_level=pl.CompatLevel.oldest())
     result = st.dataframe(
         shown,
         key=f"table_{name}",
