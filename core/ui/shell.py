@@ -34,7 +34,6 @@ def shell(title: str) -> Iterator[None]:
     The sidebar comes first, then the page, then what needs to know what the page's widgets took: the link and
     the notice about an address that could not be followed.
     """
-    tame_collector()
     arrive(title)
     st.logo(ICON, size="large")
     if _ASKED not in st.session_state:
@@ -54,6 +53,7 @@ def shell(title: str) -> Iterator[None]:
     finally:  # also when a page has stopped early
         _notice(notice)
         _link(bar)
+        tame_collector(title)
 
 
 def show_error(error: ClqError) -> None:

@@ -1,4 +1,4 @@
-"""What happens once per server process."""
+"""What happens once per server process and page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import streamlit as st
 
 
 @st.cache_resource(show_spinner=False)
-def tame_collector() -> None:
-    """Move everything that the imports made out of the garbage collector's sight.
+def tame_collector(page: str) -> None:
+    """Move everything that a page needed for its first run out of the garbage collector's sight.
 
     Streamlit collects all generations after every script run; with the plotting libraries loaded that costs
-    30 to 47 ms a run, more than the script itself. Objects of the imports live as long as the process anyway.
+    30 to 47 ms a run, more than the script itself. What imports and first uses have made lives as long as the
+    process anyway; half of the libraries' objects are made by the first chart, not by the import.
+
+    Args:
+        page: The page that has just run; it is done once for each.
     """
+    del page  # the key
     gc.collect()
     gc.freeze()
     atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
