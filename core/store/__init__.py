@@ -8,12 +8,11 @@ catalogue.
 
 Why not one DuckDB file: it is open to one writer or to many readers, never to both. Measured by
 ``tests/bench/store_concurrency.py`` (one writer, four readers, a million ranking rows, 20 s; 2 cores,
-2026-11, load average about 10 from other work, so read the ratios): no failed read and no lost write here;
-against a single file that every operation opens with retries, the 95th percentile was 2.3 and 7.9 times
-shorter for reads (255 and 159 ms here) and 1.5 and 8.4 times for writes (730 and 400 ms here), and the file
-refused an operation after five seconds of retries in one of these two runs. Processor time of a read, on the
-same busy machine: 11–17 ms (runs and one query's ranking) and 39–51 ms (a whole run graded), about 20 ms more
-right after a publication.
+2026-11): no failed read and no lost write in any run. In the last three, reads took 32 to 39 ms at the median
+and 82 to 148 ms at the 95th percentile, writes 186 to 303 ms at the 95th; a single file that every operation
+opens with retries took 1.8 to 3.9 times as long for reads and 1.5 to 1.9 times for writes. The goal of 50 ms
+for the 95th percentile of reads is not met: every fourth read grades a whole run of 100,000 rows, 39 to 51 ms
+of processor time by itself, while five processes share two cores. One thread per reader did not help.
 """
 
 from core.store.graded import Graded
