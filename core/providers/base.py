@@ -1,0 +1,108 @@
+"""What every call of a provider speaks: purposes, amounts of usage, replies, and the meter of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, TypeVar
+
+from core.records import Basis
+
+V = TypeVar("V")
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Purpose(StrEnum):
+    """What a text is embedded for; many models treat the two differently."""
+
+    PASSAGE = "passage"
+    QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One kind of usage of one call.
+
+    Attributes:
+        item: What is priced: a model ("voyage-3.5") or "local-cpu", as price books name it.
+        unit: input_tokens, output_tokens, search_units, requests or cpu_ms.
+        amount: How much, 0 or more; None = not known.
+        basis: MEASURED: from the vendor's response, or measured here; MODELLED: estimated.
+    """
+
+    item: str
+    unit: str
+    amount: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[V]):
+    """What a call brought, what it used and how long it took.
+
+    Attributes:
+        value: The result.
+        usage: What producing the result used, whether it was paid now or is from the journal. What was paid
+            now is known to the `Meter`.
+        ms: Milliseconds of the successful call itself on the monotonic clock, without queueing, pacing,
+            failed attempts and backoff.
+        waited_ms: Milliseconds of all of the rest.
+        attempts: How many times the call was sent; 0 when nothing was sent.
+        fresh: False when nothing was sent for it: `ms` is then not a measurement of now.
+        details: Figures of one kind of provider, such as {"chars_per_second": 812.0}.
+    """
+
+    value: V
+    usage: tuple[Amount, ...] = ()
+    ms: float = 0.0
+    waited_ms: float = 0.0
+    attempts: int = 1
+    fresh: bool = True
+    details: Mapping[str, Any] = field(default=_NOTHING)
+
+
+class Meter(Protocol):
+    """Watches what calls use; a budget refuses before anything is spent.
+
+    Every attempt that is sent is reserved first, and then settled or released. An attempt whose outcome is
+    not known (a timeout, an answer that cannot be read) may have been billed: it is settled with what was
+    reserved.
+    """
+
+    def reserve(self, amounts: Sequence[Amount]) -> object:
+        """Set aside the most that an attempt can use.
+
+        Returns:
+            A token for `settle` or `release`.
+
+        Raises:
+            ClqError: If that could spend more than is allowed. Nothing is sent then.
+        """
+
+    def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
+        """Replace a reservation by what was used."""
+
+    def release(self, reservation: object) -> None:
+        """Give a reservation back: the attempt was refused and costs nothing."""
+
+
+def total(replies: Sequence[Reply[Any]]) -> tuple[Amount, ...]:
+    """Add up the usage of replies, per item and unit in the order of their first appearance.
+
+    A sum with an unknown part is unknown; a sum with an estimated part is estimated.
+    """
+    sums: dict[tuple[str, str], Amount] = {}
+    for amount in (each for reply in replies for each in reply.usage):
+        key = (amount.item, amount.unit)
+        sums[key] = _sum(sums[key], amount) if key in sums else amount
+    return tuple(sums.values())
+
+
+def _sum(one: Amount, other: Amount) -> Amount:
+    unknown = one.amount is None or other.amount is None
+    value = None if unknown else (one.amount or 0.0) + (other.amount or 0.0)
+    basis = one.basis if one.basis == other.basis else Basis.MODELLED
+    return Amount(one.item, one.unit, value, basis)

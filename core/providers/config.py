@@ -1,0 +1,106 @@
+"""Which model of which provider, reached how, with which limits: entries of catalogues and of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from core.providers.base import Purpose
+
+Pooling = Literal["mean", "cls", "last"]
+
+
+class Limits(BaseModel):
+    """How hard a provider may be asked.
+
+    Attributes:
+        requests_per_minute: At most so many calls in any 60 seconds; None = no limit.
+        tokens_per_minute: At most so many tokens in any 60 seconds; None = no limit.
+        concurrency: How many calls may be under way at once.
+        timeout_s: Seconds until an unanswered call counts as failed.
+        attempts: How often a call is sent before it is given up.
+        longest_wait_s: A vendor that asks to wait longer than this is not waited for.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    concurrency: int = Field(default=4, ge=1, le=256)
+    timeout_s: float = Field(default=60.0, gt=0)
+    attempts: int = Field(default=6, ge=1, le=100)
+    longest_wait_s: float = Field(default=300.0, ge=0)
+
+
+class ModelConfig(BaseModel):
+    """One model.
+
+    Attributes:
+        provider: A key of the registry of its kind: "voyage", "cohere", "openai" (any endpoint that speaks
+            its language), "onnx"…
+        model: The model's name at the provider.
+        name: How stacks name it; the model's name by default.
+        dim: Dimension that is taken when none is asked for; the largest of `dims` by default.
+        dims: Dimensions that the model has; empty = not known before it is loaded.
+        matryoshka: Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once.
+        cut: Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector.
+        normalised: Whether vectors have unit length.
+        base_url: Where the service is; None = the vendor's own address.
+        key_env: Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual
+            one at the vendor's own address, no key at any other.
+        limits: How hard it may be asked.
+        price_item: How price books name it; the model's name by default.
+        input_types: What the vendor calls a passage and a query; None = the provider's usual words.
+        prefixes: What is written before a passage or a query ("query: "); for models that expect it.
+        tokenizer: What counts tokens: "cl100k_base", "o200k_base", "voyage3_base"; None = an estimate.
+        batch_items: The most texts in one call; None = the provider's usual number.
+        batch_tokens: The most tokens in one call; None = the provider's usual number, or no limit.
+        max_tokens: Tokens of one text that the model reads; None = not known.
+        path: Folder of a local model.
+        pooling: How token vectors become one (local models); None = as the folder says, else the mean.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    provider: str
+    model: str
+    name: str = ""
+    dim: int | None = Field(default=None, ge=1)
+    dims: tuple[int, ...] = ()
+    matryoshka: bool = False
+    cut: Literal["vendor", "here"] = "vendor"
+    normalised: bool = True
+    base_url: str | None = None
+    key_env: str | None = None
+    limits: Limits = Limits()
+    price_item: str = ""
+    input_types: Mapping[Purpose, str] | None = None
+    prefixes: Mapping[Purpose, str] = {}
+    tokenizer: str | None = None
+    batch_items: int | None = Field(default=None, ge=1)
+    batch_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    path: Path | None = None
+    pooling: Pooling | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_names(cls, given: object) -> object:
+        if isinstance(given, Mapping) and isinstance(given.get("model"), str):
+            filled = dict(given)
+            filled["name"] = filled.get("name") or filled["model"]
+            filled["price_item"] = filled.get("price_item") or filled["model"]
+            return filled
+        return given
+
+    @property
+    def default_dim(self) -> int | None:
+        """The dimension that is taken when none is asked for; None = the loaded model says."""
+        return self.dim or max(self.dims, default=None)
+
+    def full_dim(self, dim: int) -> int:
+        """The dimension to embed a corpus at, so that `dim` follows by cutting; `dim` if none does."""
+        return max(self.dims) if self.matryoshka and self.dims else dim
