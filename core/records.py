@@ -124,6 +124,54 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
                 "source": pl.String,
             }
         ),
+        # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
+        # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
+        "signals": pl.Schema(
+            {
+                "run_id": pl.String,
+                "query_id": pl.String,
+                "signal": pl.String,
+                "k": pl.Int32,
+                "value": pl.Float64,
+            }
+        ),
+        # What a generator answered from the first k passages, and how good that was. grade: in `scale`
+        # ("0-1", "1-5"…), null when nobody graded it.
+        "answers": pl.Schema(
+            {
+                "run_id": pl.String,
+                "query_id": pl.String,
+                "k": pl.Int32,
+                "text": pl.String,
+                "grade": pl.Float64,
+                "scale": pl.String,
+                "judge": pl.String,
+            }
+        ),
+        # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
+        "chunks": pl.Schema(
+            {
+                "collection_id": pl.String,
+                "passage_id": pl.String,
+                "source": pl.String,
+                "start_char": pl.Int64,
+                "end_char": pl.Int64,
+            }
+        ),
+        # Grades of a golden set that are anchored to characters of source documents, so that they hold for
+        # any chunker; grade and raw as in "judgements".
+        "spans": pl.Schema(
+            {
+                "golden_set_id": pl.String,
+                "query_id": pl.String,
+                "source": pl.String,
+                "start_char": pl.Int64,
+                "end_char": pl.Int64,
+                "grade": pl.Int8,
+                "raw": pl.Int16,
+                "judge": pl.String,
+            }
+        ),
     }
 )
 
@@ -178,12 +226,15 @@ class Collection:
         name: What people read.
         source: Where it comes from, in words.
         notes: Limits, licence, anything a reader must know.
+        part_of: The collection of which this one holds the chunks that one chunker made; its queries are
+            there, its id is "<that id>@<chunking>". None for a collection of its own.
     """
 
     collection_id: str
     name: str
     source: str = ""
     notes: str = ""
+    part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +248,8 @@ class GoldenSet:
         mapping: How raw grades became 1..5, for example "1-5" (as they are) or "binary: 0→1, 1→5".
         judge: Who judged, in words.
         notes: How the pool was made, limits.
+        part_of: The golden set with grades anchored to spans whose grades for the chunks of one chunker
+            these are; the id is "<that id>@<chunking>". None for a golden set of its own.
     """
 
     golden_set_id: str
@@ -205,6 +258,7 @@ class GoldenSet:
     mapping: str = "1-5"
     judge: str = ""
     notes: str = ""
+    part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +316,8 @@ class Run:
         environment: Where it ran (processor, versions, load); decides whether latencies compare.
         manifest: Everything needed to repeat it, and "cost_scope" where costs cover only some stages.
         created_at: When it was run or reported, with zone.
+        chunking: Name of the chunking whose chunks were searched; its passages are those of the collection
+            "<collection_id>@<chunking>". None when the passages are the collection's own.
     """
 
     run_id: str
@@ -273,6 +329,7 @@ class Run:
     environment: JsonMap = field(default_factory=dict, hash=False)
     manifest: JsonMap = field(default_factory=dict, hash=False)
     created_at: datetime = field(default_factory=now)
+    chunking: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@
     {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}
 ``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
     One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
-``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``, ``usage``, ``aggregates``
-    Parquet with the columns of `core.records.TABLES`; tables without rows may be absent. JSONL is read too.
+    Fields that came later (`part_of`, `chunking`) may be absent.
+``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.records.TABLES`)
+    Parquet with the columns declared there; tables without rows may be absent. JSONL is read too.
 """
 
 from __future__ import annotations
@@ -242,6 +243,7 @@ def _run_row(run: Run) -> dict[str, Any]:
         "environment": dict(run.environment),
         "manifest": dict(run.manifest),
         "created_at": run.created_at.isoformat(),
+        "chunking": run.chunking,
     }
 
 

@@ -215,4 +215,5 @@ def _run_row(run: Run) -> dict[str, Any]:
         "environment": environment,
         "manifest": manifest,
         "created_at": run.created_at.astimezone(UTC).replace(tzinfo=None),
+        "chunking": run.chunking,
     }

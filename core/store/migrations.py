@@ -62,6 +62,15 @@ MIGRATIONS: tuple[Migration, ...] = (
             WHERE p.table_name = of_table AND p.revision <= pinned;
         """,
     ),
+    Migration(
+        2,
+        "chunkings",
+        """
+        ALTER TABLE collections ADD COLUMN part_of VARCHAR;
+        ALTER TABLE golden_sets ADD COLUMN part_of VARCHAR;
+        ALTER TABLE runs ADD COLUMN chunking VARCHAR;
+        """,
+    ),
 )
 
 

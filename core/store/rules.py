@@ -17,6 +17,7 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.records import TABLES, Basis, Frame
 
+_SPAN = ("start_char >= 0 AND end_char > start_char", "the span is empty or begins before the document")
 _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
 
 
@@ -106,6 +107,34 @@ RULES: Mapping[str, Rules] = MappingProxyType(
                 ("k >= 1", "k is less than 1"),
                 ("n >= 0", "n is negative"),
             ),
+        ),
+        "signals": Rules(
+            "run",
+            ("run_id", "query_id", "signal", "value"),
+            (("run_id", "signal", "k", "query_id"),),
+            ("run_id", "signal", "k", "query_id"),
+            (("isfinite(value)", "value is not a number"), ("k >= 1", "k is less than 1")),
+        ),
+        "answers": Rules(
+            "run",
+            ("run_id", "query_id"),
+            (("run_id", "query_id", "k"),),
+            ("run_id", "query_id", "k"),
+            (("isfinite(grade)", "grade is not a number"), ("k >= 0", "k is negative")),
+        ),
+        "chunks": Rules(
+            "collection",
+            ("collection_id", "passage_id", "source", "start_char", "end_char"),
+            (("collection_id", "passage_id"),),
+            ("collection_id", "passage_id"),
+            (_SPAN,),
+        ),
+        "spans": Rules(
+            "golden_set",
+            ("golden_set_id", "query_id", "source", "start_char", "end_char", "grade"),
+            (("golden_set_id", "query_id", "source", "start_char", "end_char"),),
+            ("golden_set_id", "query_id", "source", "start_char", "end_char"),
+            (_SPAN, ("grade BETWEEN 1 AND 5", "grade is not within 1 to 5")),
         ),
     }
 )
@@ -207,4 +236,8 @@ _SHOWN = (
     "k",
     "value",
     "tokens",
+    "signal",
+    "source",
+    "start_char",
+    "end_char",
 )

@@ -44,28 +44,37 @@ class Snapshot:
         self._root = root
         self.revision = revision
 
-    def collections(self) -> pl.DataFrame:
-        """Collections: collection_id, name, source, notes, queries and passages (counts)."""
-        found = self._records("collection", "SELECT * FROM collections")
+    def collections(self, *, parts: bool = False) -> pl.DataFrame:
+        """Collections, oldest first.
+
+        Args:
+            parts: Also those that hold the chunks of another one.
+
+        Returns:
+            collection_id, name, source, notes, part_of, queries and passages (counts).
+        """
+        found = _whole(self._records("collection", "SELECT * FROM collections"), parts)
         for table in ("queries", "passages"):
             counts = self._held(table).select("id", pl.col("rows").alias(table))
             found = found.join(counts, how="left", left_on="collection_id", right_on="id")
-        return found.select(
-            "collection_id", "name", "source", "notes", pl.col("queries", "passages").fill_null(0)
-        )
+        shown = ("collection_id", "name", "source", "notes", "part_of")
+        return found.select(*shown, pl.col("queries", "passages").fill_null(0))
 
-    def golden_sets(self, collection_id: str | None = None) -> pl.DataFrame:
-        """Golden sets, of one collection or of all.
+    def golden_sets(self, collection_id: str | None = None, *, parts: bool = False) -> pl.DataFrame:
+        """Golden sets, of one collection or of all, oldest first.
+
+        Args:
+            collection_id: Only those of this collection.
+            parts: Also those that hold what follows from another one's spans for one chunker.
 
         Returns:
-            golden_set_id, collection_id, name, mapping, judge, notes, queries (judged ones) and judgements
-            (counts).
+            golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones) and
+            judgements (counts).
         """
         counts = self._held("judgements").select("id", "queries", pl.col("rows").alias("judgements"))
-        found = self._records("golden_set", "SELECT * FROM golden_sets").join(
-            counts, how="left", left_on="golden_set_id", right_on="id"
-        )
-        shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes")
+        found = _whole(self._records("golden_set", "SELECT * FROM golden_sets"), parts)
+        found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
+        shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
         return _of(found, collection_id).select(*shown, pl.col("queries", "judgements").fill_null(0))
 
     def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
@@ -77,7 +86,7 @@ class Snapshot:
 
         Returns:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
-            (JSON), created_at (UTC), added_revision, has_rankings.
+            (JSON), chunking, created_at (UTC), added_revision, has_rankings.
         """
         stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
         found = self._records("run", "SELECT * FROM runs", removed=removed).join(stacks, on="stack_id")
@@ -92,6 +101,7 @@ class Snapshot:
             "pool",
             "environment",
             "manifest",
+            "chunking",
         )
         return (
             _of(found, collection_id)
@@ -192,6 +202,38 @@ class Snapshot:
         """
         return self._rows("aggregates", run_ids)
 
+    def signals(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """Figures of single queries that are neither time nor usage, such as score margins.
+
+        Raises:
+            UnknownNameError: If a run does not exist.
+        """
+        return self._rows("signals", run_ids)
+
+    def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """Generated answers with their grades.
+
+        Raises:
+            UnknownNameError: If a run does not exist.
+        """
+        return self._rows("answers", run_ids)
+
+    def chunks(self, collection_id: str) -> pl.DataFrame:
+        """Where the chunks of a collection lie in their source documents.
+
+        Raises:
+            UnknownNameError: If the collection does not exist.
+        """
+        return self._rows("chunks", [collection_id])
+
+    def spans(self, golden_set_id: str) -> pl.DataFrame:
+        """Grades of a golden set that are anchored to characters of source documents.
+
+        Raises:
+            UnknownNameError: If the golden set does not exist.
+        """
+        return self._rows("spans", [golden_set_id])
+
     def graded(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int | None = None
     ) -> Graded:
@@ -257,3 +299,7 @@ class Snapshot:
 
 def _of(frame: pl.DataFrame, collection_id: str | None) -> pl.DataFrame:
     return frame if collection_id is None else frame.filter(pl.col("collection_id") == collection_id)
+
+
+def _whole(frame: pl.DataFrame, parts: bool) -> pl.DataFrame:
+    return frame if parts else frame.filter(pl.col("part_of").is_null())

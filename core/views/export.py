@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -12,11 +13,15 @@ from core.errors import UnknownNameError
 from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
 
+Record = TypeVar("Record", Collection, GoldenSet)
+
 
 def batch_of(
     snapshot: Snapshot, *, run_ids: Sequence[str] | None = None, collection_id: str | None = None
 ) -> Batch:
     """Gather collections, golden sets and runs with all their rows.
+
+    Collections and golden sets come with their parts (the chunks of each chunker and their grades).
 
     Args:
         snapshot: The revision.
@@ -29,27 +34,27 @@ def batch_of(
     runs = _chosen_runs(snapshot, run_ids, collection_id)
     collections = _chosen_collections(snapshot, runs if run_ids is not None else None, collection_id)
     names = collections["collection_id"].to_list()
-    golden_sets = snapshot.golden_sets().filter(pl.col("collection_id").is_in(names))
+    golden_sets = snapshot.golden_sets(parts=True).filter(pl.col("collection_id").is_in(names))
     chosen = runs["run_id"].to_list()
     frames = {
         **_each(names, snapshot.queries, "queries"),
         **_each(names, snapshot.passages, "passages"),
+        **_each(names, snapshot.chunks, "chunks"),
         **_each(golden_sets["golden_set_id"].to_list(), snapshot.judgements, "judgements"),
+        **_each(golden_sets["golden_set_id"].to_list(), snapshot.spans, "spans"),
         "rankings": snapshot.rankings(chosen),
         "timings": snapshot.timings(chosen),
         "usage": snapshot.usage(chosen),
         "aggregates": snapshot.aggregates(chosen),
+        "signals": snapshot.signals(chosen),
+        "answers": snapshot.answers(chosen),
     }
     return Batch(
-        collections=tuple(Collection(**_fields(row, "collection_id", "name", "source", "notes"))
-                          for row in collections.iter_rows(named=True)),
-        golden_sets=tuple(
-            GoldenSet(**_fields(row, "golden_set_id", "collection_id", "name", "mapping", "judge", "notes"))
-            for row in golden_sets.iter_rows(named=True)
-        ),
+        collections=tuple(_records(Collection, collections)),
+        golden_sets=tuple(_records(GoldenSet, golden_sets)),
         runs=tuple(_run(row) for row in runs.iter_rows(named=True)),
         frames={table: rows for table, rows in frames.items() if rows.height},
-    )  # fmt: skip
+    )
 
 
 def _chosen_runs(
@@ -68,13 +73,15 @@ def _chosen_runs(
 def _chosen_collections(
     snapshot: Snapshot, runs: pl.DataFrame | None, collection_id: str | None
 ) -> pl.DataFrame:
-    collections = snapshot.collections()
+    collections = snapshot.collections(parts=True)
+    of_whole = pl.coalesce("part_of", "collection_id")
     if collection_id is not None:
-        if collection_id not in set(collections["collection_id"]):
-            raise UnknownNameError("collection", collection_id, collections["collection_id"])
-        collections = collections.filter(pl.col("collection_id") == collection_id)
+        known = snapshot.collections()["collection_id"].to_list()
+        if collection_id not in known:
+            raise UnknownNameError("collection", collection_id, known)
+        collections = collections.filter(of_whole == collection_id)
     if runs is not None:
-        collections = collections.join(runs, on="collection_id", how="semi")
+        collections = collections.filter(of_whole.is_in(runs["collection_id"].to_list()))
     return collections
 
 
@@ -83,8 +90,9 @@ def _each(ids: Sequence[str], read: Callable[[str], pl.DataFrame], table: str) -
     return {table: pl.concat(parts) if parts else pl.DataFrame(schema=TABLES[table])}
 
 
-def _fields(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: row[name] for name in names}
+def _records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
+    names = [each.name for each in fields(kind)]
+    return (kind(**row) for row in rows.select(names).iter_rows(named=True))
 
 
 def _run(row: dict[str, Any]) -> Run:
@@ -98,4 +106,5 @@ def _run(row: dict[str, Any]) -> Run:
         environment=json.loads(row["environment"]),
         manifest=json.loads(row["manifest"]),
         created_at=row["created_at"],
+        chunking=row["chunking"],
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
 from core.importers import export
 from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack, frame
 from core.store import Store
@@ -34,10 +34,19 @@ def everything() -> Batch:
         label="",
         origin=Origin.PUBLISHED,
         created_at=run.created_at,
+        chunking="page-1a2b",
     )
+    golden = GoldenSet(golden_set_id="g", collection_id="c", name="G", mapping="binary: 0→1, 1→5")
+    part = "page-1a2b"
     return Batch(
-        collections=(Collection(collection_id="c", name="C", source="s", notes="n\nn"),),
-        golden_sets=(GoldenSet(golden_set_id="g", collection_id="c", name="G", mapping="binary: 0→1, 1→5"),),
+        collections=(
+            Collection(collection_id="c", name="C", source="s", notes="n\nn"),
+            Collection(collection_id=f"c@{part}", name="C, pages", part_of="c"),
+        ),
+        golden_sets=(
+            golden,
+            GoldenSet(golden_set_id=f"g@{part}", collection_id=f"c@{part}", name="G, pages", part_of="g"),
+        ),
         runs=(run, bare),
         frames={
             "queries": frame(
@@ -117,6 +126,36 @@ def everything() -> Batch:
                     }
                 ],
             ),
+            "signals": frame(
+                "signals", [{"run_id": "r-1", "query_id": "q", "signal": "gap", "k": None, "value": -0.5}]
+            ),
+            "answers": frame("answers", [{"run_id": "r-1", "query_id": "q", "k": 0, "text": "=1\u2028"}]),
+            "chunks": frame(
+                "chunks",
+                [
+                    {
+                        "collection_id": f"c@{part}",
+                        "passage_id": f"d#{part}:0",
+                        "source": "d",
+                        "start_char": 0,
+                        "end_char": 7,
+                    }
+                ],
+            ),
+            "spans": frame(
+                "spans",
+                [
+                    {
+                        "golden_set_id": "g",
+                        "query_id": "q",
+                        "source": "d",
+                        "start_char": 2,
+                        "end_char": 2**40,
+                        "grade": 5,
+                        "raw": 1,
+                    }
+                ],
+            ),
         },
     )
 
@@ -159,6 +198,46 @@ def test_export_and_import_give_the_same_store(tmp_path, name):
     one, other = first.read(), second.read()
     for snapshot_table in ("collections", "golden_sets", "runs", "stacks"):
         assert getattr(one, snapshot_table)().equals(getattr(other, snapshot_table)())
+
+
+def test_parts_come_with_their_whole(tmp_path):
+    store = Store.open(tmp_path / "store")
+    with store.write("fill") as writer:
+        writer.add(everything())
+        writer.add(Batch(collections=(Collection(collection_id="other", name="Other"),)))
+    found = batch_of(store.read(), run_ids=["r-1"])
+    assert [each.collection_id for each in found.collections] == ["c", "c@page-1a2b"]
+    assert [each.golden_set_id for each in found.golden_sets] == ["g", "g@page-1a2b"]
+    assert [each.collection_id for each in batch_of(store.read(), collection_id="other").collections] == [
+        "other"
+    ]
+    with pytest.raises(UnknownNameError, match="c@page-1a2b"):
+        batch_of(store.read(), collection_id="c@page-1a2b")
+
+
+def test_what_an_older_release_exported_reads(tmp_path):
+    """Neither `part_of` nor `chunking`, and none of the tables that came with them."""
+    old = everything()
+    export(
+        Batch(
+            collections=old.collections[:1],
+            golden_sets=old.golden_sets[:1],
+            runs=old.runs,
+            frames={table: old.frames[table] for table in list(TABLES)[:7]},
+        ),
+        tmp_path / "out",
+    )
+    for file, field in (("collections", "part_of"), ("golden_sets", "part_of"), ("runs", "chunking")):
+        path = tmp_path / "out" / f"{file}.jsonl"
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for record in records:
+            del record[field]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    made = read(tmp_path / "out")
+    assert made.batch.collections == old.collections[:1]
+    assert made.batch.golden_sets == old.golden_sets[:1]
+    assert [run.chunking for run in made.batch.runs] == [None, None]
+    assert set(made.batch.frames) == set(list(TABLES)[:7])
 
 
 def test_nothing_is_overwritten(tmp_path):

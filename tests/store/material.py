@@ -108,6 +108,42 @@ def small() -> Batch:
             "aggregates": frame(
                 "aggregates", {"run_id": ["b"], "measure": ["RA-nWG"], "k": [10], "value": [0.5]}
             ),
+            "signals": frame(
+                "signals", {"run_id": ["a"], "query_id": ["q1"], "signal": ["score_gap"], "value": [0.25]}
+            ),
+            "answers": frame(
+                "answers",
+                {
+                    "run_id": ["a"],
+                    "query_id": ["q1"],
+                    "k": [3],
+                    "text": ["One."],
+                    "grade": [1.0],
+                    "scale": ["0-1"],
+                },
+            ),
+            "chunks": frame(
+                "chunks",
+                {
+                    "collection_id": ["corpus"] * 2,
+                    "passage_id": ["p1", "p2"],
+                    "source": ["d"] * 2,
+                    "start_char": [0, 3],
+                    "end_char": [3, 7],
+                },
+            ),
+            "spans": frame(
+                "spans",
+                {
+                    "golden_set_id": ["gold"],
+                    "query_id": ["q1"],
+                    "source": ["d"],
+                    "start_char": [1],
+                    "end_char": [3],
+                    "grade": [5],
+                    "raw": [5],
+                },
+            ),
         },
     )
 

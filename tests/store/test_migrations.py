@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from core.errors import StoreError, StoreVersionError
@@ -9,6 +12,7 @@ from core.records import Batch
 from core.store import Store, doctor, migrations
 from core.store.engine import ENGINE
 from core.store.migrations import MIGRATIONS, Migration
+from tests.store import material
 from tests.store.material import run
 
 NEXT = MIGRATIONS[-1].number + 1
@@ -52,6 +56,25 @@ def test_upgrade_keeps_what_was_there(filled: Store, monkeypatch: pytest.MonkeyP
     assert filled.read(1).rankings(["a"]).equals(before.rankings(["a"]))
     assert after.catalogue.column("SELECT owner FROM runs") == [None, None]
     assert doctor.examine(filled).sound
+
+
+def test_a_store_of_the_first_release_opens(tmp_path: Path) -> None:
+    """`first_light.zip` was written by the first release: `material.small` of then, and run b removed."""
+    shutil.unpack_archive(Path(__file__).with_name("first_light.zip"), tmp_path / "store")
+    store = Store.open(tmp_path / "store")
+    assert store._catalogue().version == 1
+    snapshot = store.read()
+    assert (snapshot.revision, snapshot.catalogue.version) == (3, MIGRATIONS[-1].number)
+    assert snapshot.runs().select("run_id", "chunking").rows() == [("a", None)]
+    assert snapshot.collections()["part_of"].to_list() == [None]
+    assert snapshot.golden_sets()["part_of"].to_list() == [None]
+    assert snapshot.rankings(["a"]).height == 8
+    assert store.read(1).runs()["run_id"].to_list() == ["a", "b"]
+    with store.write("import") as writer:  # what is there is seen as such; the tables of today are new
+        writer.add(material.small())
+    assert store.read().runs()["run_id"].to_list() == ["a", "b"]
+    assert store.read().spans("gold").height == 1
+    assert doctor.examine(store).sound
 
 
 def test_a_failing_step_leaves_the_store_as_it_was(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:

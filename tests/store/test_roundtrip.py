@@ -34,6 +34,8 @@ _SPECIAL = {
     "tokens": st.none() | _COUNT,
     "k": st.none() | _COUNT,
     "n": st.none() | _COUNT,
+    "start_char": st.integers(0, 2**40),
+    "end_char": st.integers(2**40 + 1, 2**62),
     "low": st.none() | st.floats(),
     "high": st.none() | st.floats(),
 }
@@ -45,6 +47,8 @@ def _cell(table: str, column: str) -> st.SearchStrategy[object]:
         return st.sampled_from(_OWNERS[rules.kind])
     if table == "rankings" and column == "stage":
         return st.sampled_from(["pool", "final"])
+    if table == "answers" and column == "grade":
+        return st.none() | st.floats(allow_nan=False, allow_infinity=False)
     if column in _SPECIAL:
         return _SPECIAL[column]
     return (_ID if column.endswith("_id") else _TEXT) if column in rules.required else st.none() | _TEXT
@@ -66,6 +70,10 @@ _READ = {
     "timings": lambda snapshot: snapshot.timings(["a", "b"]),
     "usage": lambda snapshot: snapshot.usage(["a", "b"]),
     "aggregates": lambda snapshot: snapshot.aggregates(["a", "b"]),
+    "signals": lambda snapshot: snapshot.signals(["a", "b"]),
+    "answers": lambda snapshot: snapshot.answers(["a", "b"]),
+    "chunks": lambda snapshot: snapshot.chunks("corpus"),
+    "spans": lambda snapshot: snapshot.spans("gold"),
 }
 
 

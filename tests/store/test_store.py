@@ -62,6 +62,10 @@ def test_everything_comes_back(filled: Store) -> None:
         "timings": snapshot.timings(["a", "b"]),
         "usage": snapshot.usage(["a", "b"]),
         "aggregates": snapshot.aggregates(["a", "b"]),
+        "signals": snapshot.signals(["a", "b"]),
+        "answers": snapshot.answers(["a", "b"]),
+        "chunks": snapshot.chunks("corpus"),
+        "spans": snapshot.spans("gold"),
     }
     assert read.keys() == TABLES.keys()
     for table, rows in read.items():
@@ -73,8 +77,10 @@ def test_everything_comes_back(filled: Store) -> None:
 
 def test_records_come_back(filled: Store) -> None:
     snapshot = filled.read()
-    assert snapshot.collections().rows() == [("corpus", "A corpus", "tests", "none", 3, 3)]
-    assert snapshot.golden_sets("corpus").rows() == [("gold", "corpus", "Gold", "1-5", "a person", "", 2, 3)]
+    assert snapshot.collections().rows() == [("corpus", "A corpus", "tests", "none", None, 3, 3)]
+    assert snapshot.golden_sets("corpus").rows() == [
+        ("gold", "corpus", "Gold", "1-5", "a person", "", None, 2, 3)
+    ]
     assert snapshot.golden_sets("other").is_empty()
     first = snapshot.runs().row(0, named=True)
     assert first["run_id"] == "a"
