@@ -61,7 +61,7 @@ class Reply(Generic[V]):
     waited_ms: float = 0.0
     attempts: int = 1
     fresh: bool = True
-    details: Mapping[str, Any] = field(default=_NOTHING)
+    details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
 class Meter(Protocol):
