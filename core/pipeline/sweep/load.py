@@ -1,0 +1,206 @@
+"""Reads a specification: TOML, YAML or JSON, with what its preset says where it is silent."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from core.errors import InputError
+from core.paths import PRESETS
+from core.pipeline.sweep import invalid
+from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.places import Lines, line_of, toml_lines, yaml_lines
+from core.pipeline.sweep.problems import Problem, SpecError, suggestion
+from core.records import JsonMap
+
+MAX_BYTES = 1_000_000
+"""A specification is a page of text; more is something else."""
+_FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+_SOURCES = ("collection", "queries", "golden_set")
+
+
+def load(source: str | Path) -> SweepSpec:
+    """Read a specification.
+
+    Args:
+        source: Path of a .toml, .yaml, .yml or .json file; or the text itself, recognised by having more
+            than one line.
+
+    Returns:
+        The specification, its paths absolute: those of a file are relative to its folder.
+
+    Raises:
+        SpecError: With every problem: its file, line and key, and the nearest valid key or value.
+        InputError: If there is no such file or it is of another kind.
+    """
+    if isinstance(source, str) and "\n" in source:
+        return parse(source)
+    path = Path(source).expanduser()
+    if path.suffix.lower() not in _FORMS:
+        raise InputError(
+            "A specification is a .toml, .yaml or .json file.", where=path.name, do="Rename it to what it is."
+        )
+    if not path.is_file():
+        raise InputError("There is no such file.", where=str(path))
+    if path.stat().st_size > MAX_BYTES:
+        raise InputError("The file is too large for a specification.", where=path.name)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"It cannot be read as UTF-8 text: {error}.", where=path.name) from error
+    return parse(text, _FORMS[path.suffix.lower()], folder=path.parent, name=path.name)
+
+
+def parse(text: str, form: str | None = None, *, folder: Path | None = None, name: str = "text") -> SweepSpec:
+    """Read a specification from a text; see `load`.
+
+    Args:
+        text: The specification.
+        form: "toml", "yaml" or "json"; None = YAML or JSON if TOML does not take it.
+        folder: What paths are relative to; None = the current folder.
+        name: What messages call the text.
+    """
+    data, lines = _read(text, form or _form(text), name)
+    data = _without_shorthand(data)
+    preset = data.get("preset")
+    whole = _merged(_preset(preset, name, line_of(("preset",), lines)), data) if preset else data
+    whole = _resolved(whole, (folder or Path()).absolute())
+    try:
+        return SweepSpec.model_validate(whole)
+    except ValidationError as error:
+        found = invalid.problems(error, SweepSpec, whole)
+        placed = sorted(((line_of(path, lines) or 0, each) for path, each in found), key=itemgetter(0))
+        raise SpecError(
+            [Problem(_where(name, line, each.where), each.found, each.do) for line, each in placed]
+        ) from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a specification, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema()}
+
+
+def presets() -> dict[str, Path]:
+    """The presets that come with the product, by name."""
+    return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
+
+
+def _form(text: str) -> str:
+    """YAML where only that makes keys of the text."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        try:
+            return "yaml" if isinstance(yaml.safe_load(text), dict) else "toml"
+        except yaml.YAMLError:
+            return "yaml" if "=" not in text else "toml"
+    return "toml"
+
+
+def _read(text: str, form: str, name: str) -> tuple[dict[str, Any], Lines]:
+    try:
+        data, lines = _READERS[form](text)
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError, yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or "it is nested too deeply"
+        raise SpecError([Problem(name, f"Not readable as {form.upper()}: {reason}.")]) from error
+    if not isinstance(data, dict):
+        raise SpecError([Problem(name, "It holds no keys.", 'Start with collection = "…".')])
+    return data, lines
+
+
+def _toml(text: str) -> tuple[object, Lines]:
+    return tomllib.loads(text), toml_lines(text)
+
+
+def _json(text: str) -> tuple[object, Lines]:
+    return json.loads(text), {}
+
+
+def _yaml(text: str) -> tuple[object, Lines]:
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):  # a few of them nested unfold to gigabytes
+            raise yaml.YAMLError(f"an alias (*{event.anchor}) is not allowed")
+    root = yaml.compose(text, yaml.SafeLoader)
+    _refuse_twice(root)
+    return yaml.safe_load(text), yaml_lines(root)
+
+
+def _refuse_twice(node: yaml.Node | None) -> None:
+    """YAML lets the last of two equal keys win silently; TOML refuses, and so does this."""
+    children: list[yaml.Node] = []
+    if isinstance(node, yaml.MappingNode):
+        keys = [key.value for key, _ in node.value]
+        for key, value in node.value:
+            children.append(value)
+            if keys.count(key.value) > 1:
+                raise yaml.YAMLError(f"the key {key.value!r} stands twice, line {key.start_mark.line + 1}")
+    elif isinstance(node, yaml.SequenceNode):
+        children = node.value
+    for child in children:
+        _refuse_twice(child)
+
+
+_READERS = {"toml": _toml, "yaml": _yaml, "json": _json}
+
+
+def _without_shorthand(data: JsonMap) -> dict[str, Any]:
+    """Sources as tables, so that a preset's other keys of the same table stay."""
+    return {
+        key: {"path": value} if key in _SOURCES and isinstance(value, str) else value
+        for key, value in data.items()
+    }
+
+
+def _preset(name: object, file: str, line: int | None) -> dict[str, Any]:
+    known = presets()
+    if not isinstance(name, str) or name not in known:
+        where = _where(file, line, "preset")
+        raise SpecError([Problem(where, f"There is no preset {name!r}.", suggestion(name, known))])
+    return _without_shorthand(tomllib.loads(known[name].read_text(encoding="utf-8")))
+
+
+def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
+    """Tables key by key; anything else as it stands above."""
+    merged = {**below, **above}
+    for key in below.keys() & above.keys():
+        if isinstance(below[key], Mapping) and isinstance(above[key], Mapping):
+            merged[key] = _merged(below[key], above[key])
+    return merged
+
+
+def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
+    """Absolute paths; a single word that is no file names something in the store."""
+    made = dict(data)
+    for key in _SOURCES:
+        table = made.get(key)
+        if isinstance(table, Mapping) and isinstance(table.get("path"), str) and table["path"]:
+            made[key] = _located(table, folder, may_be_stored=key != "queries")
+    models = made.get("models")
+    if isinstance(models, Mapping):
+        made["models"] = {
+            name: _located(table, folder, may_be_stored=False)
+            if isinstance(table, Mapping) and isinstance(table.get("path"), str)
+            else table
+            for name, table in models.items()
+        }
+    return made
+
+
+def _located(table: JsonMap, folder: Path, *, may_be_stored: bool) -> dict[str, Any]:
+    path = folder / Path(table["path"]).expanduser()
+    written = str(table["path"])
+    if may_be_stored and not path.exists() and not ({"/", "\\", "."} & set(written)):
+        return {**{key: value for key, value in table.items() if key != "path"}, "stored": written}
+    return {**table, "path": str(path)}
+
+
+def _where(file: str, line: int | None, key: str) -> str:
+    place = f"{file}:{line}" if line else file
+    return f"{place}, {key}" if key else place

@@ -1,0 +1,335 @@
+"""The specification of a sweep: what to search, what to ask, which stacks to compare and how to measure them.
+
+It is written by people in TOML or YAML. Wherever a list is expected one value may stand alone, and where a
+table with one necessary key is expected that key's value may stand alone: ``fusion = "rrf"`` is
+``fusion = [{method = "rrf"}]``. `core.pipeline.sweep.load` reads it, `core.pipeline.sweep.expand` makes its
+stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from core.providers.config import ModelConfig
+
+Mode = Literal["sparse", "dense", "hybrid"]
+Metric = Literal["cosine", "ip", "l2"]
+Method = Literal["grid", "one-factor", "list"]
+SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
+
+_Item = TypeVar("_Item")
+
+
+class Table(BaseModel):
+    """Base of every table of the specification: unknown keys are refused and values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _listed(value: object) -> object:
+    """A value that stands alone as a tuple of one; None = nothing."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _under(key: str) -> Callable[[object], object]:
+    """Turns text that stands alone into a table with this key."""
+    return lambda value: {key: value} if isinstance(value, str | Path) else value
+
+
+def _as_path(value: object) -> object:
+    return Path(value) if isinstance(value, str) and value else value
+
+
+Many = Annotated[tuple[_Item, ...], BeforeValidator(_listed, json_schema_input_type=_Item | list[_Item])]
+"""A list of values, or one value."""
+AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
+"""A path as text; relative to the folder of the specification until `load` has made it absolute."""
+Positive = Annotated[int, Field(ge=1)]
+Named = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Methodic(Table):
+    """A method with parameters, which its own registry checks (fusion, chunker, cut).
+
+    Attributes:
+        method: Name in the registry.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    method: Named
+
+
+class Index(Table):
+    """A kind of vector index with parameters, which its own registry checks.
+
+    Attributes:
+        name: Name in the registry ("flat", "hnsw-f32", "int8"…).
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: Named
+
+
+class Bm25(Table):
+    """Parameters of BM25.
+
+    Attributes:
+        k1: Saturation of the term count, > 0.
+        b: Length normalisation, 0 to 1.
+        language: Of stemmer and stop words; None = the collection's.
+    """
+
+    k1: Annotated[float, Field(gt=0)] = 1.5
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    language: Named | None = None
+
+
+class Encoder(Table):
+    """An embedder with dimensions of its own.
+
+    Attributes:
+        name: A model of a vendor's catalogue, a local engine, or a name under [models].
+        dim: Its dimensions; empty = those of the axis `dim`, else its longest.
+    """
+
+    name: Named
+    dim: Many[Positive] = ()
+
+
+Fusion = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
+Cut = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
+Chunker = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
+IndexChoice = Annotated[Index, BeforeValidator(_under("name"), json_schema_input_type=str | Index)]
+EncoderChoice = Annotated[Encoder, BeforeValidator(_under("name"), json_schema_input_type=str | Encoder)]
+ChunksSent = Positive | Literal["all"]
+
+
+class CollectionSource(Table):
+    """What is searched.
+
+    Attributes:
+        path: BEIR folder or archive, .jsonl, .csv, .tsv or .parquet of passages, or a folder of documents
+            (.txt, .md, .pdf, .html).
+        stored: Instead of a path, the id of a collection that the store has.
+        format: How to read the path; "auto" by content.
+        id: Name in the store; None = from the path.
+        language: Of stemmer and stop words, in English ("english", "french"…).
+        columns: Role → column of a table whose names are not recognised.
+    """
+
+    path: AsPath | None = None
+    stored: Named | None = None
+    format: SourceFormat = "auto"
+    id: Named | None = None
+    language: Named = "english"
+    columns: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        _require_one_place(self)
+        return self
+
+
+class QuerySource(Table):
+    """What is asked.
+
+    Attributes:
+        path: Questions (BEIR .jsonl or a table); None = those that come with the collection.
+        limit: How many are asked, drawn with `seed` from the judged ones; None = all.
+        seed: Of the draw.
+        columns: Role → column of a table whose names are not recognised.
+    """
+
+    path: AsPath | None = None
+    limit: Positive | None = None
+    seed: int = 0
+    columns: dict[str, str] = Field(default_factory=dict)
+
+
+class GoldenSource(Table):
+    """How answers are graded.
+
+    Attributes:
+        path: Judgements: TREC or BEIR qrels, a table, or spans of documents.
+        stored: Instead of a path, the id of a golden set that the store has.
+        id: Name in the store; None = from the path.
+        mapping: How raw grades become 1..5: a name ("1-5", "binary"…) or text such as "0→1, 1→5"; None =
+            chosen by the grades, and said.
+        split: Which split of a BEIR collection.
+        coverage: Share of a span that a chunk must hold to take over its grade, above 0 to 1.
+        columns: Role → column of a table whose names are not recognised.
+    """
+
+    path: AsPath | None = None
+    stored: Named | None = None
+    id: Named | None = None
+    mapping: Named | None = None
+    split: Named | None = None
+    coverage: Annotated[float, Field(gt=0, le=1)] = 0.5
+    columns: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _at_most_one_place(self) -> Self:
+        if self.path is not None:
+            _require_one_place(self)
+        return self
+
+
+class Axes(Table):
+    """Values to combine. An axis that does not concern a mode does not multiply it.
+
+    Attributes:
+        method: "grid" = every combination; "one-factor" = the baseline, and each other value of each axis
+            put into it alone; "list" = only the stacks under [[stack]].
+        mode: "sparse", "dense", "hybrid".
+        bm25: Parameters of the sparse leg.
+        embedder: Models; one may have dimensions of its own.
+        dim: Dimensions; empty = each model's longest.
+        index: Kinds of vector index, with parameters where they differ from the defaults.
+        metric: How vectors are compared.
+        fusion: How the legs of a hybrid are fused.
+        candidates: K, the depth of the candidate pool.
+        reranker: Models, or "none".
+        rewrite: How queries are rewritten first, or "none".
+        chunker: How documents are cut into passages; empty = the collection's passages as they are.
+        cut: Dynamic cut-off of the final ranking, or "none".
+        chunks_sent: How many passages go to the generator, or "all".
+    """
+
+    method: Method = "grid"
+    mode: Many[Mode] = ("sparse", "dense", "hybrid")
+    bm25: Many[Bm25] = (Bm25(),)
+    embedder: Many[EncoderChoice] = (Encoder(name="wordllama"),)
+    dim: Many[Positive] = ()
+    index: Many[IndexChoice] = (Index(name="flat"),)
+    metric: Many[Metric] = ("cosine",)
+    fusion: Many[Fusion] = (Methodic(method="rrf"),)
+    candidates: Many[Positive] = (50,)
+    reranker: Many[Named] = ("none",)
+    rewrite: Many[Named] = ("none",)
+    chunker: Many[Chunker] = ()
+    cut: Many[Cut] = (Methodic(method="none"),)
+    chunks_sent: Many[ChunksSent] = ("all",)
+
+
+class Point(Table):
+    """One value per axis, None = the default: a baseline, or one stack of a list. See `Axes`."""
+
+    mode: Mode | None = None
+    bm25: Bm25 | None = None
+    embedder: Named | None = None
+    dim: Positive | None = None
+    index: IndexChoice | None = None
+    metric: Metric | None = None
+    fusion: Fusion | None = None
+    candidates: Positive | None = None
+    reranker: Named | None = None
+    rewrite: Named | None = None
+    chunker: Chunker | None = None
+    cut: Cut | None = None
+    chunks_sent: ChunksSent | None = None
+
+
+class Latency(Table):
+    """How time is measured.
+
+    Attributes:
+        warm_up: Unmeasured queries that every remote service answers first, per model and round, so that
+            connections stand; paid for like others. Local stages always run once unmeasured.
+        repeats: How often every query is measured in a round, 1 or more; a p50 of fewer than 3 is shaky. The
+            first repeat of the first round gives the rankings, so quality costs nothing extra.
+        rounds: How often all of that is done, at different times of the day (the paper: three).
+        pause_minutes: Between two rounds.
+        order: "sequential" = stack after stack in a round; "shuffled" = in an order drawn anew per round.
+        rerank: "each-depth" = a call for every candidate depth, as production would; "deepest" = one call
+            at the deepest, whose scores are used for the smaller depths too, which then have no rerank
+            latency (only for rerankers that score passages one by one).
+    """
+
+    warm_up: Annotated[int, Field(ge=0, le=100)] = 1
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 3
+    rounds: Annotated[int, Field(ge=1, le=100)] = 1
+    pause_minutes: Annotated[float, Field(ge=0)] = 0.0
+    order: Literal["sequential", "shuffled"] = "sequential"
+    rerank: Literal["each-depth", "deepest"] = "each-depth"
+
+    @property
+    def passes(self) -> int:
+        """How often every query is asked and measured."""
+        return self.repeats * self.rounds
+
+
+class Budget(Table):
+    """What the sweep may cost.
+
+    Attributes:
+        usd: Hard limit in dollars; None = none.
+        prices: Name of a price book.
+        amortise_over_queries: Spread the cost of embedding the corpus over so many queries when costs per
+            1,000 queries are shown; None = leave it out of them.
+    """
+
+    usd: Annotated[float, Field(ge=0)] | None = None
+    prices: Named = "list"
+    amortise_over_queries: Positive | None = None
+
+
+class SweepSpec(Table):
+    """A whole specification.
+
+    Attributes:
+        name: What people read.
+        preset: A file of data/presets whose values hold where this one has none.
+        collection: What is searched.
+        queries: What is asked.
+        golden_set: How answers are graded; None = judgements that come with the collection.
+        axes: Values to combine; several blocks are expanded one after the other.
+        baseline: Where one-factor starts; by default the first value of every axis.
+        stack: Stacks named one by one.
+        latency: How time is measured.
+        budget: What it may cost.
+        models: Models that no catalogue has, by the name they have in the axes; `model` is that name unless
+            it is given.
+    """
+
+    name: Named = "sweep"
+    preset: Named | None = None
+    collection: Annotated[
+        CollectionSource, BeforeValidator(_under("path"), json_schema_input_type=str | CollectionSource)
+    ]
+    queries: Annotated[
+        QuerySource, BeforeValidator(_under("path"), json_schema_input_type=str | QuerySource)
+    ] = QuerySource()
+    golden_set: (
+        Annotated[GoldenSource, BeforeValidator(_under("path"), json_schema_input_type=str | GoldenSource)]
+        | None
+    ) = None
+    axes: Many[Axes] = ()
+    baseline: Point = Point()
+    stack: Many[Point] = ()
+    latency: Latency = Latency()
+    budget: Budget = Budget()
+    models: dict[str, ModelConfig] = Field(default_factory=dict)
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _named_by_key(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        return {
+            key: {"model": key, **table, "name": key} if isinstance(table, Mapping) else table
+            for key, table in given.items()
+        }
+
+
+def _require_one_place(source: CollectionSource | GoldenSource) -> None:
+    if (source.path is None) == (source.stored is None):
+        raise ValueError("Give one of path and stored.")
