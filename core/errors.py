@@ -55,3 +55,7 @@ class StoreVersionError(StoreError):
 
 class PriceError(ClqError):
     """A price file is malformed."""
+
+
+class BudgetError(ClqError):
+    """Going on could cost more than is allowed, or what it costs is not known; nothing more was spent."""
