@@ -1,6 +1,6 @@
 """A local server that speaks the wire formats of vendors, deterministic and scriptable."""
 
-from tests.vendors.server import Vendors, serve
+from tests.vendors.serving import Vendors, serve
 from tests.vendors.state import Step
 
 __all__ = ["Step", "Vendors", "serve"]
