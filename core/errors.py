@@ -59,3 +59,24 @@ class PriceError(ClqError):
 
 class BudgetError(ClqError):
     """Going on could cost more than is allowed, or what it costs is not known; nothing more was spent."""
+
+
+class ProviderError(ClqError):
+    """A model could not be reached or used.
+
+    Attributes:
+        kind: "auth", "quota", "refused", "too large", "busy", "server", "timeout", "unreachable",
+            "unreadable", "count" (another number of results than was asked for) or "stopped".
+        status: HTTP status of the last answer; None when there was none.
+    """
+
+    def __init__(
+        self, found: str, *, kind: str, status: int | None = None, where: str = "", do: str = ""
+    ) -> None:
+        self.kind = kind
+        self.status = status
+        super().__init__(found, where=where, do=do)
+
+
+class JournalError(ClqError):
+    """The file that keeps replies of providers cannot be used."""

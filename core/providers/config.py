@@ -19,6 +19,7 @@ class Limits(BaseModel):
     Attributes:
         requests_per_minute: At most so many calls in any 60 seconds; None = no limit.
         tokens_per_minute: At most so many tokens in any 60 seconds; None = no limit.
+        items_per_minute: At most so many texts in any 60 seconds; None = no limit.
         concurrency: How many calls may be under way at once.
         timeout_s: Seconds until an unanswered call counts as failed.
         attempts: How often a call is sent before it is given up.
@@ -29,6 +30,7 @@ class Limits(BaseModel):
 
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    items_per_minute: int | None = Field(default=None, ge=1)
     concurrency: int = Field(default=4, ge=1, le=256)
     timeout_s: float = Field(default=60.0, gt=0)
     attempts: int = Field(default=6, ge=1, le=100)

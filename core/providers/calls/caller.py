@@ -1,0 +1,208 @@
+"""One model's line to its vendor: pacing, attempts, backoff, the meter, and the time of the call itself."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from core.errors import ClqError, ProviderError
+from core.providers.base import Amount, Meter, Reply
+from core.providers.calls.failures import Failure, failure
+from core.providers.calls.pacing import Pacer
+from core.providers.config import Limits
+
+T = TypeVar("T")
+
+_FIRST_BACKOFF_S = 1.0
+_LONGEST_BACKOFF_S = 60.0
+
+_ADVICE = {
+    "auth": "Check the key{key}, and that it may use this model.",
+    "quota": "Check the account's plan and credit at the vendor.",
+    "refused": "Check the model's name and its settings.",
+    "too large": "Lower batch_items or batch_tokens of the model, or send shorter texts.",
+    "busy": "Wait, or lower requests_per_minute, tokens_per_minute or concurrency in the model's limits.",
+    "server": "Try again later; what was answered so far is kept.",
+    "timeout": "Try again later, or raise timeout_s in the model's limits.",
+    "unreachable": "Check the network and the model's base_url.",
+    "unreadable": "Check that base_url is a service of this kind, or try again later.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    value: T
+    usage: tuple[Amount, ...]
+    ms: float
+
+
+class Caller:
+    """Sends the calls of one model; thread-safe.
+
+    Args:
+        limits: How hard the vendor may be asked.
+        name: The model, for messages.
+        key_env: Where its key is looked up, for messages.
+        clock: Monotonic seconds.
+        sleep: Waits for seconds; by default a wait that `interrupt` ends.
+        rng: Uniform in [0, 1), for the jitter.
+        wall: Seconds since the epoch, for a Retry-After that is a date.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        name: str = "",
+        key_env: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] | None = None,
+        rng: Callable[[], float] = random.random,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.name = name
+        self._key_env = key_env
+        self._clock, self._sleep, self._rng, self._wall = clock, sleep, rng, wall
+        self._slots = threading.BoundedSemaphore(self.limits.concurrency)
+        self._wake = threading.Event()
+        per_minute = {
+            "requests": self.limits.requests_per_minute,
+            "tokens": self.limits.tokens_per_minute,
+            "items": self.limits.items_per_minute,
+        }
+        self._pacer = Pacer({what: most for what, most in per_minute.items() if most is not None})
+
+    def call(
+        self,
+        send: Callable[[], T],
+        *,
+        tokens: float = 0,
+        items: int = 1,
+        expected: Sequence[Amount] = (),
+        usage: Callable[[T], Sequence[Amount]] | None = None,
+        meter: Meter | None = None,
+    ) -> Reply[T]:
+        """Send a call until it succeeds, in its turn.
+
+        Args:
+            send: One HTTP attempt by a client that does not try again by itself, and what is read from the
+                answer; whatever it raises is an attempt that failed, unless it is a `ClqError`.
+            tokens: Tokens of the call, for the pace.
+            items: Texts of the call, for the pace.
+            expected: The most that an attempt can use; reserved before each.
+            usage: What was used, from the result; `expected` if not given.
+            meter: Where usage is reserved and settled.
+
+        Returns:
+            The result; `ms` is the time of the attempt that succeeded, all the rest is in `waited_ms`.
+
+        Raises:
+            ProviderError: If the vendor refuses, or after the last attempt; it says what to do.
+            ClqError: Whatever the meter raises when it does not allow an attempt.
+        """
+        start = self._clock()
+        wake = self._wake
+        with self._slots:
+            for attempt in range(1, self.limits.attempts + 1):
+                self._pace({"requests": 1, "tokens": tokens, "items": items}, wake)
+                done = self._attempt(send, expected, usage, meter)
+                if isinstance(done, _Done):
+                    waited = (self._clock() - start) * 1000 - done.ms
+                    return Reply(done.value, done.usage, done.ms, max(0.0, waited), attempt)
+                self._back_off(done, attempt, wake)
+        raise AssertionError("the last attempt raises")
+
+    def interrupt(self) -> None:
+        """End every wait that is under way: those calls raise. Later calls are not affected."""
+        ended, self._wake = self._wake, threading.Event()
+        ended.set()
+
+    def _attempt(
+        self,
+        send: Callable[[], T],
+        expected: Sequence[Amount],
+        usage: Callable[[T], Sequence[Amount]] | None,
+        meter: Meter | None,
+    ) -> _Done[T] | Failure:
+        reservation = meter.reserve(expected) if meter else None
+        try:
+            begin = self._clock()
+            value = send()
+            ms = (self._clock() - begin) * 1000
+            used = tuple(usage(value) if usage else expected)
+        except ClqError:  # the caller of this method has read the answer, and knows better
+            if meter:
+                meter.settle(reservation, expected)
+            raise
+        except Exception as error:
+            failed = failure(error, self._wall())
+            if meter and failed.sent:
+                meter.settle(reservation, expected)
+            elif meter:
+                meter.release(reservation)
+            return failed
+        except BaseException:  # interrupted while it was under way: it may be billed
+            if meter:
+                meter.settle(reservation, expected)
+            raise
+        if meter:
+            meter.settle(reservation, used)
+        return _Done(value, used, ms)
+
+    def _back_off(self, failed: Failure, attempt: int, wake: threading.Event) -> None:
+        asked = failed.retry_after
+        too_long = asked is not None and asked > self.limits.longest_wait_s
+        if not failed.again or attempt == self.limits.attempts or too_long:
+            raise self._error(failed, attempt)
+        if asked is None:  # full jitter
+            longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))
+            self._wait(self._rng() * longest, wake)
+        else:  # calls that were told the same must not come back at the same moment
+            self._pacer.hold(self._clock() + asked)
+            self._wait(asked + self._rng() * min(1.0, asked / 10), wake)
+
+    def _pace(self, costs: dict[str, float], wake: threading.Event) -> None:
+        now = self._clock()
+        moment = self._pacer.book(costs, now)
+        if moment > now:
+            self._wait(moment - now, wake)
+
+    def _wait(self, seconds: float, wake: threading.Event) -> None:
+        if self._sleep:
+            self._sleep(seconds)
+        else:
+            wake.wait(seconds)
+        if wake.is_set():
+            raise ProviderError("The call was stopped while it waited for its turn.", kind="stopped")
+
+    def _error(self, failed: Failure, attempt: int) -> ProviderError:
+        tried = f" after {attempt} attempts" if attempt > 1 else ""
+        status = f" (HTTP {failed.status})" if failed.status is not None else ""
+        asked = failed.retry_after
+        pause = f"; it asks to wait {asked:.0f} s" if asked and failed.again else ""
+        key = f" in {self._key_env}" if self._key_env else ""
+        return ProviderError(
+            f"No answer to use{tried}: {failed.kind}{status}{pause}: {failed.text or 'nothing was said'}.",
+            kind=failed.kind,
+            status=failed.status,
+            where=self.name,
+            do=_ADVICE[failed.kind].format(key=key),
+        )
+
+
+_callers: dict[tuple[object, ...], Caller] = {}
+_callers_lock = threading.Lock()
+
+
+def caller_for(provider: str, model: str, base_url: str | None, limits: Limits, key_env: str = "") -> Caller:
+    """The caller that all of this process shares for one model of one service, so that the pace is kept."""
+    identity = (provider, model, base_url, limits, key_env)
+    with _callers_lock:
+        if identity not in _callers:
+            _callers[identity] = Caller(limits, name=f"{provider} {model}", key_env=key_env)
+        return _callers[identity]

@@ -1,0 +1,172 @@
+"""What went wrong in a call, told from the exceptions of any vendor's client.
+
+The clients have no common base class, but all of them carry the HTTP status and the headers, and name their
+classes after what happened; so do the HTTP libraries below them, whose exceptions stand in the chain.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from core.providers.calls.keys import redact
+
+_LONGEST_TEXT = 300
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "NewConnectionError", "NameResolution", "ConnectionRefused")
+_LOST = ("ConnectionError", "TransportError", "ProtocolError", "RemoteDisconnected", "ConnectionReset")
+_TOO_LARGE = ("too large", "too long", "too many", "maximum", "max ", "exceed", "limit")
+_QUOTA = ("insufficient_quota", "exceeded your current quota", "billing")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt brought no result.
+
+    Attributes:
+        kind: See `core.errors.ProviderError`.
+        text: What was said, for people, without keys.
+        status: HTTP status, or None.
+        retry_after: Seconds that the vendor asks to wait, or None.
+        sent: Whether the vendor may have done the work, so that it may be billed.
+    """
+
+    kind: str
+    text: str
+    status: int | None = None
+    retry_after: float | None = None
+    sent: bool = False
+
+    @property
+    def again(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.kind in {"busy", "server", "timeout", "unreachable", "unreadable"}
+
+
+def failure(error: Exception, now: float) -> Failure:
+    """What an exception of a client means.
+
+    Args:
+        error: What the client raised.
+        now: The time of day, seconds since the epoch, for a Retry-After that is a date.
+    """
+    status = _status(error)
+    text = redact(_text(error))[:_LONGEST_TEXT]
+    if status is not None:
+        kind = _kind(status, f"{text} {getattr(error, 'code', '')}".lower())
+        return Failure(kind, text, status, retry_after(_headers(error), now), sent=kind == "unreadable")
+    names = [name for each in _chain(error) for name in _class_names(each)]
+    never_sent = _named(names, _NEVER_SENT)
+    if _named(names, ("Timeout",)):
+        return Failure("timeout", text, sent=not never_sent)
+    if never_sent or _named(names, _LOST):
+        return Failure("unreachable", text, sent=not never_sent)
+    # Whatever else a client raises, it raises while it reads an answer.
+    return Failure("unreadable", f"{type(error).__name__}: {text}", sent=True)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait that a response asks for, 0 or more; None when it asks for nothing that makes sense.
+
+    Source: RFC 9110, section 10.2.3 (seconds, or a date); some vendors send milliseconds besides.
+    """
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        seconds = _number(value, scale)
+        if seconds is None:
+            seconds = _until(value, now)
+        if seconds is not None:
+            return max(0.0, seconds)
+    return None
+
+
+def _number(value: str, scale: float) -> float | None:
+    try:
+        seconds = float(value) / scale
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def _until(value: str, now: float) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return moment.timestamp() - now
+
+
+def _kind(status: int, text: str) -> str:
+    if status in {401, 403}:
+        return "auth"
+    if status == 402 or (status == 429 and any(word in text for word in _QUOTA)):
+        return "quota"
+    if status in {408, 425, 429}:
+        return "busy"
+    if status >= 500:
+        return "server"
+    if 200 <= status < 300:
+        return "unreadable"
+    large = status == 413 or (status in {400, 422} and "token" in text and any(w in text for w in _TOO_LARGE))
+    return "too large" if large else "refused"
+
+
+def _status(error: Exception) -> int | None:
+    for name in ("status_code", "http_status"):
+        value = getattr(error, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    found = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
+    return {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
+
+
+def _text(error: Exception) -> str:
+    """What the vendor said, else what the client says; a client's own text may be full of headers."""
+    for name in ("json_body", "body", "http_body"):
+        said = _said(getattr(error, name, None))
+        if said:
+            return said
+    return " ".join(str(error).split()) if _status(error) is None else type(error).__name__
+
+
+def _said(body: Any) -> str:  # noqa: ANN401 - whatever a vendor sent
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return " ".join(body.split())
+    if isinstance(body, Mapping):
+        said = body.get("detail") or body.get("message") or body.get("error")
+        return _said(said) if isinstance(said, Mapping) else " ".join(str(said or "").split())
+    return ""
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        for argument in error.args:  # urllib3 wraps what happened in its arguments
+            inner = getattr(argument, "reason", argument)
+            if isinstance(inner, BaseException):
+                yield inner
+        error = error.__cause__ or error.__context__
+
+
+def _class_names(error: BaseException) -> list[str]:
+    return [each.__name__ for each in type(error).__mro__]
+
+
+def _named(names: list[str], parts: tuple[str, ...]) -> bool:
+    return any(part in name for name in names for part in parts)

@@ -1,0 +1,243 @@
+"""Replies kept on disk, so that no call is paid twice: one SQLite file that several processes may use.
+
+A reply is durable when `put` returns, whatever happens to the process then. An entry that was damaged counts
+as missing. Texts are not stored, only their hashes; keys never come near it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import JournalError
+from core.providers.base import Amount, Reply
+from core.records import Basis, JsonMap
+
+_VERSION = 1
+_BUSY_S = 30.0
+_AT_ONCE = 500
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, form TEXT, value BLOB, about TEXT, mark BLOB)"
+)
+
+
+def text_hash(text: str) -> str:
+    """Identifies a text: 40 hexadecimal digits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[str], extra: str = "") -> str:
+    """Identifies a call by all that its answer depends on.
+
+    Args:
+        provider: Who answers; with its address where that is not the vendor's own.
+        model: The model's name at the provider.
+        params: Whatever else changes the answer: dimension, input type…; must be JSON.
+        text_hashes: `text_hash` of what is sent, in order.
+        extra: Tells calls apart that are to be made again, such as "repeat 2".
+    """
+    parts = [_VERSION, provider, model, params, list(text_hashes), extra]
+    return text_hash(json.dumps(parts, sort_keys=True, separators=(",", ":")))
+
+
+class Journal:
+    """Keeps replies whose value is a text, JSON, or an array of float32, float64 or int64.
+
+    Args:
+        path: The file; made when it is missing, with its folder.
+
+    Raises:
+        JournalError: If it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+        self._process = 0
+        with self._open():
+            pass
+
+    def __reduce__(self) -> tuple[type[Journal], tuple[Path]]:
+        return (Journal, (self.path,))
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self.path)!r})"
+
+    def get(self, key: str) -> Reply[Any] | None:
+        """The reply, with `fresh` False, or None when it is missing or damaged."""
+        return self.get_many([key]).get(key)
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
+        """The replies of those keys that are there."""
+        found: dict[str, Reply[Any]] = {}
+        for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
+            marks = ",".join("?" * len(some))
+            asked = f"SELECT key, form, value, about, mark FROM replies WHERE key IN ({marks})"  # noqa: S608
+            for row in self._rows(asked, some):
+                reply = _unpacked(*row)
+                if reply is not None:
+                    found[row[0]] = reply
+        return found
+
+    def put(self, key: str, reply: Reply[Any]) -> None:
+        """Keep a reply; it is durable when this returns."""
+        self.put_many({key: reply})
+
+    def put_many(self, replies: Mapping[str, Reply[Any]]) -> None:
+        """Keep replies, all of them or none.
+
+        Raises:
+            JournalError: If the file cannot be written; the disk may be full.
+        """
+        rows = [_packed(key, reply) for key, reply in replies.items()]
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def __len__(self) -> int:
+        with self._open() as db:
+            return int(db.execute("SELECT count(*) FROM replies").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._db is not None and self._process == os.getpid():
+                self._db.close()
+            self._db = None
+
+    def _rows(self, asked: str, keys: Sequence[str]) -> list[Any]:
+        try:
+            with self._open() as db:
+                return db.execute(asked, keys).fetchall()
+        except JournalError as error:
+            if isinstance(error.__cause__, sqlite3.OperationalError):
+                raise
+            return []  # a damaged page: what stood there is missing
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._db is None or self._process != os.getpid():  # a forked child needs its own
+                    self._db, self._process = _connected(self.path), os.getpid()
+                yield self._db
+            except (sqlite3.Error, OSError) as error:
+                raise JournalError(
+                    f"The file of replies cannot be used: {error}.",
+                    where=str(self.path),
+                    do="Check the disk and the folder's permissions, or move the file away and begin a new one.",
+                ) from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        _to_wal(db)
+        db.execute("PRAGMA synchronous=FULL")  # in WAL mode: every commit reaches the disk
+        _check_version(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    # Two processes that make the file at once: this one statement does not wait by itself.
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _check_version(db: sqlite3.Connection) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > _VERSION:
+        raise sqlite3.NotSupportedError("a newer release wrote it")
+    if version != _VERSION:
+        db.execute(_SCHEMA)
+        db.execute(f"PRAGMA user_version={_VERSION}")
+
+
+def _packed(key: str, reply: Reply[Any]) -> tuple[str, str, bytes, str, bytes]:
+    form, value = _value(reply.value)
+    about = json.dumps(
+        {
+            "usage": [[each.item, each.unit, each.amount, each.basis.value] for each in reply.usage],
+            "ms": reply.ms,
+            "waited_ms": reply.waited_ms,
+            "attempts": reply.attempts,
+            "details": dict(reply.details),
+        }
+    )
+    return key, form, value, about, _mark(key, form, value, about)
+
+
+def _unpacked(key: str, form: str, value: bytes, about: str, mark: bytes) -> Reply[Any] | None:
+    try:
+        if _mark(key, form, value, about) != mark:
+            return None
+        told = json.loads(about)
+        usage = tuple(Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in told["usage"])
+        return Reply(
+            _restored(form, value),
+            usage,
+            told["ms"],
+            told["waited_ms"],
+            told["attempts"],
+            False,
+            told["details"],
+        )
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def _value(value: object) -> tuple[str, bytes]:
+    if isinstance(value, np.ndarray):
+        shape = "x".join(map(str, value.shape))
+        if value.dtype.str not in {"<f4", "<f8", "<i8"}:
+            raise TypeError(f"A journal does not keep arrays of {value.dtype}.")
+        return f"{value.dtype.str} {shape}", np.ascontiguousarray(value).tobytes()
+    if isinstance(value, str):
+        return "text", value.encode("utf-8", "surrogatepass")
+    return "json", json.dumps(value).encode()
+
+
+def _restored(form: str, value: bytes) -> object:
+    if form == "text":
+        return value.decode("utf-8", "surrogatepass")
+    if form == "json":
+        return json.loads(value)
+    dtype, _, shape = form.partition(" ")
+    return np.frombuffer(value, dtype=dtype).reshape([int(size) for size in shape.split("x") if size])
+
+
+def _mark(key: str, form: str, value: bytes, about: str) -> bytes:
+    marked = hashlib.blake2b(digest_size=8)
+    for part in (key.encode(), form.encode(), value, about.encode()):
+        marked.update(len(part).to_bytes(8, "little"))
+        marked.update(part)
+    return marked.digest()
