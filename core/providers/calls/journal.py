@@ -142,7 +142,7 @@ class Journal:
                 raise JournalError(
                     f"The file of replies cannot be used: {error}.",
                     where=str(self.path),
-                    do="Check the disk and the folder's permissions, or move the file away and begin a new one.",
+                    do="Check the disk and the folder's permissions, or move the file away to begin anew.",
                 ) from error
 
 
