@@ -16,7 +16,7 @@ from rich.table import Table
 from core.errors import UnknownNameError
 from core.paths import ROOT
 
-MODULES = ("metrics_speed", "store_concurrency", "slider_server", "repaint", "sessions")
+MODULES = ("metrics_speed", "store_concurrency", "slider_server", "repaint", "sessions", "uncertainty")
 OUT = ROOT / "build" / "bench.json"
 
 
