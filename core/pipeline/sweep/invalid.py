@@ -24,10 +24,10 @@ _WORDS: Mapping[str, str] = {
     "tuple_type": "is not a list",
 }
 _LIMITS: Mapping[str, tuple[str, str]] = {
-    "greater_than": ("gt", "must be more than {}"),
-    "greater_than_equal": ("ge", "must be {} or more"),
-    "less_than": ("lt", "must be less than {}"),
-    "less_than_equal": ("le", "must be {} or less"),
+    "greater_than": ("gt", "must be more than {:g}"),
+    "greater_than_equal": ("ge", "must be {:g} or more"),
+    "less_than": ("lt", "must be less than {:g}"),
+    "less_than_equal": ("le", "must be {:g} or less"),
     "finite_number": ("", "must be a finite number"),
 }
 

@@ -84,7 +84,10 @@ def parse(text: str, form: str | None = None, *, folder: Path | None = None, nam
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a specification, for editors."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema()}
+    made = SweepSpec.model_json_schema()
+    model = made["$defs"]["ModelConfig"]
+    model["required"] = [key for key in model["required"] if key != "model"]  # the table's name stands for it
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def presets() -> dict[str, Path]:
@@ -136,11 +139,12 @@ def _refuse_twice(node: yaml.Node | None) -> None:
     """YAML lets the last of two equal keys win silently; TOML refuses, and so does this."""
     children: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
-        keys = [key.value for key, _ in node.value]
+        keys: set[str] = set()
         for key, value in node.value:
             children.append(value)
-            if keys.count(key.value) > 1:
+            if key.value in keys:
                 raise yaml.YAMLError(f"the key {key.value!r} stands twice, line {key.start_mark.line + 1}")
+            keys.add(key.value)
     elif isinstance(node, yaml.SequenceNode):
         children = node.value
     for child in children:

@@ -12,7 +12,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from core.providers.config import ModelConfig
 
@@ -46,7 +57,20 @@ def _as_path(value: object) -> object:
     return Path(value) if isinstance(value, str) and value else value
 
 
-Many = Annotated[tuple[_Item, ...], BeforeValidator(_listed, json_schema_input_type=_Item | list[_Item])]
+class _OneOrMore:
+    """Makes a tuple take a value that stands alone, in validation and in the JSON schema."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_listed, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
+
+
+Many = Annotated[tuple[_Item, ...], _OneOrMore()]
 """A list of values, or one value."""
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 """A path as text; relative to the folder of the specification until `load` has made it absolute."""

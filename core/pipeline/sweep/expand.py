@@ -1,0 +1,160 @@
+"""From axes to stacks: deterministic, each stack once, in the canonical form of `Stack.spec`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from core.pipeline.sweep.canonical import Choice, spec_of
+from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.model import Axes, Encoder, Mode, Point, SweepSpec
+from core.records import Stack
+
+MAX_STACKS = 20_000
+"""More than this many combinations are a mistake."""
+
+
+def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
+    """The stacks of a specification.
+
+    Args:
+        spec: The specification.
+        known: What the registries and the specification's own models offer; None = looked up.
+
+    Returns:
+        Every stack once: the blocks of axes in their order, within a block the candidate depth varying
+        faster than what fills the pool; then the stacks of the list. A stack whose embedder is not known
+        lacks its dimension, which `check` reports.
+    """
+    known = known or Known.of(spec)
+    language = spec.collection.language
+    choices = [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
+    choices += [_listed(point, known) for point in spec.stack]
+    stacks = [Stack(spec_of(each, language, known)) for each in choices]
+    return list({stack.stack_id: stack for stack in stacks}.values())
+
+
+def count(spec: SweepSpec) -> int:
+    """How many combinations a specification asks for at most, without making them."""
+    return sum(_size(axes) for axes in spec.axes) + len(spec.stack)
+
+
+def grid(axes: Axes, language: str = "english", known: Known | None = None) -> list[Stack]:
+    """The stacks of one block of axes, without a specification around it; see `expand`."""
+    known = known or Known()
+    made = [Stack(spec_of(each, language, known)) for each in _grid(axes, known)]
+    return list({stack.stack_id: stack for stack in made}.values())
+
+
+def _block(axes: Axes, baseline: Point, known: Known) -> Iterable[Choice]:
+    if axes.method == "list":
+        return ()
+    return _grid(axes, known) if axes.method == "grid" else _one_factor(axes, baseline, known)
+
+
+def _grid(axes: Axes, known: Known) -> Iterator[Choice]:
+    """Every combination; axes of a leg that a mode lacks do not multiply it."""
+    chunkers = axes.chunker or (None,)
+    for chunker, rewrite, mode in product(chunkers, axes.rewrite, axes.mode):
+        for leg in _legs(axes, mode, known):
+            for reranker, k, cut, sent in product(axes.reranker, axes.candidates, axes.cut, axes.chunks_sent):
+                yield Choice(
+                    mode=mode,
+                    chunker=chunker,
+                    rewrite=rewrite,
+                    reranker=reranker,
+                    candidates=k,
+                    cut=cut,
+                    chunks_sent=sent,
+                    **leg,
+                )
+
+
+def _legs(axes: Axes, mode: Mode, known: Known) -> Iterator[dict[str, Any]]:
+    sparse = [{"bm25": each} for each in axes.bm25]
+    encoders = [(each.name, dim) for each in axes.embedder for dim in _dims(each, axes.dim, known)]
+    dense = [
+        {"embedder": name, "dim": dim, "index": index, "metric": metric}
+        for (name, dim), index, metric in product(encoders, axes.index, axes.metric)
+    ]
+    if mode == "sparse":
+        yield from sparse
+    elif mode == "dense":
+        yield from dense
+    else:
+        for one, other, fusion in product(sparse, dense, axes.fusion):
+            yield {**one, **other, "fusion": fusion}
+
+
+def _dims(encoder: Encoder, dims: Sequence[int], known: Known) -> Sequence[int | None]:
+    return encoder.dim or dims or (known.default_dim(encoder.name),)
+
+
+def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
+    """The baseline, then every other value of every axis put into it alone."""
+    start = _start(axes, baseline, known)
+    yield start
+    for name in _VARIED:
+        if name == "embedder":
+            for encoder in axes.embedder:
+                yield replace(start, embedder=encoder.name, dim=_fitting(encoder, start.dim, known))
+        else:
+            for value in getattr(axes, name):
+                yield replace(start, **{name: value})
+
+
+_VARIED = (
+    "mode",
+    "bm25",
+    "embedder",
+    "dim",
+    "index",
+    "metric",
+    "fusion",
+    "rewrite",
+    "chunker",
+    "reranker",
+    "candidates",
+    "cut",
+    "chunks_sent",
+)
+
+
+def _start(axes: Axes, baseline: Point, known: Known) -> Choice:
+    firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
+    encoder: Encoder = firsts.pop("embedder")
+    given = {name: value for name in _VARIED if (value := getattr(baseline, name)) is not None}
+    name = given.get("embedder", encoder.name)
+    own = next((each for each in axes.embedder if each.name == name), Encoder(name=name))
+    dim = given.get("dim") or next(iter(_dims(own, axes.dim, known)))
+    return Choice(**{**firsts, **given, "embedder": name, "dim": dim})
+
+
+def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
+    """The baseline's dimension where the model has it, else the model's own."""
+    if encoder.dim:
+        return encoder.dim[0]
+    dims = known.dims(encoder.name)
+    return dim if dim in dims or not dims else known.default_dim(encoder.name)
+
+
+def _listed(point: Point, known: Known) -> Choice:
+    given = {name: value for name in _VARIED if (value := getattr(point, name)) is not None}
+    made = Choice(**given)
+    return made if made.dim else replace(made, dim=known.default_dim(made.embedder))
+
+
+def _size(axes: Axes) -> int:
+    if axes.method == "list":
+        return 0
+    if axes.method == "one-factor":
+        return 1 + sum(len(getattr(axes, name)) for name in _VARIED)
+    sparse = len(axes.bm25)
+    dims = sum(len(each.dim or axes.dim) or 1 for each in axes.embedder)
+    dense = dims * len(axes.index) * len(axes.metric)
+    legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
+    others = (axes.rewrite, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
+    return sum(legs[mode] for mode in axes.mode) * math.prod(map(len, others)) * (len(axes.chunker) or 1)
