@@ -63,7 +63,7 @@ class DenseRetriever(Retriever):
     def answer(self, text: str, k: int) -> Answer:
         """Search for a query; see `Retriever.answer`."""
         start = perf_counter_ns()
-        vector = self.embedder.embed_query(text)
+        vector = self.embedder.embed_query(text).value
         embedded = perf_counter_ns()
         hits = self.index.search(vector, k)
         return Answer(hits, {"embed": embedded - start, "retrieve": perf_counter_ns() - embedded})

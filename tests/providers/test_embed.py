@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.errors import ClqError, InputError, UnknownNameError
+from core.providers.base import Purpose, Reply
 from core.providers.embed import EMBEDDERS, Embedder, Vectors, make_embedder, unit_rows
 
 TEXTS = ["read a parquet file", "", "plot", "read a csv file " * 40, "Group by and sum"]
@@ -16,25 +17,25 @@ TEXTS = ["read a parquet file", "", "plot", "read a csv file " * 40, "Group by a
 class Recorder(Embedder):
     """Gives every text its length, and remembers its batches."""
 
-    name, dim, full_dim, batch_size, normalised = "recorder", 1, 1, 2, False
+    name, dim, full_dim, batch_items, normalised = "recorder", 1, 1, 2, False
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
         self.batches.append(list(texts))
-        return np.array([[len(text)] for text in texts], dtype=np.float32)
+        return Reply(np.array([[len(text)] for text in texts], dtype=np.float32))
 
 
 class Broken(Recorder):
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
-        return np.zeros((len(texts) + 1, self.dim), dtype=np.float32)
+    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+        return Reply(np.zeros((len(texts) + 1, self.dim), dtype=np.float32))
 
 
 def test_the_base_batches_and_keeps_the_order():
     embedder = Recorder()
     assert embedder.embed(TEXTS)[:, 0].tolist() == [len(text) for text in TEXTS]
-    assert [len(batch) for batch in embedder.batches] == [2, 2, 1]
+    assert [len(batch) for batch in embedder.batches] == [2, 2]  # nothing is asked about the empty text
     assert embedder.embed([]).shape == (0, 1)
 
 
@@ -50,7 +51,7 @@ def test_every_embedder_keeps_its_promises(name: str, dim: int):
     assert (embedder.name, vectors.shape, vectors.dtype) == (name, (len(TEXTS), dim), np.float32)
     assert embedder.normalised
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 1, 1, 1], atol=1e-5)
-    np.testing.assert_allclose(embedder.embed_query(TEXTS[0]), vectors[0], atol=1e-6)
+    np.testing.assert_allclose(embedder.embed_query(TEXTS[0]).value, vectors[0], atol=1e-6)
     np.testing.assert_array_equal(make_embedder(name, dim).embed(TEXTS), vectors)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from core.errors import UnknownNameError
-from core.providers.embed.base import Embedder, Vectors, unit_rows
+from core.providers.embed.base import Embedder
 from core.providers.embed.fake import FakeEmbedder
+from core.providers.embed.vectors import Vectors, unit_rows
 from core.providers.embed.wordllama import WordLlamaEmbedder
 
 __all__ = ["EMBEDDERS", "Embedder", "Vectors", "make_embedder", "unit_rows"]

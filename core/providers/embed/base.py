@@ -1,99 +1,272 @@
-"""What every embedder is: a name, a dimension and one method that turns texts into vectors."""
+"""What every embedder is: a name, a dimension and one method that turns texts into vectors.
+
+`full_dim` is a dimension whose vectors, cut to `dim` and scaled to unit length, are this embedder's vectors
+(Matryoshka models); `dim` itself for others. A corpus is then embedded once, at `full_dim`, for all.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ClqError, InputError
+from core.errors import ClqError, InputError, ProviderError
+from core.providers.base import Purpose, Reply
+from core.providers.calls.journal import Journal, call_key, text_hash
+from core.providers.embed.batches import batches, side_by_side
+from core.providers.embed.sums import Sums, shares, with_value
+from core.providers.embed.vectors import Vectors
+from core.records import JsonMap
 
-Vectors = NDArray[np.float32]
+Progress = Callable[[int, int], None]
+"""Called as batches are done: texts done, texts in all."""
+
+_AT_ONCE = 2048  # texts that are looked up in the journal together
 
 
 class Embedder(ABC):
     """Turns texts into vectors of one dimension.
 
-    A subclass sets the attributes and writes `embed_batch`; batching, order and checks live here.
+    A subclass sets the attributes and writes `embed_batch`; batching, order, the journal and checks live
+    here. A text of nothing but white space has the vector of zeros, and no model is asked about it.
 
     Attributes:
         name: Registry name, as it stands in `Stack.spec["embedder"]`.
+        provider: Who answers, for the journal.
+        item: What price books name its usage: the model, or "local-cpu".
         dim: Length of every vector.
+        full_dim: See the module.
         normalised: Whether every vector of a text with content has unit length, so that the inner product
             is the cosine.
-        full_dim: A dimension whose vectors, cut to `dim` and scaled to unit length, are this embedder's
-            vectors (Matryoshka models); `dim` itself for others. A corpus is then embedded once for all.
-        batch_size: The most texts that `embed_batch` is given at once.
+        local: Whether it runs here, so that nothing is paid per call.
+        batch_items: The most texts that `embed_batch` is given at once.
+        batch_tokens: The most tokens of these, or None.
+        concurrency: How many batches are under way at once.
+        journal: Where replies are kept and looked up, or None.
     """
 
     name: str
+    provider: str = "local"
+    item: str = "local-cpu"
     dim: int
-    normalised: bool = True
     full_dim: int
-    batch_size: int = 64
+    normalised: bool = True
+    local: bool = True
+    batch_items: int = 64
+    batch_tokens: int | None = None
+    concurrency: int = 1
+    journal: Journal | None = None
 
     @abstractmethod
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
-        """Embed at most `batch_size` texts.
+    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed at most `batch_items` texts.
 
         Args:
-            texts: One or more texts; a text may be empty.
+            texts: One or more texts with content.
+            purpose: What they are embedded for.
 
         Returns:
-            float32 [len(texts), dim]; a text without content gives zeros.
+            float32 [len(texts), dim].
         """
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed any number of passages, in their order.
+    def params(self, purpose: Purpose) -> JsonMap:
+        """What a vector depends on besides the model's name and the text, for the journal; JSON."""
+        return {"dim": self.dim, "purpose": purpose.value}
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated, for the size of batches."""
+        return len(text) // 4 + 1
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of connections; also done at the end of a `with` block."""
+
+    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
+        """End waits for a vendor that are under way."""
+
+    def embed(
+        self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: Progress | None = None
+    ) -> Vectors:
+        """Embed any number of texts, in their order.
 
         Args:
-            texts: Any number of texts.
+            texts: Any number of texts; equal ones are embedded once.
+            purpose: What they are embedded for.
+            on_batch: Told how far it is; what it raises ends the work, and what was done is in the journal.
 
         Returns:
             float32 [len(texts), dim], C-contiguous.
 
         Raises:
-            ClqError: If the provider returns another number of vectors or another dimension.
+            ClqError: If the provider fails, or returns another number of vectors or another dimension.
         """
-        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
-        # Texts of similar length share a batch: padded encoders then waste little.
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        for start in range(0, len(order), self.batch_size):
-            rows = order[start : start + self.batch_size]
-            vectors[rows] = self._checked([texts[at] for at in rows])
-        return vectors
+        return self.embed_all(texts, purpose, on_batch=on_batch).value
 
-    def embed_query(self, text: str) -> Vectors:
-        """Embed one query: float32 [dim]."""
-        vector: Vectors = self._checked([text])[0]
-        return vector
+    def embed_all(
+        self,
+        texts: Sequence[str],
+        purpose: Purpose = Purpose.PASSAGE,
+        *,
+        on_batch: Progress | None = None,
+        out: Vectors | None = None,
+    ) -> Reply[Vectors]:
+        """Embed any number of texts, with the usage and the time of all calls together.
 
-    def _checked(self, texts: Sequence[str]) -> Vectors:
-        vectors = self.embed_batch(texts)
+        Args:
+            texts: See `embed`.
+            purpose: See `embed`.
+            on_batch: See `embed`.
+            out: Where the vectors go, float32 [len(texts), dim], such as a memory-mapped array.
+
+        Returns:
+            The vectors; usage of all of them, whether paid now or recalled; `ms` and `waited_ms` summed over
+            the calls, `attempts` in all, `fresh` if anything was sent; details "calls" and "recalled", the
+            number of texts that were not sent again.
+
+        Raises:
+            ClqError: See `embed`.
+        """
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
+        places = _places(texts)
+        filled = len(texts) - sum(map(len, places.values()))
+        vectors[[row for row, text in enumerate(texts) if not text.strip()]] = 0
+        sums = Sums()
+        found = self._recalled(list(places), purpose)
+        with closing(self._answers(found, places, purpose)) as answers:
+            for part, reply in answers:
+                for text, vector in zip(part, reply.value, strict=True):
+                    vectors[places[text]] = vector
+                    filled += len(places[text])
+                sums.add(reply, len(part))
+                if on_batch:
+                    on_batch(filled, len(texts))
+        return sums.reply(vectors)
+
+    def embed_query(self, text: str, *, extra: str = "") -> Reply[Vectors]:
+        """Embed one query.
+
+        Args:
+            text: The query.
+            extra: Tells calls apart that are to be made again although the text is the same ("repeat 2").
+
+        Returns:
+            float32 [dim].
+
+        Raises:
+            ClqError: See `embed`.
+        """
+        if not text.strip():
+            return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)
+        key = self._key(text, Purpose.QUERY, extra)
+        known = self.journal.get(key) if self.journal else None
+        if known is not None and known.value.shape == (self.dim,):
+            return known
+        reply = self._checked([text], Purpose.QUERY)
+        single = with_value(reply, np.ascontiguousarray(reply.value[0]))
+        if self.journal:
+            self.journal.put(key, single)
+        return single
+
+    def _answers(
+        self,
+        found: Iterator[tuple[list[str], Reply[Vectors]]],
+        places: Mapping[str, object],
+        purpose: Purpose,
+    ) -> Generator[tuple[list[str], Reply[Vectors]]]:
+        """Recalled texts first, then the others in batches."""
+        missing = dict.fromkeys(places)
+        for part, reply in found:
+            for text in part:
+                del missing[text]
+            yield part, reply
+        split = batches(list(missing), self.batch_items, self.batch_tokens, self.count_tokens)
+        work = lambda part: self._kept(part, purpose)  # noqa: E731
+        yield from side_by_side(work, split, self.concurrency, self.interrupt)
+
+    def _recalled(self, texts: list[str], purpose: Purpose) -> Iterator[tuple[list[str], Reply[Vectors]]]:
+        if self.journal is None:
+            return
+        for start in range(0, len(texts), _AT_ONCE):
+            keys = {self._key(text, purpose): text for text in texts[start : start + _AT_ONCE]}
+            for key, reply in self.journal.get_many(list(keys)).items():
+                if reply.value.shape == (self.dim,):
+                    yield [keys[key]], with_value(reply, reply.value[None, :])
+
+    def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed a batch, and keep it text by text, so that other batches of the same texts find it."""
+        reply = self._checked(texts, purpose)
+        if self.journal:
+            parts = shares(reply, [len(text) + 1 for text in texts])
+            keys = [self._key(text, purpose) for text in texts]
+            self.journal.put_many(dict(zip(keys, parts, strict=True)))
+        return reply
+
+    def _key(self, text: str, purpose: Purpose, extra: str = "") -> str:
+        return call_key(self.provider, self.name, self.params(purpose), [text_hash(text)], extra)
+
+    def _checked(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+        reply = self.embed_batch(texts, purpose)
+        vectors = reply.value
         if vectors.shape != (len(texts), self.dim):
-            raise ClqError(
+            raise ProviderError(
                 f"Embedder {self.name} returned vectors of shape {vectors.shape} for {len(texts)} texts"
                 f" of {self.dim} dimensions.",
+                kind="count",
                 do="Check the model's name and dimension.",
             )
-        return vectors
+        lengths = np.linalg.norm(vectors, axis=1)
+        if not np.isfinite(lengths).all():
+            raise ClqError(
+                f"Embedder {self.name} returned numbers that are not finite.", do="Check the model's files."
+            )
+        off = (np.abs(lengths - 1) > 0.01) & (lengths > 0)
+        if self.normalised and off.any():
+            raise InputError(
+                f"Embedder {self.name} returned a vector of length {lengths[off][0]:.3g}, not 1.",
+                where="normalised",
+                do="Set normalised = false for this model, and compare by cosine.",
+            )
+        return reply
+
+    def __enter__(self) -> Embedder:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
-    """Scale every row [n, dim] to unit length; rows of zeros stay zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return scaled
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """A text token by token.
 
-
-def require_dim(name: str, dim: int, allowed: Sequence[int]) -> None:
-    """Refuse a dimension that a model lacks.
-
-    Raises:
-        InputError: If `dim` is not among `allowed`.
+    Attributes:
+        vectors: float32 [n, dim], in context, not scaled; special tokens are left out.
+        spans: int64 [n, 2]: where each token begins and ends in the text, in characters.
     """
-    if dim not in allowed:
-        shown = ", ".join(map(str, allowed))
-        raise InputError(f"{name} has no {dim} dimensions.", where="dim", do=f"Choose one of {shown}.")
+
+    vectors: Vectors
+    spans: NDArray[np.int64]
+
+
+class TokenEmbedder(Embedder):
+    """An encoder that can be asked for the vectors of the tokens themselves, for late chunking."""
+
+    @abstractmethod
+    def embed_tokens(self, text: str) -> TokenVectors:
+        """The vectors of all tokens of a passage; a text beyond the model's length is read in windows."""
+
+    @abstractmethod
+    def pooled(self, vectors: Vectors) -> Vectors:
+        """What a passage's vector is, given those of its tokens [n ≥ 1, dim]: float32 [dim]."""
+
+
+def _places(texts: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of every distinct text with content."""
+    places: dict[str, list[int]] = {}
+    for row, text in enumerate(texts):
+        if text.strip():
+            places.setdefault(text, []).append(row)
+    return places

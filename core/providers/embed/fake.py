@@ -12,24 +12,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.errors import InputError
-from core.providers.embed.base import Embedder, Vectors, unit_rows
+from core.providers.base import Purpose
+from core.providers.embed.local import LocalEmbedder
+from core.providers.embed.vectors import Vectors, unit_rows
 
 
-class FakeEmbedder(Embedder):
+class FakeEmbedder(LocalEmbedder):
     """Sum of one pseudo-random direction per distinct lower-case word, scaled to unit length.
 
     Args:
         dim: Any positive number of dimensions.
     """
 
-    name = "fake"
+    name = provider = "fake"
 
     def __init__(self, dim: int = 64) -> None:
         if dim < 1:
             raise InputError(f"An embedder cannot have {dim} dimensions.", where="dim", do="Use 1 or more.")
         self.dim = self.full_dim = dim
 
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:  # noqa: ARG002 - one for both
         """Embed texts by hashing their words: float32 [len(texts), dim], unit rows."""
         sums = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):

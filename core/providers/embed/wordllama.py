@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from core.errors import ClqError
-from core.providers.embed.base import Embedder, Vectors, require_dim, unit_rows
+from core.providers.base import Purpose
+from core.providers.embed.local import LocalEmbedder
+from core.providers.embed.vectors import Vectors, require_dim, unit_rows
 
 
-class WordLlamaEmbedder(Embedder):
+class WordLlamaEmbedder(LocalEmbedder):
     """wordllama L2-supercat at 64, 128 or 256 dimensions, unit length.
 
     Args:
@@ -29,19 +31,19 @@ class WordLlamaEmbedder(Embedder):
         ClqError: If the installed package lacks its weights or its tokenizer.
     """
 
-    name = "wordllama"
+    name = provider = "wordllama"
     dims = (64, 128, 256)
     full_dim = 256
-    batch_size = 16  # measured: padding to the longest text of a larger batch costs more than it saves
+    batch_items = 16  # measured: padding to the longest text of a larger batch costs more than it saves
 
     def __init__(self, dim: int = full_dim) -> None:
         require_dim(self.name, dim, self.dims)
         self.dim = dim
         self._model = _load(self.full_dim, dim)
 
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:  # noqa: ARG002 - one for both
         """Mean of the token vectors of each text: float32 [len(texts), dim], unit rows."""
-        pooled = self._model.embed(list(texts), norm=False, batch_size=self.batch_size)
+        pooled = self._model.embed(list(texts), norm=False, batch_size=self.batch_items)
         return unit_rows(np.asarray(pooled, dtype=np.float32))
 
 
