@@ -1,0 +1,171 @@
+"""With and without a change: pairs of stacks whose specifications differ in exactly one thing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from core.records import JsonMap, canonical_json
+
+Spec = Mapping[str, Any]
+
+PAIRS = pl.Schema(
+    {
+        "axis": pl.String,
+        "change": pl.String,
+        "before": pl.String,
+        "after": pl.String,
+        "run_before": pl.String,
+        "run_after": pl.String,
+    }
+)
+"""Columns of `changes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One thing that can change.
+
+    Attributes:
+        name: What people read.
+        keys: The keys of a specification that it sets; everything else must be equal.
+        say: The value in words.
+        whole: Whether it is there or not at all: the mode must differ too.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    say: Callable[[Spec], str]
+    whole: bool = False
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        parts = dict(value)
+        head = [str(parts.pop("method"))] if "method" in parts else []
+        return ", ".join(head + [f"{name} {_value(each)}" for name, each in sorted(parts.items())])
+    if isinstance(value, list):
+        return "/".join(_value(each) for each in value)
+    return str(value)
+
+
+def _plain(key: str, absent: str = "none") -> Axis:
+    return Axis(key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, absent)))
+
+
+def _index(spec: Spec) -> str:
+    params = spec.get("index_params")
+    return str(spec.get("index", "flat")) + (f" ({_value(params)})" if params else "")
+
+
+def _embedder(spec: Spec) -> str:
+    width = f" {spec['dim']} d" if spec.get("dim") else ""
+    return f"{spec.get('embedder', 'none')}{width}"
+
+
+def _bm25_leg(spec: Spec) -> str:
+    return "without BM25" if spec.get("mode") == "dense" else "with BM25"
+
+
+def _dense_leg(spec: Spec) -> str:
+    return "without embedder" if spec.get("mode") == "sparse" else f"with {_embedder(spec)}"
+
+
+AXES = (
+    _plain("rewrite"),
+    _plain("reranker"),
+    Axis("index", ("index", "index_params"), _index),
+    Axis("dimension", ("dim",), lambda spec: f"{spec['dim']} d" if spec.get("dim") else "full"),
+    Axis("candidate depth", ("candidates",), lambda spec: f"K = {spec.get('candidates', 'none')}"),
+    Axis("fusion", ("fusion",), lambda spec: _value(spec.get("fusion", "none"))),
+    _plain("chunker"),
+    Axis("cut-off", ("cut",), lambda spec: _value(spec.get("cut", "none"))),
+    Axis("chunks sent", ("chunks_sent",), lambda spec: _value(spec.get("chunks_sent", "all"))),
+    Axis("BM25 parameters", ("bm25",), lambda spec: _value(spec.get("bm25", "default"))),
+    Axis("distance", ("metric",), lambda spec: _value(spec.get("metric", "cosine"))),
+    Axis("embedder", ("embedder", "dim"), _embedder),
+    Axis("BM25 leg", ("mode", "sparse", "bm25", "fusion"), _bm25_leg, whole=True),
+    Axis(
+        "dense leg",
+        ("mode", "embedder", "dim", "index", "index_params", "metric", "fusion"),
+        _dense_leg,
+        whole=True,
+    ),
+)
+"""What can change, the narrower first: a pair counts for the first axis that explains it."""
+
+_OPAQUE = "name"
+"""A stack that is known by its name only differs from others in nobody knows what."""
+_OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
+
+
+def changes(runs: pl.DataFrame) -> pl.DataFrame:
+    """Find the pairs of stacks that differ in exactly one thing.
+
+    Of a stack that was run several times the latest run stands for all. The value that switches something
+    off, or the smaller number, comes before the other.
+
+    Args:
+        runs: Runs of one collection with run_id, name, spec (JSON) and created_at.
+
+    Returns:
+        `PAIRS`: axis ("index"), change ("flat → int8"), before and after (names) and their run ids; by axis
+        in the order of `AXES`, then change, then name.
+    """
+    latest = runs.sort("created_at", "run_id").unique("spec", keep="last", maintain_order=True).sort("name")
+    stacks = [
+        (run_id, name, json.loads(spec))
+        for run_id, name, spec in latest.select("run_id", "name", "spec").iter_rows()
+    ]
+    known = {key for axis in AXES for key in axis.keys} | {_OPAQUE}
+    others = sorted({key for _, _, spec in stacks for key in spec} - known)
+    seen: set[frozenset[str]] = set()
+    rows: list[tuple[str, ...]] = []
+    for axis in (*AXES, *map(_plain, others)):
+        rows += sorted(_pairs(axis, stacks, seen), key=lambda row: (_natural(row[1]), row[2], row[3]))
+    return pl.DataFrame(rows, schema=PAIRS, orient="row")
+
+
+def _pairs(
+    axis: Axis, stacks: Iterable[tuple[str, str, JsonMap]], seen: set[frozenset[str]]
+) -> Iterable[tuple[str, ...]]:
+    alike: dict[str, list[tuple[str, str, JsonMap]]] = {}
+    for stack in stacks:
+        rest = {key: value for key, value in stack[2].items() if key not in axis.keys}
+        alike.setdefault(canonical_json(rest), []).append(stack)
+    for group in alike.values():
+        for pair in combinations(group, 2):
+            runs = frozenset(stack[0] for stack in pair)
+            said = sorted(((axis.say(stack[2]), stack) for stack in pair), key=lambda each: _natural(each[0]))
+            (first, one), (second, other) = said
+            apart = not axis.whole or one[2].get("mode") != other[2].get("mode")
+            if first != second and apart and runs not in seen:
+                seen.add(runs)
+                yield (axis.name, f"{first} → {second}", one[1], other[1], one[0], other[0])
+
+
+def _natural(words: str) -> tuple[bool, list[tuple[int, float, str]]]:
+    """Order of values: what switches something off first, numbers by size."""
+    parts = []
+    for part in words.replace("=", " ").split():
+        try:
+            parts.append((0, float(part), ""))
+        except ValueError:
+            parts.append((1, 0.0, part))
+    return not words.startswith(_OFF), parts
+
+
+def kinds(found: pl.DataFrame) -> list[str]:
+    """The changes that a list offers: ``index: flat → int8``, in the order of `changes`."""
+    said = found.select(pl.format("{}: {}", "axis", "change").alias("kind"))["kind"]
+    return said.unique(maintain_order=True).to_list()
+
+
+def of_kind(found: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """The pairs of one change."""
+    return found.filter(pl.format("{}: {}", "axis", "change") == kind)
