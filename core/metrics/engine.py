@@ -33,7 +33,8 @@ def score(
         measure: Which one; its own cutoff does not matter here.
         grades: int8 [..., Q, D], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. A query that a
             run does not rank is a row of -1 and scores 0.
-        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set.
+        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set; or [R, Q, 5] where each of
+            the R runs of `grades` [R, Q, D] has judged passages of its own.
         pool_grades: int8 [..., Q, P], grades of each candidate pool in any order; needed by PROC only.
         depth: Largest K when it is not the last axis of `grades`; missing slots are empty.
 
@@ -56,6 +57,8 @@ def score_all(
     depth: int | None = None,
 ) -> dict[Measure, Scores]:
     """`score` of several measures, which share their counts; arguments and errors as there."""
+    if pool_counts.ndim > 2:
+        return _score_apart(tuple(measures), grades, pool_counts, pool_grades, depth)
     inputs = Inputs(grades if depth is None else to_depth(grades, depth), pool_counts, pool_grades)
     wanted = tuple(measures)
     # One measure at several cutoffs is computed once.
@@ -73,6 +76,35 @@ def score_all(
         with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as workers:
             deque(workers.map(fill, blocks), maxlen=0)
     return {measure: made[measure.at(None)] for measure in wanted}
+
+
+def _score_apart(
+    measures: tuple[Measure, ...],
+    grades: Grades,
+    pool_counts: Counts,
+    pool_grades: Grades | None,
+    depth: int | None,
+) -> dict[Measure, Scores]:
+    """Score runs whose judged passages differ: together those that have the same.
+
+    No measure applies to a query of which nothing is judged for the run.
+    """
+    if pool_counts.shape[:-1] != grades.shape[:-1]:
+        raise ValueError(f"pool_counts {pool_counts.shape} do not match grades {grades.shape}")
+    groups: dict[bytes, list[int]] = {}
+    for run, counts in enumerate(pool_counts):
+        groups.setdefault(counts.tobytes(), []).append(run)
+    shape = (*grades.shape[:-1], grades.shape[-1] if depth is None else depth)
+    made = {measure: np.empty(shape) for measure in measures}
+    for runs in groups.values():
+        pools = None if pool_grades is None else pool_grades[runs]
+        part = score_all(measures, grades[runs], pool_counts[runs[0]], pool_grades=pools, depth=depth)
+        for measure, values in part.items():
+            made[measure][runs] = values
+    unjudged = ~pool_counts.any(axis=-1)
+    for values in made.values():
+        values[unjudged] = np.nan
+    return made
 
 
 def _blocks(shape: tuple[int, ...]) -> list[slice]:

@@ -74,7 +74,11 @@ FROM state('run', $revision) AS s JOIN runs AS r ON r.run_id = s.id
 LEFT JOIN part_keys AS k ON k.id = r.run_id LEFT JOIN parts AS p ON p.part_id = k.part_id
 WHERE s.event <> 'removed' GROUP BY r.run_id, r.origin ORDER BY r.run_id
 """
-_GOLDEN_SETS = "SELECT golden_set_id, collection_id FROM golden_sets ORDER BY golden_set_id"
+# A golden set, the collection of its passages, and that of its queries (the whole of a part).
+_GOLDEN_SETS = """
+SELECT g.golden_set_id, g.collection_id, coalesce(c.part_of, c.collection_id)
+FROM golden_sets AS g JOIN collections AS c USING (collection_id) ORDER BY g.golden_set_id
+"""
 _FILES = "SELECT path FROM held($table, $revision) WHERE id = $id"
 _STRAY_PASSAGES = """
 SELECT count(*) FROM read_parquet($rows) AS j
@@ -88,9 +92,13 @@ ANTI JOIN (SELECT query_id FROM read_parquet($known) WHERE collection_id = $coll
     ON q.query_id = j.query_id
 WHERE j.golden_set_id = $golden_set
 """
-_NO_TEXT = (
-    "SELECT id FROM state('collection', $revision) WHERE id NOT IN (SELECT id FROM held($table, $revision))"
-)
+# Chunks are the passages of a part, queries those of a whole, whose documents need not be stored.
+_NO_TEXT = """
+SELECT s.id FROM state('collection', $revision) AS s JOIN collections AS c ON c.collection_id = s.id
+WHERE s.id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $table
+    WHEN 'queries' THEN c.part_of IS NULL
+    ELSE NOT EXISTS (FROM collections AS p WHERE p.part_of = c.collection_id) END
+"""
 _ORDER = list(Level)
 
 
@@ -154,27 +162,28 @@ def _runs(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
 
 def _golden_sets(catalogue: Catalogue, root: Path, revision: int) -> Iterator[Finding]:
     """Judgements whose passage or query the collection does not hold (where it holds any)."""
-    for golden_set, collection in catalogue.cursor().execute(_GOLDEN_SETS).fetchall():
+    for golden_set, collection, asking in catalogue.cursor().execute(_GOLDEN_SETS).fetchall():
 
         def files(table: str, of: str) -> list[str]:
             asked = {"table": table, "revision": revision, "id": of}
             return [str(root / path) for path in catalogue.column(_FILES, asked)]
 
-        judged = files("judgements", golden_set)
-        if not judged:
+        if not (files("judgements", golden_set) or files("spans", golden_set)):
             yield _missing([golden_set], "golden set", "no judgements")
-            continue
-        for table, query, what in (
-            ("passages", _STRAY_PASSAGES, "judgements of passages"),
-            ("queries", _STRAY_QUERIES, "judged queries"),
+        for rows, table, of, query, what in (
+            ("judgements", "passages", collection, _STRAY_PASSAGES, "judgements of passages"),
+            ("judgements", "queries", asking, _STRAY_QUERIES, "judged queries"),
+            ("spans", "queries", asking, _STRAY_QUERIES, "queries judged by spans"),
         ):
-            known = files(table, collection)
-            asked = {"rows": judged, "known": known, "collection": collection, "golden_set": golden_set}
-            stray = catalogue.column(query, asked)[0] if known else 0
+            judged, known = files(rows, golden_set), files(table, of)
+            if not (judged and known):
+                continue
+            asked = {"rows": judged, "known": known, "collection": of, "golden_set": golden_set}
+            stray = catalogue.column(query, asked)[0]
             if stray:
                 yield Finding(
                     Level.MISSING,
-                    f"The golden set {golden_set!r} has {stray} {what} that the collection {collection!r} "
+                    f"The golden set {golden_set!r} has {stray} {what} that the collection {of!r} "
                     "does not hold.",
                     "They still count in the pool; judge the current texts again.",
                 )

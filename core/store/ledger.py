@@ -13,6 +13,7 @@ import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, Run, canonical_json
+from core.store import chunkings
 from core.store.parts import Part
 
 KINDS = ("collection", "golden_set", "run")
@@ -61,15 +62,19 @@ class Ledger:
         """Append a batch's records; those that exist with equal content are left alone.
 
         Raises:
-            InputError: If a record cannot be stored.
-            UnknownNameError: If a record refers to a collection that does not exist.
+            InputError: If a record cannot be stored, or a part could not be found from its whole.
+            UnknownNameError: If a record refers to a collection that does not exist, or a run to a chunking
+                without a collection of its chunks.
             StoreError: If an id exists with other content.
         """
-        self._records("collection", _rows("collection", batch.collections, asdict))
+        collections = _rows("collection", batch.collections, asdict)
+        self._records("collection", collections)
         golden_sets = _rows("golden_set", batch.golden_sets, asdict)
         runs = _rows("run", batch.runs, _run_row)
         self._check_collections(golden_sets | runs)
         self._records("golden_set", golden_sets)
+        for kind, offered in (("collection", collections), ("golden_set", golden_sets)):
+            chunkings.check_parts(kind, offered.values(), self._wholes(kind) if offered else {})
         self._records(
             "stack", _rows("stack", {run.stack.stack_id: run for run in batch.runs}.values(), _stack_row)
         )
@@ -141,8 +146,15 @@ class Ledger:
     def _check_collections(self, offered: Rows) -> None:
         known = self.ids("collection") if offered else frozenset()
         for record_id, row in offered.items():
-            if row["collection_id"] not in known:
-                raise UnknownNameError("collection", row["collection_id"], known, where=record_id)
+            whole = row["collection_id"]
+            for name in (whole, chunkings.searched(whole, row.get("chunking"))):
+                if name not in known:
+                    raise UnknownNameError("collection", name, known, where=record_id)
+
+    def _wholes(self, kind: str) -> dict[str, str | None]:
+        """Of every record of a kind, what it is part of."""
+        found = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
+        return dict(found.fetchall())
 
     def _events(self, kind: str, ids: Sequence[str], event: str) -> None:
         first = self._count("SELECT count(*) FROM events") if ids else 0

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.errors import UnknownNameError
 from core.records import TABLES
-from core.store import graded
+from core.store import chunkings, graded
 from core.store.engine import Catalogue, Params
 from core.store.graded import Graded
 from core.store.rules import RULES
@@ -68,14 +68,18 @@ class Snapshot:
             parts: Also those that hold what follows from another one's spans for one chunker.
 
         Returns:
-            golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones) and
-            judgements (counts).
+            golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones; where
+            there are no judgements, those with spans), judgements and spans (counts).
         """
-        counts = self._held("judgements").select("id", "queries", pl.col("rows").alias("judgements"))
         found = _whole(self._records("golden_set", "SELECT * FROM golden_sets"), parts)
-        found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
+        for table in ("judgements", "spans"):
+            counts = self._held(table).select(
+                "id", pl.col("rows").alias(table), pl.col("queries").alias(table[0])
+            )
+            found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
         shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
-        return _of(found, collection_id).select(*shown, pl.col("queries", "judgements").fill_null(0))
+        queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
+        return _of(found, collection_id).select(*shown, queries, pl.col("judgements", "spans").fill_null(0))
 
     def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
         """Runs, of one collection or of all, oldest first.
@@ -239,6 +243,9 @@ class Snapshot:
     ) -> Graded:
         """Rankings joined with grades, as arrays ready for the measures.
 
+        A run that searched the chunks of a chunker is judged by the part of the golden set for it, if there
+        is one (`judging`).
+
         Args:
             run_ids: The runs; one named twice counts once.
             golden_set_id: Whose grades.
@@ -249,17 +256,41 @@ class Snapshot:
             UnknownNameError: If a run or the golden set does not exist.
         """
         asked = list(dict.fromkeys(run_ids))
-        self._known("run", asked)
+        judges: dict[str, list[str]] = {}
+        for run_id, name in self.judging(asked, golden_set_id).items():
+            judges.setdefault(name, []).append(run_id)
+        groups = [
+            graded.Judges(name, tuple(runs), self._files("rankings", runs), self._files("judgements", [name]))
+            for name, runs in (judges or {golden_set_id: []}).items()
+        ]
+        return graded.join(self.catalogue.cursor(), groups, run_ids=asked, stage=stage, depth=depth)
+
+    def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Per run the collection whose passages it ranks: the run's own, or the part with its chunks.
+
+        Raises:
+            UnknownNameError: If a run does not exist.
+        """
+        rows = self._chunked(run_ids).iter_rows()
+        return {run_id: chunkings.searched(collection, chunking) for run_id, collection, chunking in rows}
+
+    def judging(self, run_ids: Sequence[str], golden_set_id: str) -> dict[str, str]:
+        """Per run the golden set with the grades of its passages: the one named, or its part.
+
+        Raises:
+            UnknownNameError: If a run or the golden set does not exist.
+        """
         self._known("golden_set", [golden_set_id])
-        return graded.join(
-            self.catalogue.cursor(),
-            run_ids=asked,
-            golden_set_id=golden_set_id,
-            rankings=self._files("rankings", asked),
-            judgements=self._files("judgements", [golden_set_id]),
-            stage=stage,
-            depth=depth,
-        )
+        runs = self._chunked(run_ids)
+        parts = self._records("golden_set", "SELECT * FROM golden_sets").filter(part_of=golden_set_id)
+        return chunkings.judging(runs, golden_set_id, set(parts["golden_set_id"]))
+
+    def _chunked(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """run_id, collection_id and chunking of some runs."""
+        self._known("run", run_ids)
+        runs = self.catalogue.records("SELECT run_id, collection_id, chunking FROM runs")
+        asked = pl.DataFrame({"run_id": list(dict.fromkeys(run_ids))}, schema={"run_id": pl.String})
+        return asked.join(runs, on="run_id", how="left", maintain_order="left")
 
     def _rows(
         self, table: str, ids: Sequence[str], conditions: Sequence[str] = (), asked: Params | None = None

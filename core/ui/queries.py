@@ -126,12 +126,14 @@ def one_query(found: OneQuery, row: Mapping[str, Any], quality: Quality) -> None
     st.markdown(f"#### {plain(question)}")
     tags = f" · {', '.join(row['tags'])}" if row["tags"] else ""
     note = f" · {row['note']}" if row["note"] else ""
-    st.caption(plain(f"{row['query_id']} · {text.count(found.judged, 'judged passage')}{tags}{note}"))
+    judged = " and ".join(text.count(each.passages.height, "judged passage") for each in found.judged)
+    st.caption(plain(f"{row['query_id']} · {judged}{tags}{note}"))
     _beside(found.sides, lambda side, key: _ranking(found, side, key, quality))
-    weights = f"Weights count down to K = {quality.k}. " if found.judged else ""
+    anything = any(each.passages.height for each in found.judged)
+    weights = f"Weights count down to K = {quality.k}. " if anything else ""
     against = " ▲ ▼: places won or lost against the other stack; new: not in its ranking."
     st.caption(f"{weights}Tick a row to read its whole passage.{against if found.sides[1:] else ''}")
-    if not found.judged:
+    if not anything:
         return
     with st.expander("Judged passages and their weights", icon=":material/balance:"):
         _weights(found, quality)
@@ -140,7 +142,7 @@ def one_query(found: OneQuery, row: Mapping[str, Any], quality: Quality) -> None
             "The candidate pool of the stack in its best order: "
             f"of the first {quality.k}, those that earn anything."
         )
-        _beside(found.sides, lambda side, key: _oracle(found, side, key))
+        _beside(found.sides, _oracle)
     missed = " and ".join(str(side.missed.height) for side in found.sides)
     with st.expander(f"Relevant passages that the pool misses: {missed}", icon=":material/search_off:"):
         st.caption("Grade 4 or 5, yet not among the candidates: only retrieval can bring them in.")
@@ -189,14 +191,17 @@ def _weights(found: OneQuery, quality: Quality) -> None:
         "weight": show.score_column("weight", found.weigher.info.formula),
     }
     left, right = st.columns([2, 3])
-    left.dataframe(found.grades, column_config=columns, hide_index=True, key="table_grades")
+    for number, judged in enumerate(found.judged, start=1):  # several: the stacks cut the documents otherwise
+        left.dataframe(judged.grades, column_config=columns, hide_index=True, key=f"table_grades_{number}")
+        right.markdown(
+            f"G_ideal, the {quality.k} largest weights of all judged passages: **{judged.ideal:.3f}**"
+        )
     with right:
-        st.markdown(f"G_ideal, the {quality.k} largest weights of all judged passages: **{found.ideal:.3f}**")
         for side in found.sides:
             name = f"{plain(side.name)}: " if found.sides[1:] else ""
             st.markdown(
-                f"{name}G_obs of the ranking **{side.gain:.3f}**{_share(side.gain, found)}; "
-                f"of the best order of its pool **{side.reachable:.3f}**{_share(side.reachable, found)}."
+                f"{name}G_obs of the ranking **{side.gain:.3f}**{_share(side.gain, side)}; "
+                f"of the best order of its pool **{side.reachable:.3f}**{_share(side.reachable, side)}."
             )
         st.caption(
             f"{plain(str(found.weigher))} = G_obs / G_ideal. "
@@ -204,15 +209,15 @@ def _weights(found: OneQuery, quality: Quality) -> None:
         )
 
 
-def _share(gain: float, found: OneQuery) -> str:
-    return f" ({text.score(gain / found.ideal)})" if found.ideal else ""
+def _share(gain: float, side: Side) -> str:
+    return f" ({text.score(gain / side.judged.ideal)})" if side.judged.ideal else ""
 
 
-def _oracle(found: OneQuery, side: Side, key: str) -> None:
+def _oracle(side: Side, key: str) -> None:
     if side.oracle.is_empty():
         st.caption("Nothing in the pool earns anything.")
         return
-    st.caption(f"G {side.reachable:.3f} of G_ideal {found.ideal:.3f}")
+    st.caption(f"G {side.reachable:.3f} of G_ideal {side.judged.ideal:.3f}")
     columns = {
         "place": show.number_column("#", 0, "Place in the best order."),
         "grade": show.number_column("grade", 0),

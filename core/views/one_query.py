@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,10 +34,11 @@ class Side:
         reachable: The weights that the best ordering of the pool collects.
         ranked: Length of the ranking.
         ranking: rank, grade (text; "unjudged"), weight (within the Top-K), points (score of the ranking),
-            change (against the other stack).
+            change (against the other stack; null where that searched differently cut passages).
         oracle: The best ordering of the pool at K as far as it earns anything: place, grade, weight, now
             (its rank in the ranking, null = left out).
         missed: Relevant passages (grade 4 or 5) that the pool lacks: grade, weight.
+        judged: What is judged of the passages that the stack searched.
     """
 
     name: str
@@ -49,25 +50,42 @@ class Side:
     ranking: pl.DataFrame
     oracle: pl.DataFrame
     missed: pl.DataFrame
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The judged passages of the query.
+
+    Attributes:
+        golden_set_id: Whose judgements; a part where the stack's passages were cut by a chunker.
+        passages: passage_id, grade, weight.
+        grades: grade, passages (judged with it), weight; best grade first.
+        ideal: G_ideal at K; 0 when nothing that is judged earns anything.
+    """
+
+    golden_set_id: str | None
+    passages: pl.DataFrame
+    grades: pl.DataFrame
+    ideal: float
 
 
 @dataclass(frozen=True)
 class OneQuery:
-    """The query with its judgements and one or two sides.
+    """The query with one or two sides.
 
     Attributes:
         weigher: RA-nWG at the cutoff, with the parameters of the workspace where it is its measure.
-        grades: grade, passages (judged with it), weight; best grade first.
-        judged: Number of judged passages.
-        ideal: G_ideal at K; 0 when nothing that is judged earns anything.
         sides: One per stack.
     """
 
     weigher: Measure
-    grades: pl.DataFrame
-    judged: int
-    ideal: float
     sides: tuple[Side, ...]
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """The judgements, once where all sides share them."""
+        return tuple({side.judged.golden_set_id: side.judged for side in self.sides}.values())
 
 
 def one_query(
@@ -88,29 +106,37 @@ def one_query(
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
     """
-    judged = _judged(snapshot, scope, query_id)
-    counts = np.bincount(judged["grade"].to_numpy(), minlength=6)[1:]
-    weigher = _weigher(quality)
-    each = weights(counts, Weighting.from_values(weigher.values))
-    weighed = judged.with_columns(pl.Series("weight", each[judged["grade"].to_numpy() - 1], dtype=pl.Float64))
-    ranked = snapshot.rankings(list(runs), query_id=query_id).join(
-        weighed, on="passage_id", how="left", maintain_order="left"
-    )
-    sides = [_side(ranked, run_id, name, weighed, quality) for run_id, name in runs.items()]
+    weigher, ids = _weigher(quality), list(runs)
+    golden = scope.golden_set_id
+    judges = snapshot.judging(ids, golden) if golden is not None else dict.fromkeys(ids)
+    judged = {name: _judged(snapshot, name, query_id, weigher) for name in set(judges.values())}
+    ranked = snapshot.rankings(ids, query_id=query_id)
+    searched = snapshot.searched(ids)
+    sides = {}
+    for run_id, name in runs.items():
+        same = [other for other in ids if searched[other] == searched[run_id]]
+        comparable = ranked.filter(pl.col("run_id").is_in(same))
+        sides[run_id] = _side(comparable, run_id, name, judged[judges[run_id]], quality)
     return OneQuery(
         weigher=weigher,
-        grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": each[::-1]}),
-        judged=judged.height,
-        ideal=float(ideal_gain(counts[None], each[None], quality.k)[0, -1]) if judged.height else 0.0,
-        sides=_with_texts(snapshot, scope, sides),
+        sides=tuple(_with_texts(snapshot, searched[run_id], side) for run_id, side in sides.items()),
     )
 
 
-def _judged(snapshot: Snapshot, scope: Scope, query_id: str) -> pl.DataFrame:
-    if scope.golden_set_id is None:
-        return pl.DataFrame(schema={"passage_id": pl.String, "grade": pl.Int8})
-    judged = snapshot.judgements(scope.golden_set_id)
-    return judged.filter(pl.col("query_id") == query_id).select("passage_id", "grade")
+def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> Judged:
+    passages = pl.DataFrame(schema={"passage_id": pl.String, "grade": pl.Int8})
+    if golden_set_id is not None:
+        rows = snapshot.judgements(golden_set_id).filter(pl.col("query_id") == query_id)
+        passages = rows.select("passage_id", "grade")
+    grades = passages["grade"].to_numpy()
+    counts = np.bincount(grades, minlength=6)[1:]
+    each = weights(counts, Weighting.from_values(weigher.values))
+    return Judged(
+        golden_set_id=golden_set_id,
+        passages=passages.with_columns(pl.Series("weight", each[grades - 1], dtype=pl.Float64)),
+        grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": each[::-1]}),
+        ideal=float(ideal_gain(counts[None], each[None], weigher.k or 1)[0, -1]) if len(grades) else 0.0,
+    )
 
 
 def _weigher(quality: Quality) -> Measure:
@@ -118,13 +144,15 @@ def _weigher(quality: Quality) -> Measure:
     return measure if measure and measure.name == "RA-nWG" else Measure("RA-nWG", quality.k)
 
 
-def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: pl.DataFrame, quality: Quality) -> Side:
+def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality: Quality) -> Side:
+    weighed = judged.passages
+    ranked = ranked.join(weighed, on="passage_id", how="left", maintain_order="left")
     own = ranked.filter(pl.col("run_id") == run_id)
     final, pool = (own.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
     pool = final if pool.is_empty() else pool
     others = ranked.filter((pl.col("run_id") != run_id) & (pl.col("stage") == "final"))
     oracle = _oracle(final, pool, quality.k)
-    score, best = (_value(measure, final, pool, judged) for measure in (quality.measure, quality.ceiling))
+    score, best = (_value(measure, final, pool, weighed) for measure in (quality.measure, quality.ceiling))
     return Side(
         name=name,
         score=score,
@@ -132,12 +160,13 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: pl.DataFrame, qu
         gain=float(final.filter(pl.col("rank") <= quality.k)["weight"].sum()),
         reachable=float(oracle["weight"].sum()),
         ranked=final.height,
-        ranking=_ranking(final, others, quality.k, judged=judged.height > 0),
+        ranking=_ranking(final, others, quality.k, judged=weighed.height > 0),
         oracle=oracle,
-        missed=judged.filter(pl.col("grade") >= RELEVANT)
+        missed=weighed.filter(pl.col("grade") >= RELEVANT)
         .join(pool, on="passage_id", how="anti")
         .sort("grade", "passage_id", descending=[True, False])
         .select("grade", "weight", "passage_id"),
+        judged=judged,
     )
 
 
@@ -201,11 +230,10 @@ def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
     )
 
 
-def _with_texts(snapshot: Snapshot, scope: Scope, sides: Sequence[Side]) -> tuple[Side, ...]:
-    """The sides with passage, preview and text in their tables; a passage that is not stored has no text."""
-    tables = [table for side in sides for table in (side.ranking, side.oracle, side.missed)]
-    wanted = pl.concat([table["passage_id"] for table in tables]).unique().to_list() if tables else []
-    found = snapshot.passages(scope.collection_id, wanted).select("passage_id", "title", "text")
+def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
+    """The side with passage, preview and text in its tables; a passage that is not stored has no text."""
+    wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
+    found = snapshot.passages(collection_id, wanted.unique().to_list()).select("passage_id", "title", "text")
     flat = pl.col("text").str.replace_all(r"\s+", " ").str.strip_chars()
 
     def told(table: pl.DataFrame) -> pl.DataFrame:
@@ -216,10 +244,7 @@ def _with_texts(snapshot: Snapshot, scope: Scope, sides: Sequence[Side]) -> tupl
             "text",
         )
 
-    return tuple(
-        replace(side, ranking=told(side.ranking), oracle=told(side.oracle), missed=told(side.missed))
-        for side in sides
-    )
+    return replace(side, ranking=told(side.ranking), oracle=told(side.oracle), missed=told(side.missed))
 
 
 def shown_text(passage: str) -> tuple[str, str]:

@@ -138,6 +138,7 @@ def contents(snapshot: Snapshot) -> pl.DataFrame:
     )
     golden = (
         snapshot.golden_sets()
+        .with_columns(pl.col("judgements") + pl.col("spans"))
         .group_by("collection_id")
         .agg(pl.len().alias("golden_sets"), pl.col("judgements").sum())
     )

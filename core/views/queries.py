@@ -100,7 +100,7 @@ def _scores(snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequenc
     columns: dict[str, Any] = {
         "query_id": found.query_ids,
         "holes": (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1),
-        "judged": found.pool_counts.sum(axis=1),
+        "judged": found.counts_of(0).sum(axis=1),
     }
     if measure is not None:
         values = at_cutoff(found, measure)
@@ -119,8 +119,8 @@ def _scores(snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequenc
 
 def _notes(found: Evidence, measure: Measure, scores: np.ndarray[Any, Any]) -> pl.Series:
     """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
-    missing = np.isnan(scores)
-    reason = na_reason(measure, found.pool_counts[missing.argmax()]) if missing.any() else None
+    missing, counts = np.isnan(scores), found.counts_of(0)
+    reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
     unranked = ~(found.grades[0] >= 0).any(axis=-1)
     empty = pl.Series(pl.repeat(None, len(scores), dtype=pl.String, eager=True))
     notes = empty.scatter(np.flatnonzero(unranked), UNRANKED) if unranked.any() else empty

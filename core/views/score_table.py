@@ -27,6 +27,7 @@ COLUMNS = {
 }
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
+_UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
 
@@ -97,7 +98,8 @@ def _queries(found: Evidence, measure: Measure, values: np.ndarray) -> pl.DataFr
     empty = np.isnan(values)
     reasons = np.full(values.shape, None, dtype=object)
     for run, query in np.argwhere(empty):  # few: only where a measure does not apply
-        reasons[run, query] = na_reason(measure, found.pool_counts[query], found.pool_grades[run, query])
+        counts, pool = found.counts_of(run)[query], found.pool_grades[run, query]
+        reasons[run, query] = na_reason(measure, counts, pool) or _UNJUDGED
     return pl.DataFrame(
         {
             "run": np.repeat(found.run_ids, queries),

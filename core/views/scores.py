@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from core.errors import InputError
 from core.metrics import Measure, aggregate, score_at, to_depth
 from core.store import Graded, Snapshot
 
@@ -25,7 +26,8 @@ class Evidence:
         query_ids: The judged queries, in the order of axis 1.
         grades: int8 [runs, queries, depth]: 1..5 judged, 0 unjudged, -1 empty slot.
         pool_grades: The same for the candidate pool; the final ranking itself where a run has no pool.
-        pool_counts: int32 [queries, 5]: passages with grade 1..5 in the golden set.
+        pool_counts: int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] where
+            runs of several chunkings are judged by grades that were anchored to the documents.
         unjudged_queries: int32 [runs]: ranked queries without any judgement, left out.
     """
 
@@ -41,6 +43,10 @@ class Evidence:
         """The deepest final rank."""
         return int(self.grades.shape[2])
 
+    def counts_of(self, run: int) -> npt.NDArray[np.int32]:
+        """Passages with grade 1..5 that the run with this position could find: int32 [queries, 5]."""
+        return self.pool_counts if self.pool_counts.ndim == 2 else self.pool_counts[run]
+
 
 def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> Evidence:
     """Join the rankings of some runs with the judgements of a golden set.
@@ -55,7 +61,9 @@ def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> 
 
     Raises:
         UnknownNameError: If the golden set or a run does not exist.
+        InputError: If the runs searched differently chunked passages and the judgements are tied to passages.
     """
+    _require_one_passage_set(snapshot, run_ids, golden_set_id)
     final = snapshot.graded(run_ids, golden_set_id, stage="final")
     pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
     return Evidence(
@@ -66,6 +74,18 @@ def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> 
         pool_counts=final.pool_counts,
         unjudged_queries=final.unjudged_queries,
     )
+
+
+def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> None:
+    """Judgements tied to passages cannot judge two sets of passages: those of one would all be unjudged."""
+    judges, searched = snapshot.judging(run_ids, golden_set_id), snapshot.searched(run_ids)
+    tied = sorted({searched[run_id] for run_id, name in judges.items() if name == golden_set_id})
+    if len(tied) > 1:
+        raise InputError(
+            f"These runs searched differently cut passages ({', '.join(tied)}), and the golden set "
+            f"{golden_set_id} is tied to passages, so that it can judge one of these sets only.",
+            do="Choose runs of one chunking, or anchor the grades to characters of the documents (spans).",
+        )
 
 
 def _pools(final: Graded, pool: Graded) -> Grades:

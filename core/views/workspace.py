@@ -86,7 +86,7 @@ def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
 
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     """The collections, those with runs of one's own first, and the golden sets that judge each."""
-    judged = snapshot.golden_sets().filter(pl.col("judgements") > 0)
+    judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
     golden_sets: dict[str, list[str]] = {}
     for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
         golden_sets.setdefault(collection, []).append(golden_set)

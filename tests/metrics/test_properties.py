@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,6 +135,25 @@ def test_leading_axes_are_independent_runs(world, runs):
         for run in range(runs):
             alone = score(measure, rolled[run], world.pool_counts, pool_grades=pools[run])
             np.testing.assert_array_equal(together[run], alone)
+
+
+@given(worlds(), st.integers(1, 3))
+def test_runs_with_judged_passages_of_their_own(world, runs):
+    """Counts per run: each run scores as alone; where nothing is judged, no measure applies."""
+    shape = (runs, 1, 1)
+    grades, pools = np.tile(world.grades, shape), np.tile(world.pool_grades, shape)
+    counts = np.tile(world.pool_counts, shape) + np.arange(runs, dtype=np.int32)[:, None, None] % 2
+    for measure in ALL:
+        together = score(measure, grades, counts, pool_grades=pools, depth=9)
+        for run in range(runs):
+            alone = score(measure, grades[run], counts[run], pool_grades=pools[run], depth=9)
+            alone[~counts[run].any(axis=-1)] = np.nan
+            np.testing.assert_array_equal(together[run], alone)
+
+
+def test_counts_of_other_runs_are_refused():
+    with pytest.raises(ValueError, match="do not match"):
+        score(Measure("Hit"), np.zeros((2, 3, 4), np.int8), np.zeros((1, 3, 5), np.int32))
 
 
 @given(worlds(), st.integers(1, 25))

@@ -79,7 +79,7 @@ def test_records_come_back(filled: Store) -> None:
     snapshot = filled.read()
     assert snapshot.collections().rows() == [("corpus", "A corpus", "tests", "none", None, 3, 3)]
     assert snapshot.golden_sets("corpus").rows() == [
-        ("gold", "corpus", "Gold", "1-5", "a person", "", None, 2, 3)
+        ("gold", "corpus", "Gold", "1-5", "a person", "", None, 2, 3, 1)
     ]
     assert snapshot.golden_sets("other").is_empty()
     first = snapshot.runs().row(0, named=True)

@@ -233,7 +233,7 @@ def test_without_judgements(snapshot: Snapshot) -> None:
     assert table["score"].is_null().all()
     assert set(table["note"]) == {queries.UNJUDGED}
     found = one_query(snapshot, Scope("c"), AT_2, "q1", {"a": "A", "b": "B"})
-    assert found.judged == 0
+    assert [each.passages.height for each in found.judged] == [0]
     assert found.sides[0].score is None
     assert found.sides[0].ranking["passage_id"].to_list() == ["c", "a", "b"]
     assert found.sides[0].ranking["grade"].is_null().all()
@@ -268,8 +268,9 @@ def test_a_measure_that_is_not_computed_here(snapshot: Snapshot) -> None:
 
 def test_one_query_side_by_side(snapshot: Snapshot) -> None:
     found = one_query(snapshot, SCOPE, AT_2, "q1", {"a": "A", "b": "B"})
-    assert found.grades.rows() == [(5, 1, 1.0), (4, 2, 0.25), (3, 0, 0.0), (2, 0, 0.0), (1, 1, 0.0)]
-    assert found.ideal == pytest.approx(1.25)
+    (judged,) = found.judged
+    assert judged.grades.rows() == [(5, 1, 1.0), (4, 2, 0.25), (3, 0, 0.0), (2, 0, 0.0), (1, 1, 0.0)]
+    assert judged.ideal == pytest.approx(1.25)
     left, right = found.sides
     assert left.ranking.select("rank", "grade", "weight", "change", "passage_id").rows() == [
         (1, "1", 0.0, "▲ 1", "c"),
@@ -338,8 +339,8 @@ def test_one_query_says_what_the_table_says(tmp_path: Path, bare: str) -> None:
         assert [side.score for side in found.sides] == [row["score"], row["other"]]
         assert found.sides[0].best == row["best"]
         if bare.startswith("RA-nWG"):
-            assert found.sides[0].gain / found.ideal == pytest.approx(row["score"])
-            assert found.sides[0].reachable / found.ideal == pytest.approx(row["best"])
+            assert found.sides[0].gain / found.judged[0].ideal == pytest.approx(row["score"])
+            assert found.sides[0].reachable / found.judged[0].ideal == pytest.approx(row["best"])
 
 
 def test_bars(snapshot: Snapshot) -> None:
