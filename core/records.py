@@ -96,7 +96,8 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
             }
         ),
         # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
-        # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run.
+        # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
+        # used, but how much is not known.
         "usage": pl.Schema(
             {
                 "run_id": pl.String,

@@ -89,7 +89,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
         ),
         "usage": Rules(
             "run",
-            ("run_id", "stage", "item", "unit", "amount", "basis"),
+            ("run_id", "stage", "item", "unit", "basis"),
             (("run_id", "stage", "item", "unit", "query_id"),),
             ("run_id", "stage", "item", "unit", "query_id"),
             (
