@@ -37,6 +37,25 @@ class Limits(BaseModel):
     longest_wait_s: float = Field(default=300.0, ge=0)
 
 
+class ChatOptions(BaseModel):
+    """What a chat model's endpoint understands.
+
+    Attributes:
+        json_mode: "none" = answers are asked for in words; "object" = the endpoint can be told to answer with
+            a JSON object; "schema" = it can be given a JSON schema.
+        temperature: Whether it takes a temperature; many models that think do not.
+        answer_limit: What the endpoint calls the limit of an answer's tokens.
+        thinking_tokens: Tokens that are allowed beside those of the answer, for models that think first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    json_mode: Literal["none", "object", "schema"] = "none"
+    temperature: bool = True
+    answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    thinking_tokens: int = Field(default=0, ge=0)
+
+
 class ModelConfig(BaseModel):
     """One model.
 
@@ -49,7 +68,8 @@ class ModelConfig(BaseModel):
         dims: Dimensions that the model has; empty = not known before it is loaded.
         matryoshka: Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once.
         cut: Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector.
-        normalised: Whether vectors have unit length.
+        normalised: Whether vectors are to have unit length; they are scaled here where they do not. False: they
+            are taken as they are, and compared by cosine.
         base_url: Where the service is; None = the vendor's own address.
         key_env: Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual
             one at the vendor's own address, no key at any other.
@@ -63,6 +83,7 @@ class ModelConfig(BaseModel):
         max_tokens: Tokens of one text that the model reads; None = not known.
         path: Folder of a local model.
         pooling: How token vectors become one (local models); None = as the folder says, else the mean.
+        chat: What the endpoint of a chat model understands.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
@@ -87,6 +108,7 @@ class ModelConfig(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     path: Path | None = None
     pooling: Pooling | None = None
+    chat: ChatOptions = ChatOptions()
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,96 @@
+"""Asks a chat model for an answer of a given form, with one chance to put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from core.providers.base import Reply, total
+from core.providers.chat.base import Chat, chars_per_second
+from core.providers.chat.marks import mark_for, marked
+from core.providers.chat.reading import Reading
+from core.records import JsonMap
+
+V = TypeVar("V")
+
+_LONGEST_REPEATED = 4_000  # characters of a wrong answer that are shown to the model again
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[V]):
+    """A question to a chat model.
+
+    Attributes:
+        system: Instructions.
+        user: The message.
+        read: Reads an answer; never raises.
+        max_tokens: The most tokens of the answer.
+        schema: What a JSON answer looks like.
+    """
+
+    system: str
+    user: str
+    read: Callable[[str], Reading[V]]
+    max_tokens: int
+    schema: JsonMap | None = None
+
+
+def ask(chat: Chat, task: Task[V]) -> Reply[Reading[V]]:
+    """Ask, and ask once more with what was wrong if the answer cannot be used as it is.
+
+    Args:
+        chat: The model.
+        task: What is asked for.
+
+    Returns:
+        The better reading; its `problem` is empty unless the second answer is wrong, too. Time and usage are
+        those of both turns; `details` hold "turns", "repaired" (1 when a second turn was needed, else 0),
+        "characters", "generation_ms" and "chars_per_second" over the turns.
+
+    Raises:
+        ProviderError: If the vendor gives no answer.
+    """
+    first = _turn(chat, task, task.user)
+    reading = task.read(first.value)
+    if not reading.problem:
+        return _merged([first], reading)
+    wrong = marked("answer", first.value[:_LONGEST_REPEATED], mark_for(task.user, first.value))
+    again = (
+        f"{task.user}\n\nYour previous answer was:\n{wrong}\n"
+        f"It cannot be used: {reading.problem}. Answer again, in exactly the form asked for and nothing else."
+    )
+    second = _turn(chat, task, again)
+    other = task.read(second.value)
+    better = reading if other.problem and reading.weight > other.weight else other
+    return _merged([first, second], better)
+
+
+def _turn(chat: Chat, task: Task[V], user: str) -> Reply[str]:
+    return chat.complete(task.system, user, max_tokens=task.max_tokens, json_schema=task.schema)
+
+
+def _merged(turns: list[Reply[str]], reading: Reading[V]) -> Reply[Reading[V]]:
+    whole = in_sequence(turns)
+    return replace(whole, value=reading, details={**whole.details, "repaired": len(turns) - 1})
+
+
+def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
+    """Replies that came one after the other as one: the last value, all of the time, usage and characters."""
+    ms = sum(reply.ms for reply in replies)
+    characters = sum(int(reply.details.get("characters", 0)) for reply in replies)
+    return Reply(
+        replies[-1].value,
+        total(replies),
+        ms,
+        sum(reply.waited_ms for reply in replies),
+        sum(reply.attempts for reply in replies),
+        all(reply.fresh for reply in replies),
+        {
+            "turns": sum(int(reply.details.get("turns", 1)) for reply in replies),
+            "repaired": sum(int(reply.details.get("repaired", 0)) for reply in replies),
+            "characters": characters,
+            "generation_ms": ms,
+            "chars_per_second": chars_per_second(characters, ms),
+        },
+    )

@@ -1,0 +1,193 @@
+"""Reads what a chat model answered, strictly: JSON, or lines of numbers; nothing raises on any text."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from core.records import JsonMap
+
+V = TypeVar("V")
+
+Row = tuple[float, ...]
+
+LONGEST_ANSWER = 200_000
+"""Characters of an answer that are looked at."""
+
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
+_NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"
+_LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({_NUMBER}(?:(?:\s*[,;|]\s*|\s+){_NUMBER})*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[V]):
+    """What was read from an answer.
+
+    Attributes:
+        value: What can be used of it, perhaps nothing.
+        problem: What is wrong with the answer, in words that can be sent back; empty when it is as asked
+            for. It never repeats the answer's own text.
+        weight: How much can be used; the better of two readings has the greater weight.
+    """
+
+    value: V
+    problem: str = ""
+    weight: float = 1.0
+
+
+def bare(answer: str) -> str:
+    """The answer without a leading thought ("<think>…</think>") and without a code fence around it."""
+    text = _THOUGHT.sub("", answer[:LONGEST_ANSWER], count=1).strip()
+    fenced = _FENCED.match(text)
+    return fenced[1].strip() if fenced else text
+
+
+def json_value(text: str) -> object:
+    """The one JSON value that a text is.
+
+    Raises:
+        ValueError: If it is not JSON, nested too deeply, or holds NaN, an infinity or a key twice.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_double)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(name)
+
+
+def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key twice")
+    return made
+
+
+def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
+    """Rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each.
+
+    Args:
+        answer: What the model said.
+        key: Name of the list in a JSON answer.
+
+    Returns:
+        The rows, first the passage's number; those that can be read, also when there is a problem.
+    """
+    text = bare(answer)
+    if not text:
+        return Reading([], "it was empty", 0)
+    if text[0] in "{[":
+        return _json_rows(text, key)
+    rows: list[Row] = []
+    wrong = 0
+    for line in filter(None, map(str.strip, text.splitlines())):
+        found = _LINE.fullmatch(line)
+        if found:
+            rows.append((float(found[1]), *map(float, re.findall(_NUMBER, found[2]))))
+        else:
+            wrong += 1
+    problem = f"{wrong} of its lines are not a passage's number, a colon and numbers" if wrong else ""
+    return Reading(rows, problem, len(rows))
+
+
+def _json_rows(text: str, key: str) -> Reading[list[Row]]:
+    try:
+        value = json_value(text)
+    except ValueError:
+        return Reading([], "it is not valid JSON", 0)
+    given = value.get(key) if isinstance(value, Mapping) else value
+    if not isinstance(given, list):
+        return Reading([], f'it has no list "{key}"', 0)
+    rows = [tuple(map(float, row)) for row in given if _is_row(row)]
+    problem = "" if len(rows) == len(given) else f'not every entry of "{key}" is a list of numbers'
+    return Reading(rows, problem, len(rows))
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(_is_number(each) for each in value)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e12 and math.isfinite(value)
+
+
+def read_ratings(
+    answer: str, count: int, highest: Sequence[float], *, fits: Callable[[Row], bool] | None = None
+) -> Reading[dict[int, Row]]:
+    """One row of ratings for each of `count` passages.
+
+    Args:
+        answer: What the model said.
+        count: How many passages were shown, numbered from 1.
+        highest: Highest rating per column; the lowest is 0.
+        fits: Whether a row of ratings has the right length; by default as many as `highest`.
+
+    Returns:
+        Ratings by passage number. Rows for a number that was not shown or stands twice, of a wrong length or
+        out of range are left out and are a problem; so are passages without a row.
+    """
+    rows = read_rows(answer)
+    good: dict[int, Row] = {}
+    doubled: set[int] = set()
+    unknown = wrong = 0
+    for number, *ratings in rows.value:
+        row = tuple(ratings)
+        if not (number.is_integer() and 1 <= number <= count):
+            unknown += 1
+        elif int(number) in good or int(number) in doubled:
+            doubled.add(int(number))
+        elif not (fits(row) if fits else len(row) == len(highest)) or not _in_range(row, highest):
+            wrong += 1
+        else:
+            good[int(number)] = row
+    for number in doubled:
+        good.pop(int(number), None)
+    problems = (
+        rows.problem,
+        f"{unknown} rows have a number that no passage has" if unknown else "",
+        f"{len(doubled)} passages have more than one row" if doubled else "",
+        f"{wrong} rows have too few or too many ratings, or one out of range" if wrong else "",
+        f"{count - len(good)} of {count} passages have no rating that can be used"
+        if len(good) < count
+        else "",
+    )
+    return Reading(good, "; ".join(filter(None, problems)), len(good))
+
+
+def _in_range(row: Row, highest: Sequence[float]) -> bool:
+    return all(0 <= rating <= most for rating, most in zip(row, highest, strict=False))
+
+
+def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
+    """JSON schema of ``{"ratings": [[number, rating, …], …]}``.
+
+    Args:
+        columns: The most ratings of a row, without the passage's number.
+        fewest: The fewest; `columns` by default.
+    """
+    row = {
+        "type": "array",
+        "items": {"type": "number"},
+        "minItems": 1 + (columns if fewest is None else fewest),
+        "maxItems": 1 + columns,
+    }
+    return object_schema({"ratings": {"type": "array", "items": row}})
+
+
+def object_schema(properties: JsonMap) -> JsonMap:
+    """JSON schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
