@@ -1,13 +1,16 @@
+from __future__ import annotations
+
 import math
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
 import pytest
-import Stemmer
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.bm25 import Bm25Index
+from core.pipeline.bm25 import Bm25Index, make_bm25
 from core.pipeline.text import Analyzer
 from tests.pipeline.corpora import random_texts
 
@@ -65,17 +68,87 @@ def test_a_corpus_without_terms_is_refused():
         Bm25Index(["", "the"])
 
 
-def test_terms_equal_those_of_bm25s():
-    texts = [
-        "The Running dogs' group_by() of DataFrames isn't sorted; naïve Café x y2 3.14",
-        *random_texts(20, seed=1),
-    ]
-    stemmer = Stemmer.Stemmer("english")
-    expected = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
-    analyzer = Analyzer()
-    assert [analyzer.terms(text) for text in texts] == expected
+@pytest.mark.parametrize(
+    "options", [{"k1": -0.1}, {"k1": 11}, {"b": 1.5}, {"b": float("nan")}, {"k1": "much"}, {"b": None}]
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any]):
+    with pytest.raises(InputError, match="is not allowed"):
+        make_bm25(["lazy frame"], options)
 
 
-def test_an_unknown_language_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match="english"):
-        Analyzer("klingon")
+def test_options_that_do_not_exist_are_refused():
+    with pytest.raises(UnknownNameError, match=r"No option 'k2'.*b, k1, language"):
+        make_bm25(["lazy frame"], {"k2": 1})
+
+
+def test_options_reach_the_index():
+    index = make_bm25(["Les élèves", "autre"], {"k1": 0.9, "b": 0.4, "language": "french"})
+    assert index.parameters == {
+        "variant": "lucene",
+        "k1": 0.9,
+        "b": 0.4,
+        "stemmer": "french",
+        "stop_words": "french",
+    }
+    assert index.search("l'eleve", 5).passages.tolist() == [0]
+
+
+TEXTS = [*random_texts(300, seed=8), "", "the", *random_texts(20, seed=8)]
+
+
+@pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (0.0, 0.0), (1.2, 1.0)])
+def test_scores_are_those_of_bm25s_to_the_bit(k1: float, b: float):
+    peer = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
+    peer.index([Analyzer().terms(text) for text in TEXTS], show_progress=False)
+    index = Bm25Index(TEXTS, k1=k1, b=b)
+    for query in ("sort the frames", "cache", "lazy lazy eager windows"):
+        expected = peer.get_scores(Analyzer().terms(query))
+        found = index.search(query, len(TEXTS))
+        assert found.scores.tolist() == expected[found.passages].tolist()
+        assert len(found.passages) == np.count_nonzero(expected)
+
+
+def test_a_batch_gives_what_single_searches_give():
+    index = Bm25Index(TEXTS)
+    asked = ["sort the frames", "", "zebra", "cache"]
+    for query, found in zip(asked, index.search_batch(asked, 7), strict=True):
+        alone = index.search(query, 7)
+        assert found.passages.tolist() == alone.passages.tolist()
+        assert found.scores.tolist() == alone.scores.tolist()
+    assert index.search_batch([], 7) == []
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_a_saved_index_answers_the_same(tmp_path: Path, mapped: bool):
+    index = make_bm25(
+        ["l'élève 😀 zoé", "autre <b>", "élève zoé"], {"language": "french", "b": 0.5}
+    )
+    index.save(tmp_path / "index")
+    index.save(tmp_path / "index")
+    loaded = Bm25Index.load(tmp_path / "index", mapped=mapped)
+    assert loaded.parameters == index.parameters
+    assert loaded.size_bytes == index.size_bytes > 0
+    assert loaded.build_s == index.build_s > 0
+    for query in ("zoe", "élèves autre", "rien"):
+        one, other = index.search(query, 3), loaded.search(query, 3)
+        assert one.passages.tolist() == other.passages.tolist()
+        assert one.scores.tolist() == other.scores.tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    assert not [path for path in (tmp_path / "index").iterdir() if path.suffix not in {".npy", ".json"}]
+
+
+def test_what_is_not_a_saved_index_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"Found nothing instead of a saved BM25 index"):
+        Bm25Index.load(tmp_path / "nowhere")
+    (tmp_path / "about.json").write_text('{"format": 1, "kind": "soup"}')
+    with pytest.raises(InputError, match=r"Found something else"):
+        Bm25Index.load(tmp_path)
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    Bm25Index(["lazy frame"]).save(tmp_path / "index")
+    monkeypatch.setattr(bm25s.BM25, "save", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Bm25Index(["other words"]).save(tmp_path / "index")
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    assert Bm25Index.load(tmp_path / "index").search("lazy", 1).passages.tolist() == [0]
