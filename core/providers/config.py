@@ -68,8 +68,8 @@ class ModelConfig(BaseModel):
         dims: Dimensions that the model has; empty = not known before it is loaded.
         matryoshka: Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once.
         cut: Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector.
-        normalised: Whether vectors are to have unit length; they are scaled here where they do not. False: they
-            are taken as they are, and compared by cosine.
+        normalised: Whether vectors are to have unit length; they are scaled here where they do not. False:
+            they are taken as they are, and compared by cosine.
         base_url: Where the service is; None = the vendor's own address.
         key_env: Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual
             one at the vendor's own address, no key at any other.

@@ -18,6 +18,8 @@ from core.paths import ROOT
 SECRETS = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
 """Where the dashboard keeps its secrets, the project's own file first."""
 HIDDEN = "[hidden]"
+ALSO = {"COHERE_API_KEY": "CO_API_KEY"}
+"""Another name that a vendor's own client looks for."""
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()
@@ -68,8 +70,10 @@ class Keys:
         Raises:
             ProviderError: If a secrets file cannot be read, or the key cannot be sent in a header.
         """
-        value = self._environ.get(name) or self._from_files(name)
-        value = value.strip() if value else ""
+        names = [name, ALSO[name]] if name in ALSO else [name]
+        found = (self._environ.get(each) or self._from_files(each) for each in names)
+        value = next((each for each in found if each), "")
+        value = value.strip()
         if not value:
             return None
         if not (value.isascii() and value.isprintable()) or " " in value:

@@ -1,37 +1,122 @@
-"""Embedders: one file per vendor or local engine, one line each in the registry."""
+"""Embedders: one file per vendor or local engine, one line each in the registry.
+
+A model is named as in papers and price books ("voyage-3.5"); any other comes by a `ModelConfig`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from core.errors import UnknownNameError
-from core.providers.embed.base import Embedder
+from core.errors import InputError, UnknownNameError
+from core.providers.base import Meter
+from core.providers.calls import Caller, Journal, Keys
+from core.providers.config import ModelConfig
+from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
+from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
 from core.providers.embed.fake import FakeEmbedder
+from core.providers.embed.remote import RemoteEmbedder, Wiring
 from core.providers.embed.vectors import Vectors, unit_rows
 from core.providers.embed.wordllama import WordLlamaEmbedder
 
-__all__ = ["EMBEDDERS", "Embedder", "Vectors", "make_embedder", "unit_rows"]
+__all__ = [
+    "EMBEDDERS",
+    "PROVIDERS",
+    "Embedder",
+    "RemoteEmbedder",
+    "TokenEmbedder",
+    "TokenVectors",
+    "Vectors",
+    "Wiring",
+    "embedder_config",
+    "make_embedder",
+    "unit_rows",
+]
 
-EMBEDDERS: Mapping[str, Callable[[int], Embedder]] = MappingProxyType(
-    {
-        "wordllama": WordLlamaEmbedder,
-        "fake": FakeEmbedder,
-    }
+Factory = Callable[[ModelConfig, int | None, Wiring], Embedder]
+
+_BUNDLED = (
+    ModelConfig(provider="wordllama", model="wordllama", dims=WordLlamaEmbedder.dims, matryoshka=True),
+    ModelConfig(provider="fake", model="fake", dim=64),
 )
 
+EMBEDDERS: Mapping[str, ModelConfig] = MappingProxyType(
+    {config.name: config for config in (*_BUNDLED, *voyage.CATALOGUE, *cohere.CATALOGUE, *openai.CATALOGUE)}
+)
+"""The models that are known by name."""
 
-def make_embedder(name: str, dim: int) -> Embedder:
-    """Make a registered embedder.
 
-    Args:
-        name: A key of `EMBEDDERS`.
-        dim: Its dimension.
+def _remote(kind: type[RemoteEmbedder]) -> Factory:
+    def make(config: ModelConfig, dim: int | None, wiring: Wiring) -> Embedder:
+        wanted = config.default_dim if dim is None else dim
+        if wanted is None:
+            raise InputError(
+                f"The dimension of {config.name} is not known.",
+                where="dim",
+                do="Give dim, or dims of the model.",
+            )
+        return kind(config, wanted, wiring)
+
+    return make
+
+
+PROVIDERS: Mapping[str, Factory] = MappingProxyType(
+    {
+        "voyage": _remote(voyage.VoyageEmbedder),
+        "cohere": _remote(cohere.CohereEmbedder),
+        "openai": _remote(openai.OpenAIEmbedder),
+        "onnx": lambda config, dim, _: onnx.OnnxEmbedder(config, dim),
+        "sentence-transformers": lambda config, dim, _: sentence_transformers.SentenceTransformersEmbedder(
+            config, dim
+        ),
+        "fastembed": lambda config, dim, _: fastembed.FastEmbedEmbedder(config, dim),
+        "wordllama": lambda config, dim, _: WordLlamaEmbedder(max(config.dims) if dim is None else dim),
+        "fake": lambda config, dim, _: FakeEmbedder(64 if dim is None else dim),
+    }
+)
+"""What `ModelConfig.provider` may be for an embedder."""
+
+
+def embedder_config(model: str | ModelConfig) -> ModelConfig:
+    """What is known of a model before it is made; needs neither a key nor a package.
 
     Raises:
-        UnknownNameError: If the name is not registered.
-        InputError: If the embedder lacks the dimension.
+        UnknownNameError: If the name is not in `EMBEDDERS`, or the provider not in `PROVIDERS`.
     """
-    if name not in EMBEDDERS:
-        raise UnknownNameError("embedder", name, EMBEDDERS)
-    return EMBEDDERS[name](dim)
+    if isinstance(model, str):
+        if model not in EMBEDDERS:
+            raise UnknownNameError("embedder", model, EMBEDDERS)
+        return EMBEDDERS[model]
+    if model.provider not in PROVIDERS:
+        raise UnknownNameError("provider of embedders", model.provider, PROVIDERS)
+    return model
+
+
+def make_embedder(
+    model: str | ModelConfig,
+    dim: int | None = None,
+    *,
+    keys: Keys | None = None,
+    journal: Journal | None = None,
+    meter: Meter | None = None,
+    caller: Caller | None = None,
+) -> Embedder:
+    """Make an embedder.
+
+    Args:
+        model: A key of `EMBEDDERS`, or the configuration of any other model.
+        dim: Its dimension; the model's default if not given.
+        keys: Where keys are looked up; the environment and secrets.toml by default.
+        journal: Where replies are kept and looked up.
+        meter: What watches the spending.
+        caller: Sends the calls of a remote model; the one that the process shares for it by default.
+
+    Raises:
+        UnknownNameError: If the name or the provider is not registered.
+        InputError: If the embedder lacks the dimension.
+        ProviderError: If there is no key, or a package that it needs is not installed.
+    """
+    config = embedder_config(model)
+    made = PROVIDERS[config.provider](config, dim, Wiring(keys or Keys(), journal, meter, caller))
+    made.journal = journal
+    return made

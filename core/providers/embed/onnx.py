@@ -1,0 +1,177 @@
+"""A local ONNX encoder: token vectors, pooled to one vector per text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.providers.base import Purpose
+from core.providers.config import ModelConfig, Pooling
+from core.providers.embed.base import TokenEmbedder, TokenVectors
+from core.providers.embed.local import LocalEmbedder
+from core.providers.embed.vectors import Vectors, require_dim, shortened
+from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
+from core.records import JsonMap
+
+_PROMPTS = {Purpose.PASSAGE: ("document", "passage"), Purpose.QUERY: ("query",)}
+_SHARED = 4
+"""Windows of a long text share a quarter of their tokens."""
+
+
+class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
+    """An encoder folder.
+
+    Pooling, prefixes and the length are the configuration's, else those that the folder states in the files
+    of sentence-transformers, else the mean without prefixes over 512 tokens.
+
+    Args:
+        config: With `path`; `matryoshka` if it may be cut.
+        dim: Its dimension, or a shorter one of a Matryoshka model.
+
+    Raises:
+        InputError: If the folder is not an encoder, or the model lacks the dimension.
+    """
+
+    provider = "onnx"
+    batch_items = 32
+
+    def __init__(self, config: ModelConfig, dim: int | None = None) -> None:
+        if config.path is None:
+            raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
+        self._folder: OnnxFolder = open_folder(config.path, config.max_tokens)
+        self._tokenizer = self._folder.tokenizer()
+        self._pooling = config.pooling or _pooling(config.path)
+        self._prefixes = dict(config.prefixes) or _prompts(config.path)
+        self.name, self.normalised = config.name, config.normalised
+        self.batch_items = config.batch_items or self.batch_items
+        size = self._vectors_of(self._tokenizer.encode_batch(["a"])).shape[-1]
+        self.dim = (config.dim or size) if dim is None else dim
+        require_dim(self.name, self.dim, _allowed(config, size, self.dim))
+        self.full_dim = size if config.matryoshka else self.dim
+
+    def params(self, purpose: Purpose) -> JsonMap:
+        """What a vector depends on besides the text."""
+        return {
+            "dim": self.dim,
+            "files": self._folder.digest,
+            "pooling": self._pooling,
+            "prefix": self._prefixes.get(purpose, ""),
+            "length": self._folder.max_tokens,
+            "scaled": self.normalised,
+        }
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+        """Token vectors of each text, pooled, cut and scaled: float32 [len(texts), dim]."""
+        prefix = self._prefixes.get(purpose, "")
+        encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
+        vectors = self._vectors_of(encodings)
+        if vectors.ndim == 3:
+            mask = np.array([each.attention_mask for each in encodings], dtype=np.float32)
+            vectors = _pool(vectors, mask, self._pooling)
+        return shortened(vectors, self.dim, scale=self.normalised)
+
+    def embed_tokens(self, text: str) -> TokenVectors:
+        """Token vectors of a passage in context; a long one is read in windows that share a quarter.
+
+        Raises:
+            InputError: If the model only gives one vector per text.
+        """
+        prefix = self._prefixes.get(Purpose.PASSAGE, "")
+        shared = self._folder.max_tokens // _SHARED
+        first = self._folder.tokenizer(stride=shared).encode(prefix + text)
+        windows = [first, *first.overflowing]
+        found = self._vectors_of(windows)
+        if found.ndim != 3:
+            raise InputError(
+                f"{self.name} gives one vector per text, none per token.",
+                where="chunker",
+                do="Use an encoder with last_hidden_state for late chunking.",
+            )
+        kept = [_content(window, rows, len(prefix)) for window, rows in zip(windows, found, strict=True)]
+        vectors, spans = _merged(kept)
+        return TokenVectors(shortened(vectors, self.dim, scale=False), spans)
+
+    def pooled(self, vectors: Vectors) -> Vectors:
+        """The mean of some token vectors, as late chunking has it, scaled where the model's vectors are."""
+        mean = vectors.mean(axis=0, keepdims=True)
+        single: Vectors = shortened(mean, self.dim, scale=self.normalised)[0]
+        return single
+
+    def _vectors_of(self, encodings: Sequence[Any]) -> Vectors:
+        """[texts, tokens, size], or [texts, size] from a model that pools by itself."""
+        outputs = self._folder.run(encodings)
+        for rank in (3, 2):
+            for name, output in outputs.items():
+                if output.ndim == rank and name != "pooler_output":
+                    found: Vectors = output.astype(np.float32, copy=False)
+                    return found
+        raise InputError(
+            f"The model gives {', '.join(outputs)}, none of which holds vectors.",
+            where=str(self._folder.path),
+        )
+
+
+def _pool(vectors: Vectors, mask: NDArray[np.float32], pooling: Pooling) -> Vectors:
+    if pooling == "cls":
+        pooled: Vectors = vectors[:, 0]
+    elif pooling == "last":
+        last = mask.shape[1] - 1 - np.argmax(mask[:, ::-1], axis=1)
+        pooled = vectors[np.arange(len(vectors)), last]
+    else:
+        sums = np.einsum("btd,bt->bd", vectors, mask)
+        pooled = sums / np.maximum(mask.sum(axis=1, keepdims=True), np.float32(1))
+    return pooled
+
+
+def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
+    """The tokens of a window that stand for text, and where they stand."""
+    spans = np.array(window.offsets, dtype=np.int64).reshape(-1, 2) - prefix
+    special = np.array(window.special_tokens_mask, dtype=bool) | (np.array(window.attention_mask) == 0)
+    real = ~special & (spans[:, 1] > np.maximum(spans[:, 0], 0))
+    return rows[real], np.maximum(spans[real], 0)
+
+
+def _merged(windows: list[tuple[Vectors, NDArray[np.int64]]]) -> tuple[Vectors, NDArray[np.int64]]:
+    """Join windows; of what two share, each gives the half that lies deeper inside it."""
+    vectors, spans = [windows[0][0]], [windows[0][1]]
+    for rows, where in windows[1:]:
+        if not len(where):
+            continue
+        known = np.concatenate(spans)
+        shared = int(np.searchsorted(known[:, 1], where[0, 1], side="left"))  # where this window begins
+        common = len(known) - shared
+        keep, skip = len(known) - common // 2, common - common // 2
+        vectors = [np.concatenate(vectors)[:keep], rows[skip:]]
+        spans = [known[:keep], where[skip:]]
+    return np.concatenate(vectors), np.concatenate(spans)
+
+
+def _allowed(config: ModelConfig, size: int, dim: int) -> tuple[int, ...]:
+    if not config.matryoshka:
+        return (size,)
+    if config.dims:
+        return tuple(each for each in config.dims if each <= size)
+    return (dim,) if dim <= size else (size,)
+
+
+def _pooling(path: Path) -> Pooling:
+    told = read_json(path / "1_Pooling" / "config.json")
+    named = told.get("pooling_mode")
+    if told.get("pooling_mode_cls_token") or named == "cls":
+        return "cls"
+    return "last" if told.get("pooling_mode_lasttoken") or named == "lasttoken" else "mean"
+
+
+def _prompts(path: Path) -> dict[Purpose, str]:
+    prompts = read_json(path / "config_sentence_transformers.json").get("prompts") or {}
+    found = {}
+    for purpose, names in _PROMPTS.items():
+        text = next((prompts[name] for name in names if prompts.get(name)), "")
+        if text:
+            found[purpose] = str(text)
+    return found

@@ -1,0 +1,221 @@
+"""Embedders of vendors: everything but the one HTTP attempt that each of them writes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.errors import ProviderError
+from core.providers.base import Amount, Meter, Purpose, Reply, total
+from core.providers.calls import Caller, Journal, Keys, Secret, caller_for
+from core.providers.config import ModelConfig
+from core.providers.embed.base import Embedder
+from core.providers.embed.vectors import Vectors, require_dim, shortened
+from core.providers.tokens import TokenCounter, counter
+from core.records import Basis, JsonMap
+
+_MARGIN = 0.75
+"""How much of a vendor's token limit a batch may fill when its tokens are only estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What models are connected to.
+
+    Attributes:
+        keys: Where keys are looked up.
+        journal: Where replies are kept, or None.
+        meter: What watches the spending, or None.
+        caller: Sends the calls; None = the one that the process shares for the model.
+    """
+
+    keys: Keys
+    journal: Journal | None = None
+    meter: Meter | None = None
+    caller: Caller | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one answer of a vendor held.
+
+    Attributes:
+        vectors: One row of numbers per result.
+        tokens: What the vendor counted, or None when it did not say.
+        places: Which text each result belongs to, where the vendor says; None = in the order they were sent.
+    """
+
+    vectors: Sequence[Sequence[float]]
+    tokens: float | None
+    places: Sequence[int] | None = None
+
+
+class RemoteEmbedder(Embedder):
+    """A vendor's model.
+
+    Args:
+        config: Which model, reached how.
+        dim: One of its dimensions.
+        wiring: What it is connected to.
+
+    Raises:
+        InputError: If the model lacks the dimension.
+        ProviderError: If there is no key.
+    """
+
+    local = False
+    usual_key_env = ""
+    usual_url: str | None = None
+    usual_items = 100
+    usual_tokens: int | None = None
+    usual_types: dict[Purpose, str] | None = None
+
+    def __init__(self, config: ModelConfig, dim: int, wiring: Wiring) -> None:
+        if config.dims:
+            require_dim(config.name, dim, config.dims)
+        self._config = config
+        self.name, self.item, self.dim = config.name, config.price_item, dim
+        self.full_dim = config.full_dim(dim)
+        self.normalised = config.normalised
+        self.journal, self._meter = wiring.journal, wiring.meter
+        self.base_url = config.base_url or self.usual_url
+        self.provider = f"{config.provider} {config.model} at {self.base_url or 'home'}"
+        self._counter = counter(config.tokenizer)
+        self.batch_items = config.batch_items or self.usual_items
+        most = config.batch_tokens or self.usual_tokens
+        self.batch_tokens = int(most * _MARGIN) if most and not self._counter.exact else most
+        self.concurrency = config.limits.concurrency
+        key_env = self.key_env(config)
+        self._caller = wiring.caller or caller_for(
+            config.provider, config.model, self.base_url, config.limits, key_env
+        )
+        self._client = self.connect(wiring.keys.need(key_env, config.name) if key_env else None)
+
+    @classmethod
+    def key_env(cls, config: ModelConfig) -> str:
+        """Where its key is looked up; empty when it needs none.
+
+        The vendor's usual key is never sent to an address that is not the vendor's own.
+        """
+        if config.key_env is not None:
+            return config.key_env
+        return cls.usual_key_env if config.base_url in {None, cls.usual_url} else ""
+
+    @abstractmethod
+    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
+        """Make the vendor's client, with its own retries off."""
+
+    @abstractmethod
+    def send(self, texts: list[str], purpose: Purpose) -> Received:
+        """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """What counts its tokens here."""
+        return self._counter
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated."""
+        return self._counter.count(text)
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self._caller.interrupt()
+
+    def params(self, purpose: Purpose) -> JsonMap:
+        """What a vector depends on besides the model and the text."""
+        config = self._config
+        asked = self.full_dim if config.cut == "here" else self.dim
+        return {
+            "dim": self.dim,
+            "asked": asked,
+            "type": self.input_type(purpose),
+            "prefix": config.prefixes.get(purpose, ""),
+        }
+
+    def input_type(self, purpose: Purpose) -> str | None:
+        """What the vendor calls a passage or a query; None = it is not told."""
+        types = self._config.input_types if self._config.input_types is not None else self.usual_types
+        return (types or {}).get(purpose)
+
+    @property
+    def asked_dim(self) -> int | None:
+        """The dimension to ask the vendor for; None = not to be mentioned."""
+        config = self._config
+        return self.dim if config.cut == "vendor" and len(config.dims) > 1 else None
+
+    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed a batch; one that the vendor finds too large is halved."""
+        try:
+            return self._ask(list(texts), purpose)
+        except ProviderError as error:
+            if error.kind != "too large" or len(texts) == 1:
+                raise
+        middle = len(texts) // 2
+        return _joined(self.embed_batch(texts[:middle], purpose), self.embed_batch(texts[middle:], purpose))
+
+    def _ask(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
+        sent = [self._config.prefixes.get(purpose, "") + text for text in texts]
+        tokens = sum(map(self._counter.count, sent))
+        most = sum(map(self._counter.ceiling, sent))
+        reply = self._caller.call(
+            lambda: self.send(sent, purpose),
+            tokens=tokens,
+            items=len(sent),
+            expected=[Amount(self.item, "input_tokens", most, Basis.MODELLED)],
+            usage=lambda received: [self._used(received, tokens)],
+            meter=self._meter,
+        )
+        return self._complete(texts, purpose, reply)
+
+    def _used(self, received: Received, estimate: float) -> Amount:
+        if received.tokens is None:
+            return Amount(self.item, "input_tokens", estimate, Basis.MODELLED)
+        return Amount(self.item, "input_tokens", float(received.tokens), Basis.MEASURED)
+
+    def _complete(self, texts: list[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
+        """Put results in their places; where the vendor says which they are, only those missing are asked."""
+        received = reply.value
+        count = len(received.vectors)
+        places = list(range(count)) if received.places is None else list(received.places)
+        known = len(set(places)) == count and all(0 <= at < len(texts) for at in places)
+        if not known or count == 0 or (count < len(texts) and received.places is None):
+            raise ProviderError(
+                f"{count} results came for {len(texts)} texts.",
+                kind="count",
+                where=self._config.name,
+                do="Try again; if it stays so, this service cannot be used for this.",
+            )
+        rows = self._rows(received)
+        if count == len(texts):
+            return _as(reply, rows[np.argsort(places)])
+        rest = [at for at in range(len(texts)) if at not in set(places)]
+        more = self._ask([texts[at] for at in rest], purpose)
+        joined = _joined(_as(reply, rows), more)
+        return _as(joined, joined.value[np.argsort([*places, *rest])])
+
+    def _rows(self, received: Received) -> Vectors:
+        rows = np.asarray(received.vectors, dtype=np.float32)
+        if rows.ndim != 2:
+            return rows
+        # Some vendors send vectors whose length is off by rounding, or by design after a cut of theirs.
+        wanted = self.dim if self._config.cut == "here" else rows.shape[1]
+        return shortened(rows, wanted, scale=self.normalised)
+
+
+def _as(reply: Reply[Any], value: Vectors) -> Reply[Vectors]:
+    return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh)
+
+
+def _joined(one: Reply[Vectors], other: Reply[Vectors]) -> Reply[Vectors]:
+    return Reply(
+        np.concatenate([one.value, other.value]),
+        total([one, other]),
+        one.ms + other.ms,
+        one.waited_ms + other.waited_ms,
+        one.attempts + other.attempts,
+    )

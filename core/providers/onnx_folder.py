@@ -1,0 +1,158 @@
+"""Local ONNX models: a folder with model.onnx and tokenizer.json, as they are exported from a model hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+
+MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+USUAL_LENGTH = 512
+_LONGEST_LENGTH = 1_000_000  # tokenizers without a limit write an absurd one
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxFolder:
+    """An opened model.
+
+    Attributes:
+        path: The folder.
+        session: onnxruntime's session.
+        max_tokens: Tokens that the model reads at once, special ones included.
+        digest: Identifies the model's and the tokenizer's files.
+    """
+
+    path: Path
+    session: Any
+    max_tokens: int
+    digest: str
+
+    def tokenizer(self, *, stride: int = 0) -> Any:  # noqa: ANN401 - the package's own type
+        """A tokenizer that cuts at `max_tokens` and pads to the longest.
+
+        Args:
+            stride: How many tokens the windows of a longer text share; the rest is in `overflowing`.
+        """
+        from tokenizers import Tokenizer  # noqa: PLC0415 - only needed with local models
+
+        try:
+            made = Tokenizer.from_file(str(self.path / "tokenizer.json"))
+        except Exception as error:  # the package raises bare exceptions
+            raise InputError(
+                f"The tokenizer cannot be read: {error}.", where=str(self.path / "tokenizer.json")
+            ) from error
+        padding = made.padding or {}
+        made.enable_truncation(max_length=self.max_tokens, stride=stride)
+        made.enable_padding(
+            pad_id=padding.get("pad_id", _pad_id(made)), pad_token=padding.get("pad_token", "[PAD]")
+        )
+        return made
+
+    def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
+        """All outputs for encodings that are padded to one length, by their names.
+
+        Raises:
+            InputError: If the model asks for an input that no tokenizer gives.
+        """
+        given = {
+            "input_ids": [each.ids for each in encodings],
+            "attention_mask": [each.attention_mask for each in encodings],
+            "token_type_ids": [each.type_ids for each in encodings],
+        }
+        feed = {}
+        for each in self.session.get_inputs():
+            if each.name not in given:
+                raise InputError(
+                    f"The model wants an input {each.name!r}.",
+                    where=str(self.path),
+                    do="Use an encoder of input_ids, attention_mask and token_type_ids.",
+                )
+            kind = np.int32 if each.type == "tensor(int32)" else np.int64
+            feed[each.name] = np.array(given[each.name], dtype=kind)
+        names = [each.name for each in self.session.get_outputs()]
+        return dict(zip(names, self.session.run(names, feed), strict=True))
+
+
+def open_folder(path: Path, max_tokens: int | None = None) -> OnnxFolder:
+    """Open a model.
+
+    Args:
+        path: Its folder.
+        max_tokens: Cuts texts earlier than the model must.
+
+    Raises:
+        InputError: If a file is missing or cannot be read; nothing is ever downloaded.
+    """
+    file = _model_file(path)
+    import onnxruntime  # noqa: PLC0415 - only needed with local models
+
+    try:
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    except Exception as error:  # the runtime's exceptions have no common base
+        raise InputError(f"The model cannot be loaded: {error}", where=str(file)) from error
+    most = _length(path)
+    return OnnxFolder(path, session, min(max_tokens or most, most), _digest(file, path / "tokenizer.json"))
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """A JSON object of a file; empty when the file is not there.
+
+    Raises:
+        InputError: If it is not JSON.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except ValueError as error:
+        raise InputError(f"The file is not JSON: {error}.", where=str(path)) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _model_file(path: Path) -> Path:
+    for name in ("tokenizer.json", ""):
+        if not (path / name).exists():
+            raise InputError(
+                f"There is no {name or 'such folder'}.",
+                where=str(path),
+                do="Give the folder of an exported model, with model.onnx and tokenizer.json.",
+            )
+    found = [path / name for name in MODEL_FILES if (path / name).is_file()] or sorted(path.glob("*.onnx"))
+    if len(found) == 0 or (len(found) > 1 and found[0].name != "model.onnx"):
+        shown = ", ".join(each.name for each in found) or "none"
+        raise InputError(f"One model.onnx was expected; found: {shown}.", where=str(path))
+    return found[0]
+
+
+def _length(path: Path) -> int:
+    """The shortest limit that the folder's files name."""
+    named = (
+        read_json(path / "sentence_bert_config.json").get("max_seq_length"),
+        read_json(path / "tokenizer_config.json").get("model_max_length"),
+        read_json(path / "config.json").get("max_position_embeddings"),
+    )
+    limits = [int(each) for each in named if isinstance(each, int | float) and 0 < each < _LONGEST_LENGTH]
+    return min(limits, default=USUAL_LENGTH)
+
+
+def _pad_id(tokenizer: Any) -> int:  # noqa: ANN401
+    found = tokenizer.token_to_id("[PAD]")
+    if found is None:
+        found = tokenizer.token_to_id("<pad>")
+    return 0 if found is None else int(found)
+
+
+def _digest(*files: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        with file.open("rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    return digest.hexdigest()
