@@ -121,7 +121,7 @@ class Encoder(Table):
 
     Attributes:
         name: A model of a vendor's catalogue, a local engine, or a name under [models].
-        dim: Its dimensions; empty = those of the axis `dim`, else its longest.
+        dim: Its dimensions; empty = those of the axis `dim`, else its default.
     """
 
     name: Named
@@ -216,7 +216,7 @@ class Axes(Table):
         mode: "sparse", "dense", "hybrid".
         bm25: Parameters of the sparse leg.
         embedder: Models; one may have dimensions of its own.
-        dim: Dimensions; empty = each model's longest.
+        dim: Dimensions; empty = each model's default.
         index: Kinds of vector index, with parameters where they differ from the defaults.
         metric: How vectors are compared.
         fusion: How the legs of a hybrid are fused.
@@ -266,24 +266,29 @@ class Latency(Table):
     """How time is measured.
 
     Attributes:
-        warm_up: Unmeasured queries that every remote service answers first, per model and round, so that
-            connections stand; paid for like others. Local stages always run once unmeasured.
-        repeats: How often every query is measured in a round, 1 or more; a p50 of fewer than 3 is shaky. The
-            first repeat of the first round gives the rankings, so quality costs nothing extra.
+        warm_up: Unmeasured queries that every remote model answers first in a round, so that connections
+            stand; they are paid for. Local stages always answer every query once unmeasured.
+        repeats: How often every query is measured in a round; a p50 of fewer than 3 is shaky. The first
+            repeat of the first round gives the rankings. 0 = nothing is measured: every query is asked once,
+            and answers of other evaluations are used again.
         rounds: How often all of that is done, at different times of the day (the paper: three).
-        pause_minutes: Between two rounds.
-        order: "sequential" = stack after stack in a round; "shuffled" = in an order drawn anew per round.
+        pause_minutes: Between the beginnings of two rounds.
+        order: "sequential" = stack after stack; "shuffled" = in an order drawn anew for every repeat.
+        seed: Of that order.
         rerank: "each-depth" = a call for every candidate depth, as production would; "deepest" = one call
             at the deepest, whose scores are used for the smaller depths too, which then have no rerank
             latency (only for rerankers that score passages one by one).
+        concurrency: How many queries remote models are asked at once; above 1 they disturb one another.
     """
 
     warm_up: Annotated[int, Field(ge=0, le=100)] = 1
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 3
+    repeats: Annotated[int, Field(ge=0, le=1000)] = 3
     rounds: Annotated[int, Field(ge=1, le=100)] = 1
     pause_minutes: Annotated[float, Field(ge=0)] = 0.0
     order: Literal["sequential", "shuffled"] = "sequential"
+    seed: int = 0
     rerank: Literal["each-depth", "deepest"] = "each-depth"
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 1
 
     @property
     def passes(self) -> int:

@@ -211,14 +211,14 @@ def test_one_problem_has_its_place_and_the_nearest_valid_name(text: str, message
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file():
-    text = 'nam = 1\n[axes]\nmode = "x"\ndim = [1, "2", 0]\n[latency]\nrepeats = 0\n'
+    text = 'nam = 1\n[axes]\nmode = "x"\ndim = [1, "2", 0]\n[latency]\nrounds = 0\n'
     assert [each.partition(": ")[0] for each in messages(text)] == [
         "s.toml, collection",
         "s.toml:1, nam",
         "s.toml:3, axes.mode",
         "s.toml:4, axes.dim[2]",
         "s.toml:4, axes.dim[3]",
-        "s.toml:6, latency.repeats",
+        "s.toml:6, latency.rounds",
     ]
 
 
