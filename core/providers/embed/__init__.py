@@ -71,7 +71,7 @@ PROVIDERS: Mapping[str, Factory] = MappingProxyType(
         ),
         "fastembed": lambda config, dim, _: fastembed.FastEmbedEmbedder(config, dim),
         "wordllama": lambda config, dim, _: WordLlamaEmbedder(max(config.dims) if dim is None else dim),
-        "fake": lambda config, dim, _: FakeEmbedder(64 if dim is None else dim),
+        "fake": lambda config, dim, _: FakeEmbedder((config.dim or 64) if dim is None else dim),
     }
 )
 """What `ModelConfig.provider` may be for an embedder."""
