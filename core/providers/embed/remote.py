@@ -10,33 +10,14 @@ from typing import Any
 import numpy as np
 
 from core.errors import ProviderError
-from core.providers.base import Amount, Meter, Purpose, Reply, total
-from core.providers.calls import Caller, Journal, Keys, Secret, caller_for
+from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.calls import Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
 from core.providers.embed.vectors import Vectors, require_dim, shortened
-from core.providers.tokens import TokenCounter, counter
+from core.providers.remote import Wiring, key_env_of, line_to
+from core.providers.tokens import TokenCounter
 from core.records import Basis, JsonMap
-
-_MARGIN = 0.75
-"""How much of a vendor's token limit a batch may fill when its tokens are only estimated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """What models are connected to.
-
-    Attributes:
-        keys: Where keys are looked up.
-        journal: Where replies are kept, or None.
-        meter: What watches the spending, or None.
-        caller: Sends the calls; None = the one that the process shares for the model.
-    """
-
-    keys: Keys
-    journal: Journal | None = None
-    meter: Meter | None = None
-    caller: Caller | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +63,18 @@ class RemoteEmbedder(Embedder):
         self.full_dim = config.full_dim(dim)
         self.normalised = config.normalised
         self.journal, self._meter = wiring.journal, wiring.meter
-        self.base_url = config.base_url or self.usual_url
-        self.provider = f"{config.provider} {config.model} at {self.base_url or 'home'}"
-        self._counter = counter(config.tokenizer)
+        line = line_to(config, wiring, usual_url=self.usual_url, usual_key_env=self.usual_key_env)
+        self.base_url, self.provider = line.base_url, line.provider
+        self._counter, self._caller = line.counter, line.caller
         self.batch_items = config.batch_items or self.usual_items
-        most = config.batch_tokens or self.usual_tokens
-        self.batch_tokens = int(most * _MARGIN) if most and not self._counter.exact else most
+        self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
         self.concurrency = config.limits.concurrency
-        key_env = self.key_env(config)
-        self._caller = wiring.caller or caller_for(
-            config.provider, config.model, self.base_url, config.limits, key_env
-        )
-        self._client = self.connect(wiring.keys.need(key_env, config.name) if key_env else None)
+        self._client = self.connect(line.key())
 
     @classmethod
     def key_env(cls, config: ModelConfig) -> str:
-        """Where its key is looked up; empty when it needs none.
-
-        The vendor's usual key is never sent to an address that is not the vendor's own.
-        """
-        if config.key_env is not None:
-            return config.key_env
-        return cls.usual_key_env if config.base_url in {None, cls.usual_url} else ""
+        """Where its key is looked up; empty when it needs none."""
+        return key_env_of(config, usual_url=cls.usual_url, usual_key_env=cls.usual_key_env)
 
     @abstractmethod
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
