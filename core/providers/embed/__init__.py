@@ -15,9 +15,10 @@ from core.providers.config import ModelConfig
 from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
 from core.providers.embed.fake import FakeEmbedder
-from core.providers.embed.remote import RemoteEmbedder, Wiring
+from core.providers.embed.remote import RemoteEmbedder
 from core.providers.embed.vectors import Vectors, unit_rows
 from core.providers.embed.wordllama import WordLlamaEmbedder
+from core.providers.remote import Wiring
 
 __all__ = [
     "EMBEDDERS",
