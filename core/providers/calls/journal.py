@@ -82,9 +82,7 @@ class Journal:
         """The replies of those keys that are there."""
         found: dict[str, Reply[Any]] = {}
         for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
-            marks = ",".join("?" * len(some))
-            asked = f"SELECT key, form, value, about, mark FROM replies WHERE key IN ({marks})"  # noqa: S608
-            for row in self._rows(asked, some):
+            for row in self._rows(some):
                 reply = _unpacked(*row)
                 if reply is not None:
                     found[row[0]] = reply
@@ -122,14 +120,17 @@ class Journal:
                 self._db.close()
             self._db = None
 
-    def _rows(self, asked: str, keys: Sequence[str]) -> list[Any]:
+    def _rows(self, keys: Sequence[str]) -> list[Any]:
+        marks = ",".join("?" * len(keys))
+        asked = f"SELECT key, form, value, about, mark FROM replies WHERE key IN ({marks})"  # noqa: S608
         try:
             with self._open() as db:
                 return db.execute(asked, keys).fetchall()
         except JournalError as error:
-            if isinstance(error.__cause__, sqlite3.OperationalError):
+            if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                 raise
-            return []  # a damaged page: what stood there is missing
+        # A damaged page: what stands there is missing, but not its neighbours.
+        return [row for key in keys for row in self._rows([key])] if len(keys) > 1 else []
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -149,6 +150,7 @@ class Journal:
 def _connected(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    db.text_factory = lambda text: text.decode(errors="replace")  # damaged text fails its mark, nothing else
     try:
         _to_wal(db)
         db.execute("PRAGMA synchronous=FULL")  # in WAL mode: every commit reaches the disk

@@ -25,7 +25,8 @@ _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every 
 _known: set[str] = set()
 _PATTERNS = (
     re.compile(r"(?i)(?<=bearer )[^\s\"',;}]+"),
-    re.compile(r"\b(?:sk|pa|co|al)-[\w*.-]{6,}"),
+    re.compile(r"\bsk-[\w*.-]{6,}"),  # as OpenAI's and those of many compatible services begin
+    re.compile(r"\b(?:pa|al)-[\w*-]{20,}"),  # Voyage's
     re.compile(r"(?i)(?<=api[_-]key)[\"']?\s*[=:]\s*[\"']?[^\s\"',;}]+"),
     re.compile(r"(?<=://)[^/@\s]+(?=@)"),
 )
