@@ -64,6 +64,22 @@ class Reply(Generic[V]):
     details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
+W = TypeVar("W")
+
+
+def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
+    """The same reply with another value, and other details if they are given."""
+    return Reply(
+        value,
+        reply.usage,
+        reply.ms,
+        reply.waited_ms,
+        reply.attempts,
+        reply.fresh,
+        dict(reply.details) if details is None else details,
+    )
+
+
 class Meter(Protocol):
     """Watches what calls use; a budget refuses before anything is spent.
 
