@@ -1,1 +1,82 @@
-"""Chat models: what they are, how they are asked, and how their answers are read."""
+"""Chat models: one file per vendor or local engine, one line each in the registry.
+
+A model is named as in price books ("gpt-4o-mini"); any other comes by a `ModelConfig`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from core.errors import UnknownNameError
+from core.providers.base import Meter
+from core.providers.calls import Caller, Journal, Keys
+from core.providers.chat import openai
+from core.providers.chat.base import Chat
+from core.providers.chat.fake import FakeChat
+from core.providers.config import ModelConfig
+from core.providers.remote import Wiring
+
+__all__ = ["CHATS", "PROVIDERS", "Chat", "FakeChat", "chat_config", "make_chat"]
+
+CHATS: Mapping[str, ModelConfig] = MappingProxyType(
+    {config.name: config for config in (ModelConfig(provider="fake", model="fake"), *openai.CATALOGUE)}
+)
+"""The models that are known by name."""
+
+PROVIDERS: Mapping[str, Callable[[ModelConfig, Wiring], Chat]] = MappingProxyType(
+    {"openai": openai.OpenAIChat, "fake": lambda _config, _wiring: FakeChat()}
+)
+"""What `ModelConfig.provider` may be for a chat model."""
+
+
+def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig:
+    """What is known of a model before it is made; needs neither a key nor a package.
+
+    Args:
+        model: A key of `models` or of `CHATS`, or a configuration.
+        models: Configurations of models that no catalogue has, by name.
+
+    Raises:
+        UnknownNameError: If the name is not known, or the provider not in `PROVIDERS`.
+    """
+    if isinstance(model, str):
+        known = {**CHATS, **(models or {})}
+        if model not in known:
+            raise UnknownNameError("chat model", model, known)
+        model = known[model]
+    if model.provider not in PROVIDERS:
+        raise UnknownNameError("provider of chat models", model.provider, PROVIDERS)
+    return model
+
+
+def make_chat(
+    model: str | ModelConfig,
+    *,
+    models: Mapping[str, ModelConfig] | None = None,
+    keys: Keys | None = None,
+    journal: Journal | None = None,
+    meter: Meter | None = None,
+    caller: Caller | None = None,
+    ready: bool = True,
+) -> Chat:
+    """Make a chat model.
+
+    Args:
+        model: See `chat_config`.
+        models: See `chat_config`.
+        keys: Where keys are looked up; the environment and secrets.toml by default.
+        journal: Where replies are kept and looked up.
+        meter: What watches the spending.
+        caller: Sends the calls of a remote model; the one that the process shares for it by default.
+        ready: Look the key up at once; False = to plan with it, which needs no key.
+
+    Raises:
+        UnknownNameError: If the name or the provider is not registered.
+        ProviderError: If there is no key, or a package that it needs is not installed.
+    """
+    config = chat_config(model, models)
+    made = PROVIDERS[config.provider](config, Wiring(keys or Keys(), journal, meter, caller))
+    if ready:
+        made.ready()
+    return made

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from core.providers.base import Reply, total
+from core.providers.base import Reply, carrying, total
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.chat.marks import mark_for, marked
 from core.providers.chat.reading import Reading
@@ -36,12 +36,13 @@ class Task(Generic[V]):
     schema: JsonMap | None = None
 
 
-def ask(chat: Chat, task: Task[V]) -> Reply[Reading[V]]:
+def ask(chat: Chat, task: Task[V], *, extra: str = "") -> Reply[Reading[V]]:
     """Ask, and ask once more with what was wrong if the answer cannot be used as it is.
 
     Args:
         chat: The model.
         task: What is asked for.
+        extra: See `Chat.complete`.
 
     Returns:
         The better reading; its `problem` is empty unless the second answer is wrong, too. Time and usage are
@@ -51,7 +52,7 @@ def ask(chat: Chat, task: Task[V]) -> Reply[Reading[V]]:
     Raises:
         ProviderError: If the vendor gives no answer.
     """
-    first = _turn(chat, task, task.user)
+    first = _turn(chat, task, task.user, extra)
     reading = task.read(first.value)
     if not reading.problem:
         return _merged([first], reading)
@@ -60,19 +61,19 @@ def ask(chat: Chat, task: Task[V]) -> Reply[Reading[V]]:
         f"{task.user}\n\nYour previous answer was:\n{wrong}\n"
         f"It cannot be used: {reading.problem}. Answer again, in exactly the form asked for and nothing else."
     )
-    second = _turn(chat, task, again)
+    second = _turn(chat, task, again, extra)
     other = task.read(second.value)
     better = reading if other.problem and reading.weight > other.weight else other
     return _merged([first, second], better)
 
 
-def _turn(chat: Chat, task: Task[V], user: str) -> Reply[str]:
-    return chat.complete(task.system, user, max_tokens=task.max_tokens, json_schema=task.schema)
+def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
+    return chat.complete(task.system, user, max_tokens=task.max_tokens, json_schema=task.schema, extra=extra)
 
 
 def _merged(turns: list[Reply[str]], reading: Reading[V]) -> Reply[Reading[V]]:
     whole = in_sequence(turns)
-    return replace(whole, value=reading, details={**whole.details, "repaired": len(turns) - 1})
+    return carrying(whole, reading, {**whole.details, "repaired": len(turns) - 1})
 
 
 def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:

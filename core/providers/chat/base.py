@@ -34,6 +34,7 @@ class Chat(ABC):
         max_tokens: int,
         temperature: float = 0.0,
         json_schema: JsonMap | None = None,
+        extra: str = "",
     ) -> Reply[str]:
         """Answer one message.
 
@@ -43,6 +44,7 @@ class Chat(ABC):
             max_tokens: The most tokens of the answer, ≥ 1.
             temperature: 0 = as repeatable as the model is; left out for models that do not take it.
             json_schema: What a JSON answer looks like; enforced only where the model is configured for it.
+            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
 
         Returns:
             The answer, which may be empty; `details` hold "characters" (of the answer) and
@@ -57,12 +59,31 @@ class Chat(ABC):
     def count_tokens(self, text: str) -> int:
         """Tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
 
+    def ready(self) -> None:  # noqa: B027 - most are
+        """Look up the key; until then only the attributes, `expected` and `count_tokens` are sure to work.
+
+        Raises:
+            ProviderError: If there is no key, or a package that it needs is not installed.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of connections; also done at the end of a `with` block."""
+
+    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
+        """End waits for a vendor that are under way."""
+
     def expected(self, input_tokens: float, output_tokens: float) -> tuple[Amount, ...]:
         """Usage of a call of that size, as an estimate."""
         return (
             Amount(self.item, "input_tokens", float(input_tokens), Basis.MODELLED),
             Amount(self.item, "output_tokens", float(output_tokens), Basis.MODELLED),
         )
+
+    def __enter__(self) -> Chat:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:

@@ -1,0 +1,86 @@
+"""A deterministic chat model without a model, for tests and for trying the product; never for results.
+
+It answers the product's own prompts by shared words, in the form that is asked for, or from a script.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from core.providers.base import Amount, Reply
+from core.providers.chat.base import Chat
+from core.providers.chat.marks import find_marked
+from core.records import Basis, JsonMap
+
+_CRITERIA = (("Examples", "5: shows several; 0: shows none."), ("Age", "5: of today; 0: of long ago."))
+_WORDS = re.compile(r"\w+")
+
+
+class FakeChat(Chat):
+    """Answers at once, and for nothing.
+
+    Args:
+        script: Answers to give first, one per call, in this order.
+    """
+
+    name = provider = "fake"
+    item = "fake-chat"
+    local = True
+
+    def __init__(self, script: Sequence[str] = ()) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._script = list(script)
+        self._lock = threading.Lock()
+
+    def count_tokens(self, text: str) -> int:
+        """A quarter of the characters."""
+        return len(text) // 4 + 1
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        max_tokens: int,  # noqa: ARG002
+        temperature: float = 0.0,  # noqa: ARG002
+        json_schema: JsonMap | None = None,
+        extra: str = "",  # noqa: ARG002
+    ) -> Reply[str]:
+        """The next answer of the script, else one made from the prompt; see `Chat.complete`."""
+        with self._lock:
+            self.asked.append((system, user))
+            scripted = self._script.pop(0) if self._script else None
+        text = made_answer(user, json_schema) if scripted is None else scripted
+        counts = zip(("input_tokens", "output_tokens"), (system + user, text), strict=True)
+        usage = tuple(
+            Amount(self.item, unit, float(self.count_tokens(of)), Basis.MODELLED) for unit, of in counts
+        )
+        return Reply(text, usage, details={"characters": len(text), "chars_per_second": None})
+
+
+def made_answer(user: str, schema: JsonMap | None) -> str:
+    """An answer of the schema's form: ratings, criteria or a query."""
+    texts = dict(find_marked(user))
+    question = texts.get("question", "")
+    properties = schema["properties"] if schema else {}
+    if "ratings" in properties:
+        columns = properties["ratings"]["items"]["maxItems"] - 1
+        passages = [text for label, text in texts.items() if label.startswith("passage ")]
+        rows = [[at, *_rated(question, text, columns)] for at, text in enumerate(passages, 1)]
+        return json.dumps({"ratings": rows})
+    if "criteria" in properties:
+        return json.dumps({"criteria": [{"name": name, "meaning": meaning} for name, meaning in _CRITERIA]})
+    if "query" in properties:
+        return json.dumps({"query": " ".join(question.split())})
+    return " ".join(question.split()) or "nothing to say"
+
+
+def _rated(question: str, passage: str, columns: int) -> list[Any]:
+    asked = set(_WORDS.findall(question.lower()))
+    share = len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
+    length = min(5, len(passage.split()) // 20)
+    return [round(10 * share), *([length] * (columns - 1))]

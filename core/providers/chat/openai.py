@@ -1,0 +1,172 @@
+"""Any service that speaks OpenAI's chat completions: OpenAI itself, or a server at another address.
+
+Names, context lengths and what each family takes: platform.openai.com, "Models" and the API reference, read
+in November 2026. A server at another address is sent a key only when its configuration names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from core.errors import ProviderError
+from core.providers.base import Amount, Reply, carrying
+from core.providers.calls import Limits, call_key, text_hash
+from core.providers.chat.base import Chat, chars_per_second
+from core.providers.config import ChatOptions, ModelConfig
+from core.providers.embed.openai import KEY_ENV, URL
+from core.providers.remote import Wiring, line_to
+from core.records import Basis, JsonMap
+
+_LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)
+_MESSAGE_TOKENS = 8  # what a message costs beside its text, with room to spare
+_THINKS = ChatOptions(
+    json_mode="schema", temperature=False, answer_limit="max_completion_tokens", thinking_tokens=4096
+)
+
+
+def _model(name: str, context: int, chat: ChatOptions) -> ModelConfig:
+    return ModelConfig(
+        provider="openai", model=name, tokenizer="o200k_base", max_tokens=context, limits=_LIMITS, chat=chat
+    )
+
+
+CATALOGUE = (
+    _model("gpt-4o-mini", 128_000, ChatOptions(json_mode="schema")),
+    _model("gpt-4.1-mini", 1_000_000, ChatOptions(json_mode="schema")),
+    _model("gpt-5", 400_000, _THINKS),
+    _model("gpt-5-mini", 400_000, _THINKS),
+    _model("gpt-5-nano", 400_000, _THINKS),
+    _model("gpt-5.4-mini", 400_000, _THINKS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    text: str
+    input_tokens: float | None
+    output_tokens: float | None
+    finish_reason: str
+
+
+class OpenAIChat(Chat):
+    """A model of a service that speaks OpenAI's language.
+
+    Args:
+        config: Which model, reached how.
+        wiring: What it is connected to.
+    """
+
+    def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
+        self._line = line_to(config, wiring, usual_url=URL, usual_key_env=KEY_ENV)
+        self._config, self._journal = config, wiring.journal
+        self.name, self.item, self.provider = config.name, config.price_item, self._line.provider
+        self.context_tokens = config.max_tokens
+        self.concurrency = config.limits.concurrency
+
+    @cached_property
+    def client(self) -> Any:  # noqa: ANN401 - loaded only here
+        """The client, made when it is first asked for; servers without keys ignore the one it insists on."""
+        import openai  # noqa: PLC0415 - slow to load
+
+        key = self._line.key()
+        return openai.OpenAI(
+            api_key=key.reveal() if key else "none",
+            base_url=self._line.base_url,
+            timeout=self._config.limits.timeout_s,
+            max_retries=0,
+        )
+
+    def ready(self) -> None:
+        """Look the key up, and load the client."""
+        self.client  # noqa: B018 - made by being asked for
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated."""
+        return self._line.counter.count(text)
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self._line.caller.interrupt()
+
+    def close(self) -> None:
+        """Close the client's connections."""
+        if "client" in vars(self):
+            self.client.close()
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        json_schema: JsonMap | None = None,
+        extra: str = "",
+    ) -> Reply[str]:
+        """Answer one message; see `Chat.complete`. An answer that was kept is not paid again."""
+        params = self._params(max_tokens, temperature, json_schema)
+        key = call_key(self.provider, self.name, params, [text_hash(system), text_hash(user)], extra)
+        known = self._journal.get(key) if self._journal else None
+        if known is not None and isinstance(known.value, str):
+            return known
+        reply = self._ask(system, user, params)
+        if self._journal:
+            self._journal.put(key, reply)
+        return reply
+
+    def _params(self, max_tokens: int, temperature: float, json_schema: JsonMap | None) -> dict[str, Any]:
+        """What the request says beside the texts; the answer depends on it."""
+        options = self._config.chat
+        params: dict[str, Any] = {options.answer_limit: max_tokens + options.thinking_tokens}
+        if options.temperature:
+            params["temperature"] = temperature
+        if json_schema is not None and options.json_mode == "schema":
+            schema = {"name": "answer", "schema": dict(json_schema), "strict": True}
+            params["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif json_schema is not None and options.json_mode == "object":
+            params["response_format"] = {"type": "json_object"}
+        return params
+
+    def _ask(self, system: str, user: str, params: dict[str, Any]) -> Reply[str]:
+        limit = params[self._config.chat.answer_limit]
+        asked = sum(self._line.counter.count(text) + _MESSAGE_TOKENS for text in (system, user))
+        most = sum(self._line.counter.ceiling(text) + _MESSAGE_TOKENS for text in (system, user))
+        reply = self._line.caller.call(
+            lambda: self._send(system, user, params),
+            tokens=asked + limit,
+            expected=self.expected(most, limit),
+            usage=lambda answer: self._used(answer, asked),
+            meter=self._line.wiring.meter,
+        )
+        answer = reply.value
+        characters = len(answer.text)
+        details = {
+            "characters": characters,
+            "chars_per_second": chars_per_second(characters, reply.ms),
+            "finish_reason": answer.finish_reason,
+        }
+        return carrying(reply, answer.text, details)
+
+    def _send(self, system: str, user: str, params: dict[str, Any]) -> _Answer:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        answer = self.client.chat.completions.create(model=self._config.model, messages=messages, **params)
+        if not answer.choices:
+            raise ProviderError("The answer holds no message.", kind="count", where=self.name)
+        choice, usage = answer.choices[0], answer.usage
+        return _Answer(
+            choice.message.content or "",
+            usage.prompt_tokens if usage else None,
+            usage.completion_tokens if usage else None,
+            choice.finish_reason or "",
+        )
+
+    def _used(self, answer: _Answer, asked: float) -> Sequence[Amount]:
+        said = (answer.input_tokens, answer.output_tokens)
+        guessed = self.expected(asked, self._line.counter.count(answer.text))
+        return [
+            guess if n is None else Amount(self.item, guess.unit, float(n), Basis.MEASURED)
+            for n, guess in zip(said, guessed, strict=True)
+        ]

@@ -1,0 +1,134 @@
+"""Rerankers: one file per vendor or local engine, one line each in the registry.
+
+A model is named as in papers and price books ("rerank-2.5"), a chat model's way of reranking by the way and
+the chat model ("rebel-one-turn:gpt-4o-mini"); any other comes by a `ModelConfig`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from core.errors import UnknownNameError
+from core.providers.base import Meter
+from core.providers.calls import Caller, Journal, Keys
+from core.providers.chat import chat_config, make_chat
+from core.providers.chat.base import Chat
+from core.providers.config import ModelConfig
+from core.providers.remote import Wiring
+from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
+from core.providers.rerank.base import Reranked, Reranker, Scores
+from core.providers.rerank.by_chat import ChatReranker
+from core.providers.rerank.fake import FakeReranker
+from core.providers.rerank.local import NoReranker
+from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
+from core.providers.rerank.relevance import RelevanceReranker
+
+__all__ = [
+    "BY_CHAT",
+    "PROVIDERS",
+    "RERANKERS",
+    "Reranked",
+    "Reranker",
+    "Scores",
+    "make_reranker",
+    "reranker_config",
+]
+
+RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
+    {
+        config.name: config
+        for config in (
+            ModelConfig(provider="none", model="none"),
+            ModelConfig(provider="fake", model="fake"),
+            *voyage.CATALOGUE,
+            *cohere.CATALOGUE,
+        )
+    }
+)
+"""The models that are known by name."""
+
+PROVIDERS: Mapping[str, Callable[[ModelConfig, Wiring], Reranker]] = MappingProxyType(
+    {
+        "voyage": voyage.VoyageReranker,
+        "cohere": cohere.CohereReranker,
+        "onnx": onnx.OnnxReranker,
+        "sentence-transformers": sentence_transformers.SentenceTransformersReranker,
+        "none": lambda _config, _wiring: NoReranker(),
+        "fake": lambda _config, _wiring: FakeReranker(),
+    }
+)
+"""What `ModelConfig.provider` may be for a reranker that is no chat model."""
+
+BY_CHAT: Mapping[str, Callable[[Chat], ChatReranker]] = MappingProxyType(
+    {kind.method: kind for kind in (RelevanceReranker, RebelOneTurn, RebelTwoTurn)}
+)
+"""Ways of reranking by a chat model; a reranker is named "<way>:<chat model>"."""
+
+
+def reranker_config(
+    model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None
+) -> tuple[str, ModelConfig]:
+    """What is known of a reranker before it is made; needs neither a key nor a package.
+
+    Args:
+        model: A key of `models` or of `RERANKERS`, a way of `BY_CHAT` with the name of a chat model, or a
+            configuration.
+        models: Configurations of models that no catalogue has, by name.
+
+    Returns:
+        The way of `BY_CHAT`, empty for others; and the model, for a way the chat model.
+
+    Raises:
+        UnknownNameError: If the name, the way or the provider is not known.
+    """
+    if isinstance(model, str):
+        known = {**RERANKERS, **(models or {})}
+        way, _, chat = model.partition(":")
+        if model not in known and way in BY_CHAT:
+            return way, chat_config(chat, models)
+        if model not in known:
+            raise UnknownNameError("reranker", model, [*known, *(f"{each}:<chat model>" for each in BY_CHAT)])
+        model = known[model]
+    if model.provider not in PROVIDERS:
+        raise UnknownNameError("provider of rerankers", model.provider, PROVIDERS)
+    return "", model
+
+
+def make_reranker(
+    model: str | ModelConfig,
+    *,
+    models: Mapping[str, ModelConfig] | None = None,
+    keys: Keys | None = None,
+    journal: Journal | None = None,
+    meter: Meter | None = None,
+    caller: Caller | None = None,
+    ready: bool = True,
+) -> Reranker:
+    """Make a reranker.
+
+    Args:
+        model: See `reranker_config`.
+        models: See `reranker_config`.
+        keys: Where keys are looked up; the environment and secrets.toml by default.
+        journal: Where replies are kept and looked up.
+        meter: What watches the spending.
+        caller: Sends the calls of a remote model; the one that the process shares for it by default.
+        ready: Look the key up, or load the model, at once; False = to plan with it: its attributes,
+            `expected` and `count_tokens` need neither.
+
+    Raises:
+        UnknownNameError: If the name, the way or the provider is not registered.
+        ProviderError: If there is no key, or a package that it needs is not installed.
+        InputError: If a file of a local model is missing.
+    """
+    way, config = reranker_config(model, models)
+    keys = keys or Keys()
+    if way:  # the chat model keeps its replies, so that the reranker need not
+        chat = make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller, ready=False)
+        made: Reranker = BY_CHAT[way](chat)
+    else:
+        made = PROVIDERS[config.provider](config, Wiring(keys, journal, meter, caller))
+    if ready:
+        made.ready()
+    return made

@@ -1,0 +1,291 @@
+"""What every reranker is: a name, and one method that scores passages for a query."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError, ProviderError
+from core.providers.base import Amount, Reply, total
+from core.providers.calls.journal import Journal, call_key, text_hash
+from core.providers.chat.base import chars_per_second
+from core.records import JsonMap
+
+Scores = NDArray[np.float64]
+
+_SUMMED = ("truncated", "repaired", "turns", "characters", "generation_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Passages in their new order.
+
+    Attributes:
+        scores: float64 [n], by position in the passages that were given; higher is better. −inf where the
+            reranker discards the passage by its own rule, NaN where it gave no score that can be used.
+        order: int64 [m ≤ n], positions, best first. Equal scores keep the order that was given unless the
+            reranker has a rule for ties; passages without a score come last, in the order that was given;
+            discarded passages are left out.
+    """
+
+    scores: Scores
+    order: NDArray[np.int64]
+
+    @property
+    def unscored(self) -> int:
+        """How many passages have no score that can be used."""
+        return int(np.isnan(self.scores).sum())
+
+    @property
+    def discarded(self) -> int:
+        """How many passages the reranker left out."""
+        return int(np.isneginf(self.scores).sum())
+
+
+class Reranker(ABC):
+    """Scores passages for a query.
+
+    A subclass sets the attributes and writes `score_batch`; splitting, the journal, order and checks live
+    here.
+
+    Attributes:
+        name: As it stands in `Stack.spec["reranker"]`.
+        provider: Who answers, for the journal.
+        item: What price books name its usage: the model, or "local-cpu".
+        local: Whether it runs here, so that nothing is paid per call.
+        pointwise: Whether a passage's score does not depend on the passages beside it.
+        selective: Whether it may discard passages, or fail to score one; others must score all.
+        batch_items: The most passages that `score_batch` is given at once.
+        batch_tokens: The most tokens of these, the query counted with each, or None.
+        concurrency: How many batches of one query are under way at once.
+        journal: Where replies are kept and looked up, or None.
+    """
+
+    name: str
+    provider: str = "local"
+    item: str = "local-cpu"
+    local: bool = True
+    pointwise: bool = True
+    selective: bool = False
+    batch_items: int = 1000
+    batch_tokens: int | None = None
+    concurrency: int = 1
+    journal: Journal | None = None
+
+    @abstractmethod
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
+        """Score at most `batch_items` passages.
+
+        Args:
+            query: The query.
+            passages: One or more passages.
+            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
+
+        Returns:
+            float64 [len(passages)], in their order; see `Reranked.scores`. `details` may hold "ties", a
+            number per passage that orders equal scores (higher first), and counts such as "truncated".
+        """
+
+    @abstractmethod
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """Usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated, for the size of batches."""
+        return len(text) // 4 + 1
+
+    def params(self) -> JsonMap:
+        """What a score depends on besides the model's name and the texts, for the journal; JSON."""
+        return {}
+
+    def ready(self) -> None:  # noqa: B027 - most are
+        """Look up the key, or load the model: whatever is missing is found before anything is asked.
+
+        Until then, or until the first passage is scored, only the attributes, `expected` and `count_tokens`
+        are sure to work.
+
+        Raises:
+            ProviderError: If there is no key, or a package that it needs is not installed.
+            InputError: If a file of a local model is missing.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of connections; also done at the end of a `with` block."""
+
+    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
+        """End waits for a vendor that are under way."""
+
+    def rerank(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Reranked]:
+        """Order passages for a query.
+
+        Args:
+            query: The query.
+            passages: Any number, best first as they were retrieved; a listwise reranker takes at most
+                `batch_items`.
+            extra: See `score_batch`.
+
+        Returns:
+            The new order. Of several calls, `ms` is how long they take by themselves with `concurrency` of
+            them under way at once, in their order; all other time is in `waited_ms`. `fresh` is False as
+            soon as one of them came from the journal. `details` hold "calls", "unscored", "discarded" and
+            the sums of what the calls counted.
+
+        Raises:
+            InputError: If there are more passages, or more text, than a listwise reranker takes.
+            ProviderError: If the vendor fails, or returns another number of scores, or scores that are not
+                numbers.
+        """
+        if not passages:
+            nothing = Reranked(np.zeros(0), np.zeros(0, dtype=np.int64))
+            return Reply(nothing, attempts=0, fresh=False)
+        batches = list(self._split(query, passages))
+        start = time.monotonic()
+        replies = self._all(query, batches, extra)
+        wall_ms = (time.monotonic() - start) * 1000
+        return self._merged(replies, wall_ms)
+
+    def _split(self, query: str, passages: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Runs of passages within the limits; a passage that is beyond the limit by itself goes alone."""
+        if not self.pointwise:
+            self._require_room(query, passages)
+            yield passages
+            return
+        asked = self.count_tokens(query) if self.batch_tokens is not None else 0
+        first, size = 0, 0
+        for at, passage in enumerate(passages):
+            cost = asked + self.count_tokens(passage) if self.batch_tokens is not None else 0
+            full = self.batch_tokens is not None and size + cost > self.batch_tokens
+            if at > first and (at - first == self.batch_items or full):
+                yield passages[first:at]
+                first, size = at, 0
+            size += cost
+        yield passages[first:]
+
+    def _require_room(self, query: str, passages: Sequence[str]) -> None:
+        if len(passages) > self.batch_items:
+            raise InputError(
+                f"{self.name} was given {len(passages)} passages; it takes {self.batch_items} at once.",
+                where="candidates",
+                do=f"Lower candidates to {self.batch_items} or fewer for this reranker.",
+            )
+        if self.batch_tokens is None:
+            return
+        tokens = self.count_tokens(query) + sum(map(self.count_tokens, passages))
+        if tokens > self.batch_tokens:
+            raise InputError(
+                f"{len(passages)} passages of together {tokens} tokens do not fit into one prompt of"
+                f" {self.name}, which takes {self.batch_tokens}.",
+                where="candidates",
+                do="Lower candidates, use shorter chunks, or a model with a longer context.",
+            )
+
+    def _all(self, query: str, batches: Sequence[Sequence[str]], extra: str) -> list[Reply[Scores]]:
+        if len(batches) == 1 or self.concurrency == 1:
+            return [self._kept(query, batch, extra) for batch in batches]
+        workers = min(self.concurrency, len(batches))
+        with ThreadPoolExecutor(workers, thread_name_prefix="rerank") as pool:
+            futures = [pool.submit(self._kept, query, batch, extra) for batch in batches]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.interrupt()
+                raise
+
+    def _kept(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
+        if self.journal is None:
+            return self._checked(query, passages, extra)
+        hashes = [text_hash(text) for text in (query, *passages)]
+        key = call_key(self.provider, self.name, self.params(), hashes, extra)
+        known = self.journal.get(key)
+        if known is not None and known.value.shape == (len(passages),):
+            return known
+        reply = self._checked(query, passages, extra)
+        self.journal.put(key, reply)
+        return reply
+
+    def _checked(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
+        reply = self.score_batch(query, passages, extra=extra)
+        scores = reply.value
+        if scores.shape != (len(passages),):
+            raise ProviderError(
+                f"Reranker {self.name} returned {scores.size} scores for {len(passages)} passages.",
+                kind="count",
+                where=self.name,
+                do="Check the model's name, and that base_url is a service of this kind.",
+            )
+        allowed = np.isfinite(scores) | (self.selective & ~np.isposinf(scores))
+        if not allowed.all():
+            raise ProviderError(
+                f"Reranker {self.name} returned scores that are not finite numbers.",
+                kind="unreadable",
+                where=self.name,
+                do="Check the model's files, or the service behind base_url.",
+            )
+        return reply
+
+    def _merged(self, replies: list[Reply[Scores]], wall_ms: float) -> Reply[Reranked]:
+        scores = np.concatenate([reply.value for reply in replies])
+        ties = [tie for reply in replies for tie in reply.details.get("ties", [0.0] * len(reply.value))]
+        ranked = Reranked(scores, _order(scores, np.asarray(ties, dtype=np.float64)))
+        ms = makespan([reply.ms for reply in replies], self.concurrency)
+        waited = sum(reply.waited_ms for reply in replies) if len(replies) == 1 else max(0.0, wall_ms - ms)
+        details = _details([reply.details for reply in replies])
+        details |= {"calls": len(replies), "unscored": ranked.unscored, "discarded": ranked.discarded}
+        return Reply(
+            ranked,
+            total(replies),
+            ms,
+            waited,
+            sum(reply.attempts for reply in replies),
+            all(reply.fresh for reply in replies),
+            details,
+        )
+
+    def __enter__(self) -> Reranker:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+
+def makespan(lengths: Sequence[float], lanes: int) -> float:
+    """How long tasks take when each begins, in order, on the lane that is free first.
+
+    Args:
+        lengths: Of the tasks, ≥ 0.
+        lanes: ≥ 1; with one lane it is their sum.
+    """
+    free = [0.0] * lanes
+    for length in lengths:
+        lane = free.index(min(free))
+        free[lane] += length
+    return max(free)
+
+
+def _order(scores: Scores, ties: Scores) -> NDArray[np.int64]:
+    kept = np.flatnonzero(~np.isneginf(scores))
+    missing = np.isnan(scores[kept])
+    keys = (kept, -ties[kept], -np.where(missing, -np.inf, scores[kept]), missing)
+    return kept[np.lexsort(keys)].astype(np.int64)
+
+
+def _details(given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the calls counted, added up; of everything else the first."""
+    merged: dict[str, Any] = {}
+    for details in given:
+        for name, value in details.items():
+            if name in _SUMMED:
+                merged[name] = merged.get(name, 0) + value
+            elif name != "ties":
+                merged.setdefault(name, value)
+    if "characters" in merged:
+        merged["chars_per_second"] = chars_per_second(merged["characters"], merged.get("generation_ms", 0.0))
+    return merged

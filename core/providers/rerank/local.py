@@ -1,0 +1,54 @@
+"""Rerankers that run here: what they use is processor time."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from core.providers.base import Amount, Reply
+from core.providers.rerank.base import Reranker, Scores
+from core.records import Basis
+
+
+class LocalReranker(Reranker):
+    """Times `score`; the processor time is that of the whole process, so nothing else should be at work."""
+
+    @abstractmethod
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """Scores, and the details of the reply; see `Reranker.score_batch`."""
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
+        """Score a batch, with the milliseconds of processor time that it took."""
+        cpu, start = time.process_time(), time.perf_counter()
+        scores, details = self.score(query, passages)
+        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
+        used = Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED)
+        return Reply(scores, (used,), ms, details=details)
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
+        """Processor time, which is not known before it is measured."""
+        return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
+
+
+class NoReranker(LocalReranker):
+    """Keeps the order: the score of a passage is minus its place, counted from 0."""
+
+    name = provider = "none"
+    pointwise = False
+    batch_items = 1_000_000
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:  # noqa: ARG002
+        """Minus the place."""
+        return -np.arange(len(passages), dtype=np.float64), {}
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
+        """Takes no time and uses nothing."""
+        return Reply(self.score(query, passages)[0])
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
+        """Nothing."""
+        return ()

@@ -1,0 +1,145 @@
+"""Rerankers of vendors: everything but the one HTTP attempt that each of them writes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from core.errors import ProviderError
+from core.providers.base import Amount, Reply, carrying, total
+from core.providers.calls import Secret
+from core.providers.config import ModelConfig
+from core.providers.remote import Wiring, line_to
+from core.providers.rerank.base import Reranker, Scores
+from core.providers.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one answer of a vendor held.
+
+    Attributes:
+        places: Which passage each result belongs to, counted from 0.
+        scores: The score of each result.
+        used: What the vendor counted; None when it did not say.
+    """
+
+    places: Sequence[int]
+    scores: Sequence[float]
+    used: Sequence[Amount] | None
+
+
+class RemoteReranker(Reranker):
+    """A vendor's model.
+
+    Args:
+        config: Which model, reached how.
+        wiring: What it is connected to.
+
+    """
+
+    local = False
+    usual_key_env = ""
+    usual_url: str | None = None
+    usual_items = 1000
+    usual_tokens: int | None = None
+
+    def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
+        line = line_to(config, wiring, usual_url=self.usual_url, usual_key_env=self.usual_key_env)
+        self._config, self._line = config, line
+        self.name, self.item = config.name, config.price_item
+        self.base_url, self.provider, self.journal = line.base_url, line.provider, wiring.journal
+        self.batch_items = config.batch_items or self.usual_items
+        self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
+        self.concurrency = config.limits.concurrency
+
+    @cached_property
+    def client(self) -> Any:  # noqa: ANN401 - of any vendor
+        """The vendor's client, made when it is first asked for."""
+        return self.connect(self._line.key())
+
+    def ready(self) -> None:
+        """Look the key up, and load the client."""
+        self.client  # noqa: B018 - made by being asked for
+
+    @abstractmethod
+    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
+        """Make the vendor's client, with its own retries off."""
+
+    @abstractmethod
+    def send(self, query: str, passages: list[str]) -> Received:
+        """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """What counts its tokens here."""
+        return self._line.counter
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated."""
+        return self._line.counter.count(text)
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self._line.caller.interrupt()
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
+        """Score a batch; one that the vendor finds too large is halved."""
+        try:
+            return self._ask(query, list(passages))
+        except ProviderError as error:
+            if error.kind != "too large" or len(passages) == 1:
+                raise
+        middle = len(passages) // 2
+        halves = (passages[:middle], passages[middle:])
+        return _joined([self.score_batch(query, half, extra=extra) for half in halves])
+
+    def _ask(self, query: str, passages: list[str]) -> Reply[Scores]:
+        count, most = self._line.counter.count, self._line.counter.ceiling
+        asked, lengths = count(query), [count(passage) for passage in passages]
+        expected = self.expected(asked, lengths)
+        reply = self._line.caller.call(
+            lambda: self.send(query, passages),
+            tokens=asked * len(passages) + sum(lengths),
+            items=len(passages),
+            expected=self.expected(most(query), [most(passage) for passage in passages]),
+            usage=lambda received: expected if received.used is None else received.used,
+            meter=self._line.wiring.meter,
+        )
+        return self._complete(query, passages, reply)
+
+    def _complete(self, query: str, passages: list[str], reply: Reply[Received]) -> Reply[Scores]:
+        """Put scores in their places; passages that the vendor left out are asked again, and only they."""
+        places = list(reply.value.places)
+        known = len(set(places)) == len(places) and all(0 <= at < len(passages) for at in places)
+        if not known or not places or len(reply.value.scores) != len(places):
+            raise ProviderError(
+                f"{len(places)} scores came for {len(passages)} passages.",
+                kind="count",
+                where=self._config.name,
+                do="Try again; if it stays so, this service cannot be used for this.",
+            )
+        scores = np.full(len(passages), np.nan)
+        scores[places] = np.asarray(reply.value.scores, dtype=np.float64)
+        if len(places) == len(passages):
+            return carrying(reply, scores)
+        rest = sorted(set(range(len(passages))) - set(places))
+        more = self._ask(query, [passages[at] for at in rest])
+        scores[rest] = more.value
+        return carrying(_joined([carrying(reply, scores[places]), more]), scores)
+
+
+def _joined(replies: Sequence[Reply[Scores]]) -> Reply[Scores]:
+    """Replies that came one after the other as one."""
+    return Reply(
+        np.concatenate([reply.value for reply in replies]),
+        total(replies),
+        sum(reply.ms for reply in replies),
+        sum(reply.waited_ms for reply in replies),
+        sum(reply.attempts for reply in replies),
+    )
