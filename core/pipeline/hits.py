@@ -38,3 +38,25 @@ def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]],
         passages, scores = passages[kept], scores[kept]
     order = np.argsort(-scores, kind="stable")[:k]
     return Hits(passages[order].astype(np.int64), scores[order].astype(np.float64))
+
+
+def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> list[Hits]:
+    """`top_k` of many queries, where most rows are in order already.
+
+    Args:
+        passages: [queries, n] positions in any order; -1 where a row has fewer than n.
+        scores: [queries, n] scores of those passages.
+        k: How many to keep of each row, ≥ 1.
+
+    Returns:
+        At most k hits per row.
+    """
+    ids = passages.astype(np.int64)
+    values = np.where(ids < 0, -np.inf, scores.astype(np.float64))
+    better = values[:, 1:] > values[:, :-1]
+    before = (values[:, 1:] == values[:, :-1]) & (ids[:, 1:] < ids[:, :-1])
+    for row in np.flatnonzero((better | before).any(axis=1)):
+        order = np.lexsort((ids[row], -values[row]))
+        ids[row], values[row] = ids[row][order], values[row][order]
+    counts = np.minimum(np.count_nonzero(ids >= 0, axis=1), k).tolist()
+    return [Hits(ids[row, :count], values[row, :count]) for row, count in enumerate(counts)]

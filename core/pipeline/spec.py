@@ -19,7 +19,7 @@ def grid(
     *,
     embedder: str = "wordllama",
     dims: Sequence[int] = (64, 128, 256),
-    indexes: Sequence[str] = tuple(INDEXES),
+    indexes: Sequence[str] = ("flat", "hnsw-f32", "int8"),
     depths: Sequence[int] = DEPTHS,
 ) -> list[Stack]:
     """BM25, every dense combination, and the fusion of BM25 with each of them, at every candidate depth.

@@ -1,0 +1,270 @@
+"""The kinds of vector index: what each is, what can be set, and what it needs. One registry line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from core.errors import InputError, UnknownNameError
+from core.metrics.info import Param
+from core.pipeline.options import Options, read_options, whole
+from core.records import JsonMap
+
+if TYPE_CHECKING:
+    import faiss
+
+POINTS_PER_CENTROID = 39
+"""Training vectors that k-means wants for each centroid (the limit below which faiss warns)."""
+
+
+class Training(Enum):
+    """What a kind learns from the vectors before it takes them."""
+
+    NONE = "nothing"
+    RANGE = "smallest and largest value per dimension"
+    SAMPLE = "centroids of a seeded sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of vector index.
+
+    Attributes:
+        name: As it stands in `Stack.spec["index"]`.
+        text: What it is, in one line.
+        make: An empty faiss index of a dimension, a faiss metric and read options.
+        vector_bytes: Bytes per vector of a dimension.
+        options: What can be set.
+        training: What it learns first.
+        exact: Whether it compares every vector as it was given.
+        graph: Whether a search walks a graph, so that efSearch applies.
+    """
+
+    name: str
+    text: str
+    make: Callable[[int, int, Options], faiss.Index]
+    vector_bytes: Callable[[int, Options], float]
+    options: tuple[Param, ...] = ()
+    training: Training = Training.NONE
+    exact: bool = False
+    graph: bool = False
+
+
+def _flat(dim: int, metric: int, _: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    return faiss.IndexFlat(dim, metric)
+
+
+def _int8(dim: int, metric: int, _: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    return faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_8bit, metric)
+
+
+def _hnsw(dim: int, metric: int, options: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    index = faiss.IndexHNSWFlat(dim, whole(options, "M"), metric)
+    index.hnsw.efConstruction = whole(options, "efConstruction")
+    return index
+
+
+def _hnsw_int8(dim: int, metric: int, options: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    bits = faiss.ScalarQuantizer.QT_8bit
+    index = faiss.IndexHNSWSQ(dim, bits, whole(options, "M"), metric)  # type: ignore[arg-type]  # a wrong stub
+    index.hnsw.efConstruction = whole(options, "efConstruction")
+    return index
+
+
+def _pq(dim: int, metric: int, options: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    return faiss.IndexPQ(dim, whole(options, "m"), whole(options, "nbits"), metric)
+
+
+def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    rotation = faiss.OPQMatrix(dim, whole(options, "m"))
+    rotation.niter = whole(options, "rounds")
+    # It learns with a quantiser of eight bits unless it is given another, which it does not keep alive.
+    quantiser = faiss.ProductQuantizer(dim, whole(options, "m"), whole(options, "nbits"))
+    rotation.pq = quantiser
+    rotation.referenced_objects = [quantiser]  # type: ignore[attr-defined]
+    return faiss.IndexPreTransform(rotation, _pq(dim, metric, options))
+
+
+def _links(options: Options) -> float:
+    """Bytes of the graph per vector: 2 M links at the ground, M at each level above, and their places."""
+    m = whole(options, "M")
+    return 4 * (2 * m + m / (m - 1)) + 12
+
+
+def _codes(_: int, options: Options) -> float:
+    return whole(options, "m") * whole(options, "nbits") / 8
+
+
+_GRAPH = (
+    Param(name="M", default=32, low=2, high=512, text="Neighbours per vector."),
+    Param(
+        name="efConstruction", default=200, low=1, high=10_000, text="Candidates looked at per vector added."
+    ),
+    Param(
+        name="efSearch",
+        default=128,
+        low=1,
+        high=100_000,
+        text="Candidates looked at per search; raised to the depth asked for when that is larger.",
+    ),
+)
+_CODES = (
+    Param(
+        name="m",
+        default=0,
+        low=0,
+        high=4096,
+        text="Parts of a vector, each one code; 0: a quarter of the dimensions, or the next divisor below.",
+    ),
+    Param(name="nbits", default=8, low=4, high=12, text="Bits of a code: 2^nbits centroids for each part."),
+    Param(
+        name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
+    ),
+)
+_ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
+
+KINDS = (
+    Kind(
+        name="flat",
+        text="Every vector is compared, in float32: exact.",
+        make=_flat,
+        vector_bytes=lambda dim, _: 4.0 * dim,
+        exact=True,
+    ),
+    Kind(
+        name="hnsw-f32",
+        text="Walks a navigable small-world graph over float32 vectors (Malkov and Yashunin, TPAMI 2020).",
+        make=_hnsw,
+        vector_bytes=lambda dim, options: 4.0 * dim + _links(options),
+        options=_GRAPH,
+        graph=True,
+    ),
+    Kind(
+        name="hnsw-int8",
+        text="The same graph over vectors held as 8-bit numbers.",
+        make=_hnsw_int8,
+        vector_bytes=lambda dim, options: dim + _links(options),
+        options=_GRAPH,
+        training=Training.RANGE,
+        graph=True,
+    ),
+    Kind(
+        name="int8",
+        text="Every vector is compared, held as 8-bit numbers scaled per dimension.",
+        make=_int8,
+        vector_bytes=lambda dim, _: float(dim),
+        training=Training.RANGE,
+    ),
+    Kind(
+        name="pq",
+        text="Every vector is compared, held as codes of its parts (Jégou, Douze and Schmid, TPAMI 2011).",
+        make=_pq,
+        vector_bytes=_codes,
+        options=_CODES,
+        training=Training.SAMPLE,
+    ),
+    Kind(
+        name="opq",
+        text="Codes of the parts after a learned rotation (Ge, He, Ke and Sun, CVPR 2013).",
+        make=_opq,
+        vector_bytes=_codes,
+        options=(*_CODES, _ROUNDS),
+        training=Training.SAMPLE,
+    ),
+)
+INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KINDS})
+
+
+def index_options(
+    name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
+) -> Options:
+    """Check what can be checked before anything is built, and fill in the defaults.
+
+    Args:
+        name: A key of `INDEXES`.
+        options: Some of its options.
+        dim: Dimension of the vectors, where known.
+        passages: Size of the corpus, where known.
+
+    Returns:
+        Every option with its value; m is resolved where dim is known.
+
+    Raises:
+        UnknownNameError: If the kind or an option is not declared.
+        InputError: If a value is out of range, m does not divide dim, or the corpus is too small to learn
+            from.
+    """
+    if name not in INDEXES:
+        raise UnknownNameError("index", name, INDEXES)
+    kind = INDEXES[name]
+    read = read_options(kind.options, options, where=f"index {name}")
+    if kind.training is Training.SAMPLE:
+        if dim is not None:
+            read["m"] = _parts(whole(read, "m"), dim, name)
+        _check_sample(read, passages, name)
+    return read
+
+
+def _parts(asked: int, dim: int, name: str) -> int:
+    if asked == 0:
+        return next(parts for parts in range(max(dim // 4, 1), 0, -1) if dim % parts == 0)
+    if dim % asked:
+        fitting = ", ".join(str(parts) for parts in range(1, dim + 1) if dim % parts == 0)
+        raise InputError(
+            f"{dim} dimensions cannot be cut into m={asked} equal parts.",
+            where=f"index {name}",
+            do=f"Choose m from {fitting}.",
+        )
+    return asked
+
+
+def _check_sample(options: Options, passages: int | None, name: str) -> None:
+    needed = POINTS_PER_CENTROID << whole(options, "nbits")
+    offered = {"train": whole(options, "train")} | ({} if passages is None else {"passages": passages})
+    short = min(offered, key=lambda key: offered[key])
+    if offered[short] >= needed:
+        return
+    centroids = f"2^{whole(options, 'nbits')} centroids"
+    bits = (offered[short] // POINTS_PER_CENTROID).bit_length() - 1
+    smaller = f"nbits={bits}, or " if bits >= 4 else ""
+    raise InputError(
+        f"{offered[short]:,} vectors ({short}) are too few to learn from: {centroids} need"
+        f" {POINTS_PER_CENTROID} each, {needed:,}.",
+        where=f"index {name}",
+        do=f"Choose {smaller}a kind that learns nothing (flat, int8, hnsw-f32).",
+    )
+
+
+def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
+    """About how many bytes an index will take, without building it.
+
+    Args:
+        name: A key of `INDEXES`.
+        dim: Dimension of the vectors.
+        passages: How many there will be.
+        options: Some of its options.
+
+    Raises:
+        UnknownNameError: If the kind or an option is not declared.
+        InputError: If `index_options` refuses the options.
+    """
+    read = index_options(name, options, dim=dim, passages=passages)
+    kind = INDEXES[name]
+    learned = 4 * dim << whole(read, "nbits") if kind.training is Training.SAMPLE else 8 * dim
+    rotation = 4 * dim * dim if name == "opq" else 0
+    return int(passages * kind.vector_bytes(dim, read)) + learned + rotation
