@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,9 +69,11 @@ def counter(name: str | None) -> TokenCounter:
         return TokenCounter(ESTIMATE, exact=False, count=_estimate)
     if name not in VOCABULARIES:
         raise UnknownNameError("vocabulary", name, (*VOCABULARIES, ESTIMATE))
-    import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
+        import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
-    encode = bpe_openai.get_encoding(name).encode_ordinary
+        encode = bpe_openai.get_encoding(name).encode_ordinary
     return TokenCounter(name, exact=True, count=lambda text: len(encode(text)))
 
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -36,9 +37,11 @@ def counter(vocabulary: str) -> Callable[[str], int]:
     """Counts tokens exactly with a vocabulary that ships in a wheel, or as a quarter of the UTF-8 bytes."""
     if vocabulary == "estimate":
         return lambda text: math.ceil(len(text.encode()) / 4)
-    import bpe_openai
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
+        import bpe_openai
 
-    encoding = bpe_openai.get_encoding(vocabulary)
+        encoding = bpe_openai.get_encoding(vocabulary)
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from core.providers.calls.keys import redact
 
 _LONGEST_TEXT = 300
+_BEGINNING = 60
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "NewConnectionError", "NameResolution", "ConnectionRefused")
 _LOST = ("ConnectionError", "TransportError", "ProtocolError", "RemoteDisconnected", "ConnectionReset")
 _TOO_LARGE = ("too large", "too long", "too many", "maximum", "max ", "exceed", "limit")
@@ -58,6 +59,8 @@ def failure(error: Exception, now: float) -> Failure:
     text = redact(_text(error))[:_LONGEST_TEXT]
     if status is not None:
         kind = _kind(status, f"{text} {getattr(error, 'code', '')}".lower())
+        if kind == "unreadable":  # the text is the answer itself
+            text = f"{type(error).__name__}: {text[:_BEGINNING]}"
         return Failure(kind, text, status, retry_after(_headers(error), now), sent=kind == "unreadable")
     names = [name for each in _chain(error) for name in _class_names(each)]
     never_sent = _named(names, _NEVER_SENT)

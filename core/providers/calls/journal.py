@@ -109,6 +109,9 @@ class Journal:
                     db.execute("ROLLBACK")
                 raise
 
+    def __bool__(self) -> bool:
+        return True  # an empty journal is a journal
+
     def __len__(self) -> int:
         with self._open() as db:
             return int(db.execute("SELECT count(*) FROM replies").fetchone()[0])

@@ -161,12 +161,12 @@ class Embedder(ABC):
         if not text.strip():
             return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)
         key = self._key(text, Purpose.QUERY, extra)
-        known = self.journal.get(key) if self.journal else None
+        known = self.journal.get(key) if self.journal is not None else None
         if known is not None and known.value.shape == (self.dim,):
             return known
         reply = self._checked([text], Purpose.QUERY)
         single = with_value(reply, np.ascontiguousarray(reply.value[0]))
-        if self.journal:
+        if self.journal is not None:
             self.journal.put(key, single)
         return single
 
@@ -198,7 +198,7 @@ class Embedder(ABC):
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed a batch, and keep it text by text, so that other batches of the same texts find it."""
         reply = self._checked(texts, purpose)
-        if self.journal:
+        if self.journal is not None:
             parts = shares(reply, [len(text) + 1 for text in texts])
             keys = [self._key(text, purpose) for text in texts]
             self.journal.put_many(dict(zip(keys, parts, strict=True)))

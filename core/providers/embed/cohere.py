@@ -51,11 +51,15 @@ class CohereEmbedder(RemoteEmbedder):
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
         """Make the client."""
         import cohere  # noqa: PLC0415 - slow to load
+        import httpx  # noqa: PLC0415
 
+        # A connection pool of our own, because Cohere's client cannot be closed.
+        self._http = httpx.Client(timeout=self._config.limits.timeout_s, follow_redirects=True)
         return cohere.ClientV2(
             api_key=key.reveal() if key else "none",
             base_url=self.base_url,
             timeout=self._config.limits.timeout_s,
+            httpx_client=self._http,
             max_retries=0,
             log_warning_experimental_features=False,
         )
@@ -73,3 +77,7 @@ class CohereEmbedder(RemoteEmbedder):
         )
         billed = answer.meta.billed_units if answer.meta else None
         return Received(answer.embeddings.float_, billed.input_tokens if billed else None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()

@@ -21,7 +21,7 @@ class ApiError(Exception):
         (ApiError(400, "too many tokens in the batch: the limit is 10"), "too large", "too many tokens"),
         (ApiError(400, {"detail": "unknown token parameter"}), "refused", "unknown token"),
         (ApiError(422, {"detail": [{"loc": ["x"]}]}), "refused", "[{'loc': ['x']}]"),
-        (ApiError(200, "<html>\nhello"), "unreadable", "<html> hello"),
+        (ApiError(200, "<html>\nhello"), "unreadable", "ApiError: <html> hello"),
         (ApiError(529, b"\x00"), "server", "ApiError"),
         (ApiError(None, None), "unreadable", "ApiError: headers: {'authorization': 'Bearer [hidden]"),
         (TimeoutError("read"), "timeout", "read"),

@@ -54,6 +54,8 @@ def test_a_reply_comes_back_as_it_was(journal: Journal, value: object):
 
 
 def test_many_at_once(journal: Journal):
+    assert len(journal) == 0
+    assert journal  # being empty is no reason to be passed over
     keys = [f"k{n}" for n in range(1203)]
     journal.put_many({key: Reply(n) for n, key in enumerate(keys)})
     found = journal.get_many([*keys, "other"])
