@@ -168,7 +168,7 @@ def test_what_every_kind_promises(name: str, how: str):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_two_builds_answer_alike(name: str):
-    again = make_index(name, VECTORS, options=SMALL.get(name))
+    again = make_index(name, VECTORS, params=SMALL.get(name))
     assert all(same(again.search(query, 20), built(name).search(query, 20)) for query in QUERIES[:10])
 
 
@@ -186,7 +186,7 @@ def test_equal_vectors_stand_in_corpus_order(name: str):
 
 
 def test_a_search_deeper_than_ef_search_still_fills_the_depth():
-    index = make_index("hnsw-f32", VECTORS, options={"efSearch": 16})
+    index = make_index("hnsw-f32", VECTORS, params={"efSearch": 16})
     assert len(index.search(QUERIES[0], 150).passages) == 150
 
 

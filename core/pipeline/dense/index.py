@@ -166,7 +166,7 @@ def make_index(
     name: str,
     vectors: Vectors,
     metric: str = "cosine",
-    options: JsonMap | None = None,
+    params: JsonMap | None = None,
     *,
     allow_unnormalised: bool = False,
 ) -> DenseIndex:
@@ -179,7 +179,7 @@ def make_index(
         name: A key of `INDEXES`.
         vectors: float32 [n, dim], n ≥ 1; row positions are what a search returns.
         metric: One of `METRICS`.
-        options: Some of the kind's options.
+        params: Some of the kind's options.
         allow_unnormalised: Whether an inner product of vectors that are not normalised is meant.
 
     Raises:
@@ -193,7 +193,7 @@ def make_index(
     count, dim = vectors.shape
     if not count or not dim:
         raise InputError("There is no vector to index.", where=f"index {name}", do="Give at least one.")
-    read = index_options(name, options, dim=dim, passages=count)
+    read = index_options(name, params, dim=dim, passages=count)
     check_metric(metric, vectors, allow_unnormalised=allow_unnormalised, where=f"index {name}")
     started = perf_counter()
     kind = INDEXES[name]
