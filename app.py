@@ -17,6 +17,7 @@ page = st.navigation(
             st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
             st.Page("pages/curves.py", title="K curves", icon=":material/show_chart:"),
             st.Page("pages/queries.py", title="Queries", icon=":material/manage_search:"),
+            st.Page("pages/evidence.py", title="Evidence", icon=":material/fact_check:"),
         ],
         "Data": [st.Page("pages/import.py", title="Import", icon=":material/upload:")],
     },

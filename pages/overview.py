@@ -11,6 +11,7 @@ show.head(
     "What this tells you: which stack your limits select, what holds it back, how far to trust it.",
     answer.sentence,
     answer.reason,
+    answer.warning,
 )
 chosen, runner_up = overview.chosen_rows(view.table, view.decision)
 if chosen is not None:

@@ -14,6 +14,7 @@ show.head(
     "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude.",
     answer.sentence,
     answer.reason,
+    answer.warning,
 )
 
 controls = st.columns([2, 2, 4])

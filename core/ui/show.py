@@ -20,19 +20,22 @@ ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 
 
-def head(tells: str, answer: str, details: str = "") -> None:
+def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
     """The top of a page: what it tells, and the answer in words and numbers.
 
     Args:
         tells: One line: what this page tells you.
         answer: The answer; names in it may come from users and are shown as text.
         details: A second, quieter sentence.
+        warning: What could overturn the answer.
     """
     front_door()
     st.caption(tells)
     st.markdown(f"#### {plain(answer)}")
     if details:
         st.markdown(plain(details))
+    if warning:
+        st.markdown(f":material/warning: {plain(warning)}")
 
 
 def chart(figure: go.Figure, name: str, **options: Any) -> Any:

@@ -8,6 +8,7 @@ import polars as pl
 
 from core.clq.rules import Constraints, Decision
 from core.views import text
+from core.views.evidence.holes import overturned
 from core.views.scope import Latency, Quality
 
 
@@ -18,10 +19,12 @@ class Answer:
     Attributes:
         sentence: The chosen stack with its numbers, or why there is none.
         reason: How a tie was broken, and what else would do.
+        warning: What of the evidence could overturn it; empty when nothing is known that could.
     """
 
     sentence: str
     reason: str
+    warning: str = ""
 
 
 def limits(constraints: Constraints, latency: Latency) -> str:
@@ -75,7 +78,7 @@ def answer(
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)
         reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
-    return Answer(sentence, reason)
+    return Answer(sentence, reason, overturned(table, decision, quality) or "")
 
 
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:

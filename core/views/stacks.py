@@ -18,6 +18,7 @@ from core.errors import UnknownNameError
 from core.metrics import Measure, ratio_of_means
 from core.records import Origin
 from core.store import Snapshot
+from core.views.evidence.holes import bounds
 from core.views.latencies import latencies
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence, mean
@@ -42,6 +43,8 @@ _QUALITY = {
     "proc": pl.Float64(),
     "pct_proc": pl.Float64(),
     "hole": pl.Float64(),
+    "hole_low": pl.Float64(),
+    "hole_high": pl.Float64(),
     "unjudged_queries": pl.Int32(),
 }
 
@@ -99,7 +102,8 @@ def stack_table(
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
-        (share of unjudged passages in the Top-K), latency_ms with interval, n, basis and note, and cost (USD
+        (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
+        worst, or the best, grade), latency_ms with interval, n, basis and note, and cost (USD
         per 1,000 queries, null = unknown) with basis and note.
     """
     runs = runs_in(snapshot, scope)
@@ -127,6 +131,7 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
     values = at_cutoff(found, measure)
     means, n = mean(values)
     low, high = bootstrap_means(values)
+    worst, best = bounds(found, measure)
     made = pl.DataFrame(
         {
             "run_id": found.run_ids,
@@ -135,14 +140,16 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "quality_high": high,
             "n": n,
             "hole": mean(at_cutoff(found, Measure("Hole", measure.k)))[0],
+            "hole_low": worst,
+            "hole_high": best,
             "unjudged_queries": found.unjudged_queries,
         }
     )
     if ceiling is not None:
-        best = at_cutoff(found, ceiling)
+        highest = at_cutoff(found, ceiling)
         made = made.with_columns(
-            pl.Series("proc", mean(best)[0]),
-            pl.Series("pct_proc", ratio_of_means(values[..., None], best[..., None])[..., 0]),
+            pl.Series("proc", mean(highest)[0]),
+            pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
         )
     return made.with_columns(pl.col(pl.Float64).fill_nan(None))
 

@@ -22,7 +22,9 @@ PAGES = {
     "cost": "cost",
     "headroom": "headroom",
     "curves": "curves",
+    "compare": "compare",
     "queries": "queries?q=q31",
+    "evidence": "evidence",
     "import": "import",
 }
 SHOTS = ROOT / "build" / "screenshots"

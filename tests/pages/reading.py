@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-PAGES = ("overview", "pareto", "cost", "headroom", "curves", "queries", "import")
+PAGES = ("overview", "pareto", "cost", "headroom", "curves", "compare", "queries", "evidence", "import")
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 

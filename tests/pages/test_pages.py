@@ -16,6 +16,8 @@ TITLES = {
     "cost": "Cost calculator",
     "headroom": "Headroom",
     "curves": "K curves",
+    "evidence": "Evidence",
+    "compare": "Compare",
     "queries": "Queries",
     "import": "Import",
 }

@@ -27,6 +27,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "proc": (pl.Float64(), None),
     "pct_proc": (pl.Float64(), None),
     "hole": (pl.Float64(), None),
+    "hole_low": (pl.Float64(), None),
+    "hole_high": (pl.Float64(), None),
     "unjudged_queries": (pl.Int32(), None),
     "latency_ms": (pl.Float64(), None),
     "latency_low": (pl.Float64(), None),
