@@ -48,15 +48,15 @@ def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
     if choice.mode != "sparse":
         spec |= _dense(choice, known)
     if choice.mode == "hybrid":
-        spec["fusion"] = known.fusion(_table(choice.fusion or Methodic(method="rrf")))
+        spec["fusion"] = known.canonical("fusion", _table(choice.fusion or Methodic(method="rrf")))
     if choice.rewrite != NONE:
         spec["rewrite"] = choice.rewrite
     if choice.chunker is not None and choice.chunker.method != NONE:
-        spec["chunker"] = known.chunker(_table(choice.chunker))
+        spec["chunker"] = known.canonical("chunker", _table(choice.chunker))
     spec["reranker"] = choice.reranker
     spec["candidates"] = choice.candidates
     if choice.cut is not None and choice.cut.method != NONE:
-        spec["cut"] = known.cut(_table(choice.cut))
+        spec["cut"] = known.canonical("cut", _table(choice.cut))
     if choice.chunks_sent != ALL:
         spec["chunks_sent"] = choice.chunks_sent
     return spec

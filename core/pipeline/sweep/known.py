@@ -2,59 +2,205 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.util
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from core.errors import ClqError
+from core.pipeline.dense import INDEXES
+from core.pipeline.rewrite import BY_CHAT as BY_CHAT_REWRITE
+from core.pipeline.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
+from core.pipeline.sweep.methods import METHODS
+from core.pipeline.text import LANGUAGES
+from core.providers import chat, embed, rerank
+from core.providers.calls import Keys, Secret
 from core.providers.config import ModelConfig
+from core.providers.embed import Embedder, make_embedder
+from core.providers.rerank import BY_CHAT, Reranker, make_reranker, reranker_config
 from core.records import JsonMap
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.model import SweepSpec
 
-_FUSIONS: Mapping[str, JsonMap] = {
-    "rrf": {"constant": 60, "depth": 100},
-    "weighted": {"normalise": "minmax", "depth": 100},
-    "convex": {"alpha": 0.5, "normalise": "minmax", "depth": 100},
+NONE = "none"
+LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
+    "onnx": ("onnxruntime", "pip install onnxruntime tokenizers"),
+    "fastembed": ("fastembed", "pip install fastembed"),
+    "sentence-transformers": ("sentence_transformers", "pip install sentence-transformers"),
+    "wordllama": ("wordllama", "pip install wordllama"),
+    "fake": ("", ""),
+    NONE: ("", ""),
 }
+"""Providers that run here: the module that each needs, and how to install it."""
+
+
+class _NoKeys(Keys):
+    """Stands in for keys where models are made to plan with, and nothing is sent."""
+
+    def find(self, name: str) -> Secret | None:
+        """A placeholder that is no key of anybody."""
+        return Secret(name, "-")
+
+
+class _KeyIsThereError(Exception):
+    """Ends the making of a model that would only go on to load the client of its vendor."""
+
+
+class _Asked(Keys):
+    """Makes sure of a key and goes no further."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def need(self, name: str, model: str) -> Secret:
+        """Raises either way."""
+        self._keys.need(name, model)
+        raise _KeyIsThereError
 
 
 @dataclass(frozen=True)
 class Known:
-    """Facade of the registries, so that a specification can be expanded and checked without loading a model.
+    """Facade of the registries: what a name stands for, without loading a model or sending anything.
 
     Attributes:
         models: The specification's own models by name.
+        keys: Where keys are looked up.
     """
 
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
+    keys: Keys = field(default_factory=Keys)
 
     @classmethod
-    def of(cls, spec: SweepSpec) -> Known:
+    def of(cls, spec: SweepSpec, keys: Keys | None = None) -> Known:
         """What a specification can name."""
-        return cls(spec.models)
+        return cls(spec.models, keys or Keys())
+
+    def names(self, kind: str) -> frozenset[str]:
+        """What is known of a kind: "embedder", "reranker", "rewrite", "index", "language" and methods."""
+        return self._names[kind]
+
+    @cached_property
+    def _names(self) -> dict[str, frozenset[str]]:
+        chats = {*chat.CHATS, *self._own(chat.PROVIDERS)}
+        ways = (f"{way}:{model}" for way in BY_CHAT for model in chats)
+        return {
+            "embedder": frozenset({*embed.EMBEDDERS, *self._own(embed.PROVIDERS)}),
+            "reranker": frozenset({*rerank.RERANKERS, *self._own(rerank.PROVIDERS), *ways}),
+            "rewrite": frozenset({*REWRITES, *(f"{BY_CHAT_REWRITE}:{model}" for model in chats)}),
+            "index": frozenset(INDEXES),
+            "language": frozenset(LANGUAGES),
+            **{key: frozenset(methods.names) for key, methods in METHODS.items()},
+        }
+
+    @staticmethod
+    def providers() -> frozenset[str]:
+        """What `provider` of a model may be."""
+        return frozenset({*embed.PROVIDERS, *rerank.PROVIDERS, *chat.PROVIDERS})
+
+    def _own(self, providers: Mapping[str, object]) -> list[str]:
+        return [name for name, config in self.models.items() if config.provider in providers]
+
+    def embedder(self, name: str) -> ModelConfig | None:
+        """What is known of an embedder; None if there is none of this name."""
+        own = self.models.get(name)
+        return own if own is not None and own.provider in embed.PROVIDERS else embed.EMBEDDERS.get(name)
 
     def dims(self, name: str) -> tuple[int, ...]:
         """Dimensions that an embedder has; empty = any, or not known before it is loaded."""
-        return {"wordllama": (64, 128, 256)}.get(name, ())
+        config = self.embedder(name)
+        return config.dims if config else ()
 
     def default_dim(self, name: str) -> int | None:
-        """The dimension that is taken when none is asked for: the longest."""
-        return {"fake": 64}.get(name) or max(self.dims(name), default=None)
+        """The dimension that is taken when none is asked for; None where that is not known."""
+        config = self.embedder(name)
+        return config.default_dim if config else None
 
-    def fusion(self, table: JsonMap) -> JsonMap:
-        """A fusion with all of its parameters."""
-        usual = _FUSIONS.get(table["method"], {})
-        return {"method": table["method"], **usual, **table}
+    def planned_embedder(self, name: str) -> Embedder:
+        """A remote embedder to count with; it has no key and sends nothing."""
+        config = self.embedder(name) or embed.embedder_config(name)
+        return make_embedder(config, config.default_dim or 1, keys=_NoKeys())
 
-    def index_params(self, name: str, params: JsonMap) -> dict[str, Any]:  # noqa: ARG002
+    def planned_reranker(self, name: str) -> Reranker:
+        """A reranker to count with; it has no key, loads nothing and sends nothing."""
+        return make_reranker(name, models=self.models, keys=_NoKeys(), ready=False)
+
+    def planned_rewrite(self, name: str) -> Rewrite:
+        """A rewrite to count with; it has no key and sends nothing."""
+        return make_rewrite(name, models=self.models, keys=_NoKeys(), ready=False)
+
+    def pointwise(self, name: str) -> bool:
+        """Whether a reranker's score of a passage does not depend on the passages beside it."""
+        return self.planned_reranker(name).pointwise
+
+    def is_local(self, key: str, name: str) -> bool:
+        """Whether a model (of the key "embedder", "reranker" or "rewrite") runs here."""
+        config = self._config(key, name)
+        return config is None or config.provider in LOCAL_ENGINES
+
+    def billed(self, key: str, name: str) -> tuple[tuple[str, str], ...]:
+        """Item and unit of what a model is paid by; nothing for what runs here."""
+        if self.is_local(key, name):
+            return ()
+        if key == "embedder":
+            return (((self.embedder(name) or embed.embedder_config(name)).price_item, "input_tokens"),)
+        if key == "rewrite":
+            used = self.planned_rewrite(name).expected("query")
+        else:
+            used = self.planned_reranker(name).expected(1, [1])
+        return tuple((each.item, each.unit) for each in used)
+
+    def obstacles(self, key: str, name: str) -> Iterator[ClqError]:
+        """Why a model cannot be used: a key, a package or a folder is missing."""
+        config = self._config(key, name)
+        if config is None:
+            return
+        if config.provider in LOCAL_ENGINES:
+            module, install = LOCAL_ENGINES[config.provider]
+            if module and importlib.util.find_spec(module) is None:
+                yield ClqError(f"{name} needs the package {module}.", do=f"Install it: {install}")
+            return
+        try:
+            self._reach(key, config, name)
+        except _KeyIsThereError:
+            return
+        except ClqError as error:
+            yield error
+
+    def _reach(self, key: str, config: ModelConfig, name: str) -> None:
+        if key == "embedder":
+            make_embedder(config, config.default_dim or 1, keys=_Asked(self.keys))
+        elif key == "rewrite":
+            make_rewrite(name, models=self.models, keys=_Asked(self.keys))
+        else:
+            make_reranker(name, models=self.models, keys=_Asked(self.keys))
+
+    def _config(self, key: str, name: str) -> ModelConfig | None:
+        if key == "embedder":
+            return self.embedder(name) or embed.embedder_config(name)
+        if key == "rewrite":
+            return rewrite_config(name, self.models)
+        return reranker_config(name, self.models)[1]
+
+    def read(self, kind: str, table: JsonMap) -> JsonMap:
+        """A fusion, cut or chunker with its parameters checked, in its canonical form.
+
+        Raises:
+            UnknownNameError: If the method or a parameter is not known.
+            InputError: If a value is not allowed.
+        """
+        return METHODS[kind].read(table)
+
+    def canonical(self, kind: str, table: JsonMap) -> JsonMap:
+        """The same; as it is where it cannot be read."""
+        try:
+            return self.read(kind, table)
+        except ClqError:
+            return dict(table)
+
+    def index_params(self, name: str, params: JsonMap) -> dict[str, Any]:
         """Parameters of an index that are not its defaults."""
-        return dict(params)
-
-    def cut(self, table: JsonMap) -> JsonMap:
-        """A cut with its parameters."""
-        return dict(table)
-
-    def chunker(self, table: JsonMap) -> JsonMap:
-        """A chunker with its parameters."""
-        return dict(table)
+        options = INDEXES[name].options if name in INDEXES else ()
+        usual = {option.name: option.default for option in options}
+        return {key: value for key, value in params.items() if value != usual.get(key)}

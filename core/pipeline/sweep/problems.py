@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rapidfuzz import fuzz, process
 
@@ -11,8 +12,17 @@ from core.errors import InputError
 
 _ALIKE = 60
 """From this similarity on (0 to 100) a known name is offered as what was meant."""
+_SHORTEST = 3
 _LISTED = 12
 _SHOWN = 60
+
+
+class Severity(StrEnum):
+    """What a problem keeps from happening."""
+
+    ERROR = "error"  # the specification makes no sense: it cannot even be planned
+    MISSING = "missing"  # it can be planned; to run, it needs what is missing here
+    WARNING = "warning"  # it can run
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +33,13 @@ class Problem:
         where: File, line and key, or what a stack is called.
         found: What was found, as a sentence.
         do: What the user can do about it, as a sentence.
-        fatal: Whether it keeps the sweep from running; else it is a warning.
+        severity: What it keeps from happening.
     """
 
     where: str
     found: str
     do: str = ""
-    fatal: bool = True
+    severity: Severity = Severity.ERROR
 
     def __str__(self) -> str:
         return " ".join(
@@ -62,7 +72,9 @@ def suggestion(name: object, known: Iterable[object]) -> str:
         For example ``Did you mean "dense"? Known: dense, hybrid, sparse.``
     """
     names = sorted({str(each) for each in known})
-    found = process.extractOne(str(name).lower(), names, scorer=fuzz.WRatio, score_cutoff=_ALIKE)
+    # Parts of words count as alike, but one letter or two are part of too many.
+    scorer = fuzz.WRatio if len(str(name)) >= _SHORTEST else fuzz.ratio
+    found = process.extractOne(str(name).lower(), names, scorer=scorer, score_cutoff=_ALIKE)
     listed = ", ".join(names[:_LISTED]) or "none"
     more = f" (+{len(names) - _LISTED} more)" if len(names) > _LISTED else ""
     return (f'Did you mean "{found[0]}"? ' if found else "") + f"Known: {listed}{more}."

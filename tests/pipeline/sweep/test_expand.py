@@ -41,8 +41,8 @@ CANONICAL = {
     ),
     "nothing default": (
         '[axes]\nmode = "hybrid"\nbm25 = {k1 = 0.9}\nmetric = "l2"\nrewrite = "rules"\n'
-        'index = {name = "hnsw-f32", links = 48}\ndim = 64\ncandidates = 20\nreranker = "rerank-2.5"\n'
-        'fusion = {method = "rrf", constant = 10}\nchunks_sent = 5',
+        'index = {name = "hnsw-f32", M = 48, efSearch = 128}\ndim = 64\ncandidates = 20\n'
+        'reranker = "rerank-2.5"\nfusion = {method = "rrf", constant = 10}\nchunks_sent = 5',
         {
             "mode": "hybrid",
             "sparse": "bm25",
@@ -50,7 +50,7 @@ CANONICAL = {
             "embedder": "wordllama",
             "dim": 64,
             "index": "hnsw-f32",
-            "index_params": {"links": 48},
+            "index_params": {"M": 48},
             "metric": "l2",
             "fusion": {"method": "rrf", "constant": 10, "depth": 100},
             "rewrite": "rules",

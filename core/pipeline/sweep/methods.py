@@ -1,0 +1,33 @@
+"""Methods with parameters, each from its own registry: fusions, cuts, chunkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from core.pipeline.fuse import FUSIONS, fusion_options
+from core.records import JsonMap
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """A registry of methods.
+
+    Attributes:
+        names: The methods.
+        read: Checks a table with "method" and its parameters, and gives it in its canonical form.
+    """
+
+    names: Iterable[str]
+    read: Callable[[JsonMap], JsonMap]
+
+
+METHODS: Mapping[str, Methods] = MappingProxyType(
+    {
+        "fusion": Methods(FUSIONS, fusion_options),
+        "cut": Methods(("percentile", "max-gap", "knee", "second-derivative", "otsu", "gmm"), dict),
+        "chunker": Methods(("tokens", "sentence", "recursive", "paragraph", "page", "late"), dict),
+    }
+)
+"""By the key of a stack's specification."""
