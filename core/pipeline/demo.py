@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from core.pipeline import demo_data, docstrings
-from core.pipeline.run import Progress, run_stacks, step_count
+from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
 from core.pipeline.spec import grid
 from core.records import Batch, Run, Sink, Stack
+
+Progress = Callable[[int, int, str], None]
+"""Told about every step: steps done, steps in all, what is happening now."""
 
 REPEATS = 5
 
@@ -49,10 +54,8 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     Raises:
         InputError: If the questions or judgements that ship with the product cannot be read.
     """
-    chosen = grid() if stacks is None else stacks
-    total = step_count(len(chosen), REPEATS) + 1
-    if progress:
-        progress(0, total, "read the documentation of the installed packages")
+    tell = progress or (lambda *_: None)
+    tell(0, 1, "read the documentation of the installed packages")
     passages, queries = docstrings.passages(), demo_data.queries()
     judged, missing = demo_data.judgements(set(passages["passage_id"]))
     sink(
@@ -62,18 +65,22 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
             frames={"passages": passages, "queries": queries, "judgements": judged},
         )
     )
-
-    def one_step_later(done: int, _: int, label: str) -> None:
-        if progress:
-            progress(done + 1, total, label)
-
-    runs = run_stacks(
-        docstrings.COLLECTION_ID,
-        docstrings.for_indexing(passages),
-        queries,
-        chosen,
-        sink=sink,
-        repeats=REPEATS,
-        progress=one_step_later,
+    job = Job(
+        name="demo",
+        collection_id=docstrings.COLLECTION_ID,
+        corpora={None: corpus_of(docstrings.for_indexing(passages))},
+        queries=queries,
+        stacks=grid() if stacks is None else stacks,
+        protocol=Protocol(repeats=REPEATS, shuffled=True),
     )
-    return Demo(runs, judged, tuple(missing))
+
+    def told(status: Status) -> None:
+        tell(status.done, status.total, status.stage)
+
+    batches: list[Batch] = []
+    # Nothing is paid for and all of it takes a minute: there is nothing to go on with another time.
+    with tempfile.TemporaryDirectory(prefix="clq-demo-") as folder:
+        run_job(job, batches.append, work=Path(folder), progress=told)
+    runs = merged(batches)
+    sink(runs)
+    return Demo(runs.runs, judged, tuple(missing))

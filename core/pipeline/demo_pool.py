@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -19,9 +20,9 @@ from random import Random
 import polars as pl
 
 from core.pipeline import demo_data
-from core.pipeline.docstrings import for_indexing, passages
-from core.pipeline.workbench import Workbench
-from core.records import JsonMap
+from core.pipeline.docstrings import COLLECTION_ID, for_indexing, passages
+from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
+from core.records import Batch, JsonMap, Stack
 
 DEPTH = 15
 SHOWN_CHARACTERS = 1100
@@ -51,19 +52,35 @@ def pools(
     Returns:
         Passage ids by query_id, without repetition, shuffled by the query_id alone.
     """
-    bench = Workbench(for_indexing(corpus))
-    retrievers = [bench.retriever(system) for system in systems]
+    found = _found(corpus, queries, systems, depth)
     known = set(corpus["passage_id"])
     made = {}
-    for query_id, text in queries.select("query_id", "text").iter_rows():
-        found = {each for each in expected.get(query_id, ()) if each in known}
-        for retriever in retrievers:
-            hits = retriever.answer(text, depth).hits
-            found.update(bench.passage_ids[position] for position in hits.passages.tolist())
-        pool = sorted(found)
+    for query_id in queries["query_id"]:
+        hoped = {each for each in expected.get(query_id, ()) if each in known}
+        pool = sorted({*found.get(query_id, ()), *hoped})
         Random(query_id).shuffle(pool)  # noqa: S311 - hides the systems from the judge, guards no secret
         made[query_id] = pool
     return made
+
+
+def _found(
+    corpus: pl.DataFrame, queries: pl.DataFrame, systems: Sequence[JsonMap], depth: int
+) -> dict[str, list[str]]:
+    """Per query what any system ranks."""
+    specs = [{**system, "candidates": depth} for system in systems]
+    job = Job(
+        name="pool",
+        collection_id=COLLECTION_ID,
+        corpora={None: corpus_of(for_indexing(corpus))},
+        queries=queries,
+        stacks=list({stack.stack_id: stack for stack in map(Stack, specs)}.values()),
+        protocol=Protocol(repeats=0),
+    )
+    batches: list[Batch] = []
+    with tempfile.TemporaryDirectory(prefix="clq-pool-") as folder:
+        run_job(job, batches.append, work=Path(folder))
+    rows = merged(batches).frames["rankings"].lazy().select("query_id", "passage_id").collect()
+    return dict(rows.group_by("query_id").agg("passage_id").iter_rows())
 
 
 def sheet(query_id: str, question: str, pool: pl.DataFrame) -> str:

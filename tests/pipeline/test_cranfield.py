@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from core.metrics import Measure, score
-from core.pipeline.run import run_stacks
+from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.pipeline.spec import grid
 from core.records import Batch
 from core.store import Graded, Snapshot, Store
@@ -26,13 +26,19 @@ EXPECTED = {"sparse": 0.456, "dense": 0.381, "hybrid": 0.458}
 
 
 @pytest.fixture(scope="module")
-def batch() -> Batch:
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """What BM25, wordllama-256 flat and their fusion return, as the pipeline hands it over."""
     sunk: list[Batch] = []
-    stacks = grid(dims=(256,), indexes=("flat",), depths=(100,))
-    passages, queries = cranfield.table("passages"), cranfield.table("queries")
-    run_stacks(cranfield.COLLECTION, passages, queries, stacks, sink=sunk.append)
-    return sunk[0]
+    job = Job(
+        name="cranfield",
+        collection_id=cranfield.COLLECTION,
+        corpora={None: corpus_of(cranfield.table("passages"))},
+        queries=cranfield.table("queries"),
+        stacks=grid(dims=(256,), indexes=("flat",), depths=(100,)),
+        protocol=Protocol(repeats=1),
+    )
+    run_job(job, sunk.append, work=tmp_path_factory.mktemp("cranfield") / "evaluations")
+    return merged(sunk)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,153 @@
+"""Asking: what one step does with one query, and how long that took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.corpus import Corpus
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.fuse import FUSIONS, fusion_options
+from core.pipeline.hits import Hits
+from core.providers.base import Amount, Reply
+from core.providers.rerank.base import Reranked
+
+NOTHING = Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+
+class Outcome(NamedTuple):
+    """What one step made of one query.
+
+    Attributes:
+        value: A text, a vector, hits, scores of a pool, or how many to keep.
+        ms: Milliseconds of the step itself.
+        cpu_ms: Milliseconds of processor time here; None where a vendor does the work.
+        waited_ms: Milliseconds of waiting around it.
+        usage: What it used, beside processor time.
+    """
+
+    value: Any
+    ms: float
+    cpu_ms: float | None
+    waited_ms: float = 0.0
+    usage: tuple[Amount, ...] = ()
+
+
+Ask = Callable[[str, Sequence[Any], str], Outcome]
+"""Does a step: the text asked, the results of what the step needs, and what tells a repeated call apart."""
+
+
+class Node(NamedTuple):
+    """A step that can be asked.
+
+    Attributes:
+        step: What it is.
+        ask: Does it.
+        model: The remote model that it calls; None where it runs here.
+    """
+
+    step: Step
+    ask: Ask
+    model: str | None = None
+
+
+def clipped(hits: Hits, depth: int) -> Hits:
+    """The first hits."""
+    return Hits(hits.passages[:depth], hits.scores[:depth])
+
+
+def reranked(pool: Hits, found: Reranked, depth: int) -> Hits:
+    """The first `depth` hits of a pool as a reranker ordered them; those that it discarded are left out.
+
+    The score of a passage that got none is NaN.
+    """
+    order = found.order[found.order < min(depth, len(pool.passages))]
+    return Hits(pool.passages[order], found.scores[order])
+
+
+class Asker:
+    """Makes nodes of steps, opening what they search.
+
+    Args:
+        graph: How deep the steps go.
+        builder: Opens indexes.
+        models: Makes models.
+        corpora: By chunking; rerankers read the passages' texts.
+    """
+
+    def __init__(
+        self, graph: Graph, builder: Builder, models: Models, corpora: Mapping[str | None, Corpus]
+    ) -> None:
+        self._depths, self._builder, self._models = graph.depths, builder, models
+        self._corpora = {
+            route.rerank: corpora[route.chunking] for route in graph.routes if route.rerank is not None
+        }
+
+    def node(self, step: Step) -> Node:
+        """A step that can be asked."""
+        made: Node = getattr(self, f"_{step.kind}")(step)
+        return made
+
+    def _rewrite(self, step: Step) -> Node:
+        rewrite = self._models.rewrite(step.params["model"]["name"])
+
+        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
+            return _outcome(rewrite.rewrite(text, extra=again), local=rewrite.local)
+
+        return Node(step, ask, None if rewrite.local else rewrite.name)
+
+    def _embed(self, step: Step) -> Node:
+        embedder = self._models.for_queries(step.params["model"]["name"], step.params["dim"])
+
+        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
+            return _outcome(embedder.embed_query(text, extra=again), local=embedder.local)
+
+        return Node(step, ask, None if embedder.local else embedder.name)
+
+    def _search(self, step: Step) -> Node:
+        index, depth = self._builder.index(step.built), self._depths[step]
+        return Node(step, _timed(lambda _, inputs: index.search(inputs[0], depth)))
+
+    def _sparse(self, step: Step) -> Node:
+        index, depth = self._builder.bm25(step.built), self._depths[step]
+        return Node(step, _timed(lambda text, _: index.search(text, depth)))
+
+    def _rerank(self, step: Step) -> Node:
+        reranker = self._models.reranker(step.params["model"]["name"])
+        texts, depth = self._corpora[step].texts, step.params["depth"]
+
+        def ask(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+            passages = texts.gather(inputs[0].passages[:depth]).to_list()
+            reply = reranker.rerank(text, passages, extra=again)
+            return _outcome(reply, local=reranker.local)
+
+        return Node(step, ask, None if reranker.local else reranker.name)
+
+    def _fuse(self, step: Step) -> Node:
+        options, depth = fusion_options(step.params["fusion"]), self._depths[step]
+        fuse = FUSIONS[options["method"]].fuse
+        return Node(step, _timed(lambda _, legs: fuse(legs, depth, options)))
+
+
+def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
+    """Asks something that runs here on one thread and never waits: its time is its processor time."""
+
+    def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
+        start = perf_counter_ns()
+        value = work(text, inputs)
+        ms = (perf_counter_ns() - start) / 1e6
+        return Outcome(value, ms, ms)
+
+    return ask
+
+
+def _outcome(reply: Reply[Any], *, local: bool) -> Outcome:
+    if not local:
+        return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage)
+    cpu_ms = sum(each.amount or 0.0 for each in reply.usage if each.unit == "cpu_ms")
+    return Outcome(reply.value, reply.ms, cpu_ms)

@@ -1,0 +1,155 @@
+"""The budget of an evaluation: reserved before anything is spent, and never exceeded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core.clq.prices import CURRENCY, PriceBook
+from core.errors import BudgetError
+from core.pipeline.evaluate.ledger import Ledger
+from core.providers.base import Amount
+from core.records import Basis
+
+FREE = ("cpu_ms",)
+"""Units that nobody bills while an evaluation runs; they are priced when stacks are compared."""
+_WAIT_S = 1.0
+_CENT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A call that may be sent.
+
+    Attributes:
+        call: Its number in the ledger.
+        usd: The most that it can cost, as far as prices are known.
+        amounts: The most that it can use.
+    """
+
+    call: int
+    usd: float
+    amounts: tuple[Amount, ...]
+
+
+class Budget:
+    """Watches the calls of one evaluation (`core.providers.base.Meter`); safe for threads.
+
+    Args:
+        book: Prices.
+        limit: The most dollars that may be spent, resumed runs included; None = no limit.
+        ledger: Where calls are written down.
+
+    Attributes:
+        stage: What the calls of the moment are for.
+    """
+
+    def __init__(self, book: PriceBook, limit: float | None, ledger: Ledger) -> None:
+        self._book, self._limit, self._ledger = book, limit, ledger
+        self._changed = threading.Condition()
+        self.stage = ""
+
+    @property
+    def limit(self) -> float | None:
+        """The most dollars that may be spent."""
+        return self._limit
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent so far, as far as prices are known."""
+        return self._ledger.settled
+
+    def begin_stage(self, words: str) -> None:
+        """Say what the calls from here on are for."""
+        self.stage = words
+
+    def price(self, amount: Amount) -> float | None:
+        """What an amount costs in dollars; None when its price or itself is not known."""
+        if amount.unit in FREE:
+            return 0.0
+        price = self._book.find(amount.item, amount.unit)
+        if price is None or price.currency != CURRENCY or amount.amount is None:
+            return None
+        return price.each * amount.amount
+
+    def require_prices(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Refuse a budget that could not be watched.
+
+        Args:
+            wanted: Item and unit of everything that will be paid for.
+
+        Raises:
+            BudgetError: If there is a limit and an item without a price.
+        """
+        if self._limit is None:
+            return
+        for item, unit in wanted:
+            if self.price(Amount(item, unit, 1.0, Basis.MODELLED)) is None:
+                raise self._no_price(item, unit)
+
+    def reserve(self, amounts: Sequence[Amount]) -> Reservation:
+        """Set aside the most that a call can cost; waits for calls under way where they decide.
+
+        Raises:
+            BudgetError: If the call could exceed the limit, or what it costs is not known.
+        """
+        usd = self._most(amounts)
+        with self._changed:
+            while self._limit is not None:
+                left = self._limit + _CENT - self._ledger.settled - self._ledger.lost
+                if usd > left:
+                    raise self._used_up(usd)
+                if usd <= left - self._ledger.open:
+                    break
+                self._changed.wait(_WAIT_S)
+            return Reservation(self._ledger.begin(self.stage, usd), usd, tuple(amounts))
+
+    def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
+        """Replace a reservation by what was used; what is not known counts as reserved."""
+        held = _own(reservation)
+        most = {(each.item, each.unit): each for each in held.amounts}
+        known = [
+            most.get((each.item, each.unit), each) if each.amount is None else each for each in amounts
+        ] or list(held.amounts)
+        with self._changed:
+            self._ledger.end(held.call, held.usd, [(each, self.price(each)) for each in known])
+            self._changed.notify_all()
+
+    def release(self, reservation: object) -> None:
+        """Give a reservation back: the call costs nothing."""
+        held = _own(reservation)
+        with self._changed:
+            self._ledger.cancel(held.call, held.usd)
+            self._changed.notify_all()
+
+    def _most(self, amounts: Sequence[Amount]) -> float:
+        costs = [(each, self.price(each)) for each in amounts]
+        if self._limit is not None:
+            for each, usd in costs:
+                if usd is None:
+                    raise self._no_price(each.item, each.unit)
+        return sum(usd or 0.0 for _, usd in costs)
+
+    def _no_price(self, item: str, unit: str) -> BudgetError:
+        return BudgetError(
+            f"What {item} costs ({unit}) is not known, so that a budget of ${self._limit:g} cannot be kept.",
+            where=f"price book {self._book.name}",
+            do="Add the price to a file in data/prices, or run without a budget.",
+        )
+
+    def _used_up(self, usd: float) -> BudgetError:
+        lost = self._ledger.lost
+        also = f", up to ${lost:.6g} for calls whose answers were lost" if lost else ""
+        return BudgetError(
+            f"The budget of ${self._limit:g} ends here: ${self._ledger.settled:.6g} spent{also},"
+            f" and the next call can cost ${usd:.6g}.",
+            where=self.stage,
+            do="Everything so far is kept. To go on, resume with a larger budget.",
+        )
+
+
+def _own(reservation: object) -> Reservation:
+    if not isinstance(reservation, Reservation):
+        raise TypeError(f"not a reservation of this budget: {reservation!r}")
+    return reservation

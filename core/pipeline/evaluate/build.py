@@ -1,0 +1,206 @@
+"""Building: vectors of a corpus, shorter ones, indexes; each once, kept for the next evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.lib.format import open_memmap
+
+from core.pipeline.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
+from core.pipeline.dense import DenseIndex, load_index, make_index
+from core.pipeline.evaluate.artifacts import Artifacts
+from core.pipeline.evaluate.corpus import Corpus
+from core.pipeline.evaluate.files import read_json, write_json
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.quiet import cores, threads
+from core.pipeline.evaluate.steps import Step
+from core.providers.base import Amount, Reply, total
+from core.providers.embed import Vectors, unit_rows
+from core.records import Basis, JsonMap
+
+VECTORS, INDEX = "vectors.npy", "index"
+_BM25 = tuple(option.name for option in BM25_OPTIONS)
+LOCAL_PART, REMOTE_PART = 1024, 16_384
+"""Texts that are embedded together; what runs here loses at most one part to a killed process, what is paid
+for at most the batches under way, because its replies are in the journal."""
+_SLICE_ROWS = 65_536
+SEQUENTIAL_BELOW = 50_000
+"""Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
+
+Within = Callable[[float], None]
+"""Told the share of the work that is done, 0 to 1; may raise to stop it."""
+
+
+class _Index(Protocol):
+    @property
+    def parameters(self) -> JsonMap: ...
+    @property
+    def build_s(self) -> float: ...
+    @property
+    def size_bytes(self) -> int: ...
+    def save(self, path: Path) -> None: ...
+
+
+_Saves = TypeVar("_Saves", bound=_Index)
+
+
+class Builder:
+    """Makes and opens what queries are asked of.
+
+    Args:
+        artifacts: Where results are kept.
+        models: Makes embedders.
+        corpora: By their hash.
+        stage: Told what is paid for before a model is called.
+    """
+
+    def __init__(
+        self,
+        artifacts: Artifacts,
+        models: Models,
+        corpora: Mapping[str, Corpus],
+        stage: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._artifacts, self._models, self._corpora, self._stage = artifacts, models, corpora, stage
+        self._open: dict[Step, Any] = {}
+
+    def vectors(self, step: Step, within: Within = lambda _: None) -> Vectors:
+        """The vectors of a step of kind "vectors" or "slice"."""
+        if step.kind == "slice":
+            folder = self._artifacts.make(step, lambda draft: self._shorten(step, draft, within))
+        else:
+            folder = self._artifacts.make(
+                step,
+                lambda draft: self._embed(step, draft, within),
+                continues=True,
+                waiting=lambda: within(0.0),
+            )
+        made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
+        return made
+
+    def index(self, step: Step, within: Within = lambda _: None) -> DenseIndex:
+        """The index of a step of kind "index"."""
+
+        def make() -> DenseIndex:
+            given, vectors = step.params, self.vectors(step.needs[0], within)
+            with threads(1 if len(vectors) < SEQUENTIAL_BELOW else cores()):
+                return make_index(given["name"], vectors, given["metric"], given["params"])
+
+        made: DenseIndex = self._saved(step, make, load_index, within)
+        return made
+
+    def bm25(self, step: Step, within: Within = lambda _: None) -> Bm25Index:
+        """The sparse index of a step of kind "bm25"."""
+
+        def make() -> Bm25Index:
+            given = {name: value for name, value in step.params.items() if name in _BM25}
+            return make_bm25(self._corpora[step.params["corpus"]].texts.to_list(), given)
+
+        made: Bm25Index = self._saved(step, make, Bm25Index.load, within)
+        return made
+
+    def build(self, step: Step, within: Within = lambda _: None) -> None:
+        """Make whatever a step is, so that it is there when it is asked for."""
+        {"bm25": self.bm25, "index": self.index}.get(step.kind, self.vectors)(step, within)
+
+    @property
+    def open_bytes(self) -> int:
+        """How large the open indexes are."""
+        return sum(self._artifacts.about(step)["bytes"] for step in self._open)
+
+    def release(self, kept: Container[Step]) -> None:
+        """Let go of indexes in memory that are not among those kept."""
+        for step in [each for each in self._open if each not in kept]:
+            del self._open[step]
+
+    def about(self, step: Step) -> JsonMap:
+        """How an index was built and is searched, for the manifest.
+
+        Returns:
+            Its parameters, the seconds that building it took and its size in bytes; of an index of vectors
+            also the seconds of embedding the corpus (of shortening longer vectors where the model allows
+            that) and what embedding it used.
+        """
+        told = self._artifacts.about(step)
+        about = {**told["parameters"], "build_s": told["build_s"], "bytes": told["bytes"]}
+        if step.kind == "bm25":
+            return about
+        vectors = self._artifacts.about(step.needs[0])
+        whole = self._artifacts.about(step.needs[0].needs[0]) if step.needs[0].needs else vectors
+        return {**about, "embed_s": vectors["seconds"], "embed_usage": whole["usage"]}
+
+    def _saved(
+        self, step: Step, make: Callable[[], _Saves], load: Callable[[Path], _Saves], within: Within
+    ) -> _Saves:
+        """An index that is open, else from its file, else made now."""
+        if step not in self._open:
+            made: list[_Saves] = []
+
+            def fill(draft: Path) -> JsonMap:
+                made.append(make())
+                made[0].save(draft / INDEX)
+                told = {"build_s": round(made[0].build_s, 3), "bytes": made[0].size_bytes}
+                return {"parameters": dict(made[0].parameters), **told}
+
+            folder = self._artifacts.make(step, fill, waiting=lambda: within(0.0))
+            self._open[step] = made[0] if made else load(folder / INDEX)
+        index: _Saves = self._open[step]
+        return index
+
+    def _embed(self, step: Step, draft: Path, within: Within) -> JsonMap:
+        """Embed a corpus part by part into a file; parts that a killed process finished are kept."""
+        corpus, dim = self._corpora[step.params["corpus"]], step.params["dim"]
+        embedder = self._models.for_passages(step.params["model"]["name"], dim)
+        self._stage(f"embed the corpus: {embedder.name} {dim} d")
+        progress = _Parts(draft / "parts.json")
+        mode = "r+" if progress.done else "w+"
+        vectors = open_memmap(draft / VECTORS, mode=mode, dtype=np.float32, shape=(len(corpus), dim))
+        size = LOCAL_PART if embedder.local else REMOTE_PART
+        for start, texts in corpus.parts(size):
+            if start in progress.done:
+                continue
+            reply = embedder.embed_all(
+                texts,
+                out=vectors[start : start + len(texts)],
+                on_batch=_share_of(within, start, len(corpus)),
+            )
+            vectors.flush()
+            progress.add(start, reply)
+            within((start + len(texts)) / len(corpus))
+        return {"rows": len(corpus), "dim": dim, "seconds": progress.seconds, "usage": progress.usage}
+
+    def _shorten(self, step: Step, draft: Path, within: Within) -> JsonMap:
+        """Cut vectors to fewer dimensions and scale them to unit length again."""
+        whole, dim, begin = self.vectors(step.needs[0], within), step.params["dim"], perf_counter()
+        shorter = open_memmap(draft / VECTORS, mode="w+", dtype=np.float32, shape=(len(whole), dim))
+        for start in range(0, len(whole), _SLICE_ROWS):
+            shorter[start : start + _SLICE_ROWS] = unit_rows(whole[start : start + _SLICE_ROWS, :dim])
+            within(start / len(whole))
+        shorter.flush()
+        return {"rows": len(whole), "dim": dim, "seconds": round(perf_counter() - begin, 3)}
+
+
+def _share_of(within: Within, start: int, whole: int) -> Callable[[int, int], None]:
+    return lambda done, _: within((start + done) / whole)
+
+
+class _Parts:
+    """Which parts of a corpus have been embedded, and what that used."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        found = read_json(path) or {}
+        self.done: list[int] = found.get("done", [])
+        self.seconds: float = found.get("seconds", 0.0)
+        self.usage: list[list[Any]] = found.get("usage", [])
+
+    def add(self, start: int, reply: Reply[Vectors]) -> None:
+        before = Reply(None, tuple(Amount(i, u, n, Basis(basis)) for i, u, n, basis in self.usage))
+        self.usage = [[a.item, a.unit, a.amount, a.basis.value] for a in total([before, reply])]
+        self.seconds = round(self.seconds + (reply.ms + reply.waited_ms) / 1000, 3)
+        self.done.append(start)
+        write_json(self._path, {"done": self.done, "seconds": self.seconds, "usage": self.usage})

@@ -1,0 +1,198 @@
+"""The folder of one evaluation: what it was asked, what it has measured and spent, and how far it is."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError, UnknownNameError
+from core.pipeline.evaluate.status import Status, read_status
+
+EVALUATIONS = "evaluations"
+ARTIFACTS = "artifacts"
+_NAME = re.compile(r"[^\w.-]+")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS blocks (
+    step TEXT NOT NULL, pass TEXT NOT NULL, ms BLOB NOT NULL, cpu_ms BLOB, waited_ms REAL NOT NULL,
+    PRIMARY KEY (step, pass));
+CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Paths of one evaluation.
+
+    Attributes:
+        path: The folder, "<name>-<id>".
+    """
+
+    path: Path
+
+    @property
+    def evaluation_id(self) -> str:
+        """The identity of the evaluation: the last part of the folder's name."""
+        return self.path.name.rpartition("-")[2]
+
+    @property
+    def spec(self) -> Path:
+        """The specification with its defaults filled in, paths absolute, without keys."""
+        return self.path / "spec.json"
+
+    @property
+    def manifest(self) -> Path:
+        """What is needed to repeat it."""
+        return self.path / "manifest.json"
+
+    @property
+    def journal(self) -> Path:
+        """Answers of paid calls that were measured."""
+        return self.path / "journal.sqlite"
+
+    @property
+    def ledger(self) -> Path:
+        """What was spent, call by call."""
+        return self.path / "ledger.sqlite"
+
+    @property
+    def measured(self) -> Path:
+        """Times that were measured."""
+        return self.path / "measured.sqlite"
+
+    @property
+    def log(self) -> Path:
+        """What happened when, one JSON object a line."""
+        return self.path / "log.txt"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that runs it."""
+        return self.path / "lock"
+
+    @property
+    def stop(self) -> Path:
+        """A file that asks the process to stop."""
+        return self.path / "cancel"
+
+    def status(self) -> Status | None:
+        """How far it is; None if it never began."""
+        return read_status(self.path / "status.json", self.lock)
+
+    @property
+    def status_file(self) -> Path:
+        """Where the status is."""
+        return self.path / "status.json"
+
+
+def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:
+    """The folder of an evaluation, which need not exist.
+
+    Args:
+        work: The folder of all evaluations.
+        name: What people call it; may hold anything.
+        evaluation_id: Its identity.
+    """
+    readable = _NAME.sub("-", name).strip("-.")[:40].strip("-.") or "evaluation"
+    return Folder(work / f"{readable}-{evaluation_id}")
+
+
+def folders(work: Path) -> list[Folder]:
+    """All evaluations that were begun, newest first."""
+    found = [Folder(path.parent) for path in work.glob("*/spec.json")] if work.is_dir() else []
+    return sorted(found, key=lambda each: each.spec.stat().st_mtime, reverse=True)
+
+
+def find(work: Path, name: str) -> Folder:
+    """The evaluation of a name.
+
+    Args:
+        work: The folder of all evaluations.
+        name: Its identity, the name of its folder, or the beginning of that name if only one has it.
+
+    Raises:
+        UnknownNameError: If there is none.
+        InputError: If there are several.
+    """
+    known = folders(work)
+    exact = [each for each in known if name in (each.path.name, each.evaluation_id)]
+    found = exact or [each for each in known if each.path.name.rpartition("-")[0] == name]
+    if not found:
+        raise UnknownNameError("evaluation", name, (each.path.name for each in known))
+    if len(found) > 1:
+        listed = ", ".join(each.path.name for each in found[:5])
+        raise InputError(f"{len(found)} evaluations are called {name!r}: {listed}.", do="Name one by its id.")
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What one pass over the queries measured of one step.
+
+    Attributes:
+        ms: float64 [queries], milliseconds of the step itself.
+        cpu_ms: float64 [queries], milliseconds of processor time here; None where a vendor does the work.
+        waited_ms: Milliseconds that all queries together waited: for their turn, after failed attempts.
+    """
+
+    ms: NDArray[np.float64]
+    cpu_ms: NDArray[np.float64] | None
+    waited_ms: float = 0.0
+
+
+class Measurements:
+    """Times that were measured, kept block by block: one step, one pass, all queries.
+
+    Args:
+        path: The SQLite file; made on first use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+
+    def get(self, step: str, of: str) -> Block | None:
+        """What was measured of a step in a pass; None if nothing was."""
+        row = self._db.execute(
+            "SELECT ms, cpu_ms, waited_ms FROM blocks WHERE step = ? AND pass = ?", (step, of)
+        ).fetchone()
+        if row is None:
+            return None
+        ms, cpu_ms = (None if blob is None else np.frombuffer(blob, dtype=np.float64) for blob in row[:2])
+        return None if ms is None else Block(ms, cpu_ms, float(row[2]))
+
+    def put(self, step: str, of: str, block: Block) -> None:
+        """Keep a block."""
+        cpu_ms = None if block.cpu_ms is None else block.cpu_ms.tobytes()
+        row = (step, of, block.ms.tobytes(), cpu_ms, block.waited_ms)
+        self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", row)
+
+    def begin_round(self, number: int, at: datetime) -> None:
+        """Note when a round began; what was noted before stays."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO rounds (number, began) VALUES (?, ?)", (number, at.isoformat())
+        )
+
+    def end_round(self, number: int, at: datetime) -> None:
+        """Note when a round ended; what was noted before stays."""
+        self._db.execute(
+            "UPDATE rounds SET ended = ? WHERE number = ? AND ended IS NULL", (at.isoformat(), number)
+        )
+
+    def rounds(self) -> dict[int, tuple[datetime, datetime | None]]:
+        """When the rounds began and ended that did."""
+        return {
+            number: (datetime.fromisoformat(began), datetime.fromisoformat(ended) if ended else None)
+            for number, began, ended in self._db.execute("SELECT * FROM rounds ORDER BY number")
+        }
+
+    def close(self) -> None:
+        """Release the file."""
+        self._db.close()

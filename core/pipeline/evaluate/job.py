@@ -1,0 +1,139 @@
+"""What an evaluation is asked to do, read and checked: nothing has run and nothing has been spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from core.clq.prices import PriceBook
+from core.errors import InputError
+from core.pipeline.evaluate.corpus import Corpus
+from core.pipeline.evaluate.steps import Route
+from core.providers.config import ModelConfig
+from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
+
+EMPTY_BOOK = PriceBook("none", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How time is measured.
+
+    Attributes:
+        repeats: How often every query is measured in a round. With 0 nothing is measured, and answers of
+            other evaluations are used again.
+        rounds: How often all of that is done, at other times of the day.
+        pause_s: Seconds between the beginnings of two rounds.
+        warm_up: Unmeasured queries that every remote model answers first in a round; they are paid for.
+        shuffled: Measure in an order drawn anew per repeat over all stacks, not stack after stack. A burst of
+            load from elsewhere then meets one repeat of a stack and not all of them.
+        seed: Of that order.
+        concurrency: How many queries remote models are asked at once; above 1 they disturb one another.
+        deepest: Ask rerankers that score passages one by one only at the deepest K of a pool; smaller K then
+            have no latency.
+    """
+
+    repeats: int = 3
+    rounds: int = 1
+    pause_s: float = 0.0
+    warm_up: int = 1
+    shuffled: bool = False
+    seed: int = 0
+    concurrency: int = 1
+    deepest: bool = False
+
+    @property
+    def passes(self) -> int:
+        """How often every query is measured in all."""
+        return self.repeats * self.rounds
+
+    def plain(self) -> JsonMap:
+        """For the manifest."""
+        return {
+            "repeats": self.repeats,
+            "rounds": self.rounds,
+            "pause_s": self.pause_s,
+            "warm_up": {"local": 1, "remote_queries": self.warm_up},
+            "order": "rounds, shuffled" if self.shuffled else "stack after stack",
+            "seed": self.seed,
+            "threads": 1,
+            "concurrency": self.concurrency,
+            "rerank": "deepest" if self.deepest else "each-depth",
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """An evaluation.
+
+    Attributes:
+        name: What people read.
+        collection_id: What is searched.
+        corpora: By chunking (None = the collection's own passages).
+        queries: Frame of `TABLES["queries"]`, in the order in which they are asked.
+        stacks: What runs.
+        setup: What has to be in the store before the results: collection, queries, golden set.
+        chunkings: Name of the chunking by the canonical JSON of a chunker.
+        models: Configurations of models that no catalogue has, by name.
+        protocol: How time is measured.
+        budget_usd: The most dollars that may be spent; None = no limit.
+        book: Prices.
+        spec: What the user wrote, with defaults filled in; empty where there is none.
+        hashes: Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
+        nonce: Sets measurements of the same thing apart.
+    """
+
+    name: str
+    collection_id: str
+    corpora: Mapping[str | None, Corpus]
+    queries: pl.DataFrame
+    stacks: Sequence[Stack]
+    setup: Batch = field(default_factory=Batch)
+    chunkings: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)
+    protocol: Protocol = field(default_factory=Protocol)
+    budget_usd: float | None = None
+    book: PriceBook = EMPTY_BOOK
+    spec: JsonMap = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    nonce: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.stacks or self.queries.is_empty():
+            raise InputError("There is nothing to run.", do="Give at least one stack and one query.")
+        if len({stack.stack_id for stack in self.stacks}) < len(self.stacks):
+            raise InputError("A stack stands twice in the list.", do="Name every stack once.")
+
+    @property
+    def queries_hash(self) -> str:
+        """Identifies the questions."""
+        return short_hash(*self.queries["query_id"], *self.queries["text"])
+
+    @property
+    def evaluation_id(self) -> str:
+        """The identity: these questions over these passages, measured under these conditions.
+
+        Stacks, repeats and rounds can be added: what was measured and paid for is then not done again. The
+        budget, the prices and the golden set do not change what is measured.
+        """
+        conditions = {"warm_up": self.protocol.warm_up, "concurrency": self.protocol.concurrency}
+        return short_hash(
+            self.name,
+            self.collection_id,
+            self.hashes.get("corpus", ""),
+            *(corpus.hash for chunking, corpus in self.corpora.items() if chunking is None),
+            self.queries_hash,
+            canonical_json({**conditions, "unmeasured": self.protocol.repeats == 0}),
+            self.nonce,
+        )
+
+    def run_id(self, route: Route) -> str:
+        """The identity of a stack's run in this evaluation."""
+        steps = (step.key for step in route.steps)
+        return f"r-{short_hash(self.evaluation_id, route.stack.stack_id, *steps, *self._measuring)}"
+
+    @property
+    def _measuring(self) -> tuple[str, str]:
+        return (str(self.protocol.repeats), str(self.protocol.rounds))

@@ -1,0 +1,208 @@
+"""Measuring: every step is asked about every query, first unmeasured where that is free, then in repeats.
+
+Each step is measured once per query and repeat, whatever number of stacks contain it; the sample of a stack
+is the sum of its steps. Steps that run here answer all queries once before: this pass gives their results and
+warms the caches. Steps that call a vendor answer `warm_up` queries first, once per model and round; their
+results are those of the first repeat of the first round. A step always gets those results of the steps
+before it, so that all repeats do the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.pipeline.evaluate.asking import Asker, Node, Outcome
+from core.pipeline.evaluate.executor import Executor
+from core.pipeline.evaluate.folder import Block, Measurements
+from core.pipeline.evaluate.job import Protocol
+from core.pipeline.evaluate.status import Tracker
+from core.pipeline.evaluate.steps import Step
+from core.providers.base import Amount
+from core.records import JsonMap
+
+FIRST = (1, 1)
+"""Round and repeat whose answers count as the results."""
+
+Pass = tuple[int, int]
+"""Round and repeat, from 1."""
+
+
+class Results:
+    """What steps made of the queries, and what was measured.
+
+    Attributes:
+        values: Per step one result per query.
+        usage: Per step what it used per query.
+        blocks: Per step and pass what was measured.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Step, list[Any]] = {}
+        self.usage: dict[Step, list[tuple[Amount, ...]]] = {}
+        self.blocks: dict[Step, dict[Pass, Block]] = {}
+
+    def keep(self, step: Step, outcomes: Sequence[Outcome]) -> None:
+        """Take over the results of a step."""
+        self.values[step] = [each.value for each in outcomes]
+        self.usage[step] = [each.usage for each in outcomes]
+
+    def forget(self, step: Step) -> None:
+        """Let go of a step that nobody needs any more."""
+        for held in (self.values, self.usage, self.blocks):
+            held.pop(step, None)
+
+
+class Measurer:
+    """Asks steps.
+
+    Args:
+        texts: The queries.
+        protocol: How time is measured.
+        asker: Makes steps that can be asked.
+        label: What names a step's measurements; steps of other depths are others.
+        kept: Measurements of this evaluation; None = they are not kept.
+        executor: Runs concurrent calls.
+        tracker: Told about units of work.
+        check: Called between queries; raises to stop.
+        stage: Told what the calls that follow are for.
+        pause: Called when nothing is being measured.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        protocol: Protocol,
+        asker: Asker,
+        *,
+        label: Callable[[Step], str],
+        kept: Measurements | None,
+        executor: Executor,
+        tracker: Tracker,
+        check: Callable[[], None],
+        stage: Callable[[str], None],
+        pause: Callable[[], None],
+    ) -> None:
+        self.results = Results()
+        self._texts, self._protocol, self._asker = texts, protocol, asker
+        self._label, self._kept, self._executor = label, kept, executor
+        self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
+        self._warm: set[tuple[int, str]] = set()
+        self._shuffle = np.random.default_rng(protocol.seed)
+
+    def answer(self, step: Step) -> None:
+        """Get the results of a step; those of the steps it needs must be there."""
+        self._tracker.begin("answer", f"answer: {words(step)}")
+        node = self._asker.node(step)
+        if node.model is not None and self._protocol.repeats:
+            self._warm_up(node, FIRST[0])
+            outcomes = self._ask_all(node, FIRST)
+            self._note(step, FIRST, outcomes)
+        else:
+            outcomes = self._ask_all(node, None)
+        self.results.keep(step, outcomes)
+        self._tracker.end()
+
+    def measure(self, steps: Sequence[Step], number: int) -> None:
+        """Measure steps in a round; their results must be there.
+
+        Args:
+            steps: What to measure, what is needed before what needs it.
+            number: The round, from 1.
+        """
+        for repeat in range(1, self._protocol.repeats + 1):
+            order = self._shuffle.permutation(len(steps)) if self._protocol.shuffled else range(len(steps))
+            for position in order:
+                self._pause()
+                self._measure(steps[position], (number, repeat))
+
+    def _measure(self, step: Step, of: Pass) -> None:
+        done = self.results.blocks.setdefault(step, {})
+        known = self._kept.get(self._label(step), name(of)) if self._kept and of not in done else None
+        if of in done or known is not None:
+            if known is not None:
+                done[of] = known
+            self._tracker.skip("measure", 1)
+            return
+        self._tracker.begin("measure", f"measure {name(of)}: {words(step)}")
+        node = self._asker.node(step)
+        if node.model is not None:
+            self._warm_up(node, of[0])
+        else:
+            self._ask(node, 0, "")  # whatever was measured before left the caches cold
+        self._note(step, of, self._ask_all(node, of))
+        self._tracker.end()
+
+    def _note(self, step: Step, of: Pass, outcomes: Sequence[Outcome]) -> None:
+        here = [each.cpu_ms for each in outcomes if each.cpu_ms is not None]
+        block = Block(
+            np.array([each.ms for each in outcomes]),
+            np.array(here) if len(here) == len(outcomes) else None,
+            sum(each.waited_ms for each in outcomes),
+        )
+        self.results.blocks.setdefault(step, {})[of] = block
+        if self._kept is not None:
+            self._kept.put(self._label(step), name(of), block)
+
+    def _ask_all(self, node: Node, of: Pass | None) -> list[Outcome]:
+        again = "" if of is None else f"pass {name(of)}"
+        return list(self._told(self._outcomes(node, again)))
+
+    def _outcomes(self, node: Node, again: str) -> Iterator[Outcome]:
+        self._stage(node.step.stage)
+        workers = 1 if node.model is None else self._protocol.concurrency
+        return self._executor.waiting(
+            lambda query: self._ask(node, query, again), range(len(self._texts)), workers
+        )
+
+    def _told(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+        for done, outcome in enumerate(outcomes, 1):
+            self._tracker.within(done / len(self._texts))
+            yield outcome
+
+    def _ask(self, node: Node, query: int, again: str) -> Outcome:
+        self._check()
+        values, rewrite = self.results.values, node.step.rewrite
+        text = self._texts[query]
+        if rewrite is not None and rewrite is not node.step:
+            text = values[rewrite][query]
+        return node.ask(text, [values[each][query] for each in node.step.inputs], again)
+
+    def _warm_up(self, node: Node, number: int) -> None:
+        key = (number, node.model or "")
+        if key in self._warm:
+            return
+        self._warm.add(key)
+        self._stage(f"{node.step.stage}, warm-up")
+        for query in range(min(self._protocol.warm_up, len(self._texts))):
+            self._ask(node, query, f"warm-up {number}.{query + 1}")
+
+
+def name(of: Pass) -> str:
+    """A pass in words and in files: "1.2" is the second repeat of the first round."""
+    return f"{of[0]}.{of[1]}"
+
+
+def words(step: Step) -> str:
+    """A step as people read it."""
+    told = step.params
+    if step.kind in ("embed", "vectors"):
+        return f"{told['model']['name']} {told['dim']} d"
+    if step.kind == "slice":
+        return f"{step.needs[0].params['model']['name']} {told['dim']} d"
+    fixed = {"sparse": "BM25", "bm25": "BM25", "rewrite": told.get("model", {}).get("name")}
+    if step.kind in fixed:
+        return str(fixed[step.kind])
+    if step.kind == "search":
+        return words(step.built)
+    before = words(step.needs[-1])
+    if step.kind == "rerank":
+        return f"{told['model']['name']}, K = {told['depth']}, of {before}"
+    names = {"index": told.get("name"), "fuse": _method(told, "fusion"), "cut": _method(told, "cut")}
+    return f"{names[step.kind]} of {before}"
+
+
+def _method(told: JsonMap, key: str) -> str:
+    return str(told.get(key, {}).get("method"))

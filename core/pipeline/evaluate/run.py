@@ -1,0 +1,263 @@
+"""Runs an evaluation in its folder: begins it, or goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import BudgetError, InputError, ProviderError
+from core.pipeline.evaluate import manifest
+from core.pipeline.evaluate.artifacts import Artifacts
+from core.pipeline.evaluate.asking import Asker
+from core.pipeline.evaluate.budget import Budget
+from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.executor import Executor, ThisMachine
+from core.pipeline.evaluate.files import locked, write_json
+from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Measurements, folder_of
+from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.ledger import Ledger, Spent
+from core.pipeline.evaluate.log import Log
+from core.pipeline.evaluate.measure import Measurer
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.outbox import Outbox
+from core.pipeline.evaluate.quiet import Collector
+from core.pipeline.evaluate.results import Writer
+from core.pipeline.evaluate.runner import Parts, Runner
+from core.pipeline.evaluate.signals import Signals
+from core.pipeline.evaluate.status import Progress, State, Status, Tracker
+from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
+from core.pipeline.evaluate.watch import Stopped, Watch
+from core.providers.calls import Journal, Keys, redact
+from core.providers.rerank import make_reranker
+from core.records import Run, Sink
+
+REPLIES = "replies.sqlite"
+"""Vectors of passages, and answers that were not measured: of all evaluations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of an evaluation.
+
+    Attributes:
+        evaluation_id: Its identity.
+        folder: Where it is.
+        status: How far it came, and why it ended.
+        runs: What was handed over now.
+        held: Ids of runs that were there before.
+        spent: What it has paid for, resumed runs included.
+    """
+
+    evaluation_id: str
+    folder: Folder
+    status: Status
+    runs: tuple[Run, ...]
+    held: tuple[str, ...]
+    spent: tuple[Spent, ...]
+
+
+def run_job(
+    job: Job,
+    sink: Sink,
+    *,
+    work: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    held: Collection[str] = (),
+    executor: Executor | None = None,
+    keys: Keys | None = None,
+) -> Outcome:
+    """Run an evaluation, or what is left of it.
+
+    Args:
+        job: What is asked for.
+        sink: Receives what must be there before (the collection), then batches of finished runs.
+        work: The folder of all evaluations.
+        progress: Told about every unit of work.
+        cancelled: Whether to stop; asked several times a second.
+        held: Ids of runs that the sink has already; they are not run again.
+        executor: Runs concurrent calls; this machine by default.
+        keys: Where keys of providers are looked up.
+
+    Returns:
+        What became of it; its state is `FINISHED` or `CANCELLED`.
+
+    Raises:
+        BudgetError: If going on could cost more than allowed; what has finished was handed over.
+        InputError: If another process runs it, or something in it cannot be used.
+        ClqError: If a provider fails; what has finished was handed over, and running again goes on.
+    """
+    folder = folder_of(work, job.name, job.evaluation_id)
+    with locked(folder.lock) as free:
+        if not free:
+            raise InputError(
+                f"The evaluation {folder.path.name} is running already.",
+                where=str(folder.path),
+                do="Wait for it, or cancel it.",
+            )
+        folder.stop.unlink(missing_ok=True)
+        session = _Session(job, sink, folder, frozenset(held))
+        try:
+            return session.run(progress, cancelled, executor or ThisMachine(), keys)
+        finally:
+            session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """What only exists while it runs."""
+
+    tracker: Tracker
+    watch: Watch
+    executor: Executor
+
+
+def _pointwise(job: Job) -> list[str]:
+    """Rerankers whose scores of a passage do not depend on the passages beside it."""
+    names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
+    return [name for name in names if make_reranker(name, models=job.models, ready=False).pointwise]
+
+
+class _Session:
+    """One process's turn at an evaluation, its folder locked."""
+
+    def __init__(self, job: Job, sink: Sink, folder: Folder, held: frozenset[str]) -> None:
+        self._job, self._sink, self._folder, self._held = job, sink, folder, held
+        self._ledger = Ledger(folder.ledger)
+        self._kept = Measurements(folder.measured)
+        self._log = Log(folder.log)
+        self._machine = manifest.described()
+        self._opened: list[Journal] = []
+
+    def close(self) -> None:
+        """Release the files."""
+        for journal in self._opened:
+            journal.close()
+        self._ledger.close()
+        self._kept.close()
+
+    def run(
+        self,
+        progress: Progress | None,
+        cancelled: Callable[[], bool],
+        executor: Executor,
+        keys: Keys | None,
+    ) -> Outcome:
+        """Do what is left; see `run_job`."""
+        job, folder = self._job, self._folder
+        every, todo = self._routes()
+        budget = Budget(job.book, job.budget_usd, self._ledger)
+        tracker = self._tracker(progress, len(every.routes), len(todo))
+        write_json(folder.spec, job.spec)
+        write_json(folder.manifest, manifest.evaluation_manifest(job, self._machine))
+        self._log.write("begin", stacks=len(every.routes), left=len(todo))
+        outbox = Outbox(self._sink, tracker.landed)
+        models = self._models(budget, keys)
+        with self._ending(tracker, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
+            if todo:
+                self._sink(job.setup)
+                running = _Running(tracker, watch, executor)
+                parts = self._parts(every, budget, models, outbox=outbox, run=running)
+                self._run(Runner(job, todo, parts), watch)
+        state = State.CANCELLED if watch.stopping else State.FINISHED
+        self._log.write("end", state=state, usd=budget.usd)
+        return Outcome(
+            evaluation_id=job.evaluation_id,
+            folder=folder,
+            status=tracker.close(state),
+            runs=tuple(outbox.runs),
+            held=tuple(sorted(job.run_id(route) for route in every.routes if route not in todo)),
+            spent=tuple(self._ledger.spent()),
+        )
+
+    def _run(self, runner: Runner, watch: Watch) -> None:
+        try:
+            runner.run()
+        except Stopped:
+            pass
+        except ProviderError as error:
+            if not (watch.stopping and error.kind == "stopped"):
+                raise
+
+    def _routes(self) -> tuple[Graph, list[Route]]:
+        """All routes, and those whose results are not there yet."""
+        deepest = _pointwise(self._job) if self._job.protocol.deepest else ()
+        every = graph(self._job.stacks, identities(self._job), deepest=deepest)
+        return every, [route for route in every.routes if self._job.run_id(route) not in self._held]
+
+    def _tracker(self, progress: Progress | None, runs: int, left: int) -> Tracker:
+        status = Status(
+            evaluation_id=self._job.evaluation_id,
+            name=self._job.name,
+            collection_id=self._job.collection_id,
+            usd_limit=self._job.budget_usd,
+            runs_done=runs - left,
+            runs_total=runs,
+        )
+        money = lambda: (self._ledger.settled, self._ledger.lost)  # noqa: E731
+        return Tracker(status, path=self._folder.status_file, told=progress, money=money)
+
+    def _models(self, budget: Budget, keys: Keys | None) -> Models:
+        shared = Journal(self._folder.path.parent / REPLIES)
+        own = Journal(self._folder.journal) if self._job.protocol.repeats else None
+        self._opened += [each for each in (shared, own) if each is not None]
+        return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
+
+    def _parts(self, every: Graph, budget: Budget, models: Models, *, outbox: Outbox, run: _Running) -> Parts:
+        job, collector = self._job, Collector()
+        corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
+        artifacts = Artifacts(self._folder.path.parent / ARTIFACTS)
+        builder = Builder(artifacts, models, corpora, budget.begin_stage)
+        measurer = Measurer(
+            job.queries["text"].to_list(),
+            job.protocol,
+            Asker(every, builder, models, job.corpora),
+            label=lambda step: f"{step.key}@{every.depths.get(step, 0)}",
+            kept=self._kept,
+            executor=run.executor,
+            tracker=run.tracker,
+            check=run.watch.check,
+            stage=budget.begin_stage,
+            pause=collector.pause,
+        )
+        writer = Writer(
+            job,
+            measurer.results,
+            builder=builder,
+            signals=Signals(every, measurer.results, builder.index),
+            outbox=outbox,
+            machine=self._machine,
+            rounds=self._kept.rounds,
+        )
+        return Parts(
+            graph=every,
+            builder=builder,
+            measurer=measurer,
+            writer=writer,
+            kept=self._kept,
+            tracker=run.tracker,
+            watch=run.watch,
+            collector=collector,
+            log=self._log,
+        )
+
+    @contextmanager
+    def _ending(self, tracker: Tracker, models: Models) -> Iterator[None]:
+        """Say how it ended if it ended badly, and let go of connections."""
+        try:
+            yield
+        except BaseException as error:
+            state = State.FAILED
+            if isinstance(error, BudgetError):
+                state = State.BUDGET
+            elif isinstance(error, KeyboardInterrupt):
+                state = State.INTERRUPTED
+            words = redact(str(error) or type(error).__name__)
+            self._log.write("end", state=state, error=words)
+            tracker.close(state, words)
+            raise
+        finally:
+            models.close()

@@ -1,0 +1,280 @@
+"""What a stack needs, as steps that are named by their content: equal steps of several stacks are one step.
+
+Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
+Asking: rewrite → embed → search, rewrite → sparse; both → fuse; the pool of these → rerank → cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.records import JsonMap, Stack, canonical_json, short_hash
+
+NONE = "none"
+CHUNKER = "chunker"
+QUERY_STAGES: Mapping[str, str] = {
+    "rewrite": "rewrite",
+    "embed": "embed",
+    "search": "retrieve",
+    "sparse": "sparse",
+    "fuse": "fuse",
+    "rerank": "rerank",
+    "cut": "cut",
+}
+"""Kinds of steps that a query goes through, in the order in which a stack runs them; and the stage that their
+time and usage are recorded under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of work.
+
+    Attributes:
+        kind: What is done.
+        params: What it is done with.
+        needs: Steps whose results it takes, in order.
+        key: Its identity: kind, parameters and the identities of what it needs.
+    """
+
+    kind: str
+    params: JsonMap = field(compare=False)
+    needs: tuple[Step, ...] = field(default=(), compare=False)
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = short_hash(canonical_json(self.params), *(each.key for each in self.needs))
+        object.__setattr__(self, "key", f"{self.kind}-{digest}")
+
+    @property
+    def asks(self) -> bool:
+        """Whether queries go through it; else it is built once."""
+        return self.kind in QUERY_STAGES
+
+    @property
+    def stage(self) -> str:
+        """The stage of a step that a query goes through."""
+        return QUERY_STAGES[self.kind]
+
+    @property
+    def inputs(self) -> tuple[Step, ...]:
+        """What it takes from the steps that the query went through before."""
+        return tuple(each for each in self.needs if each.asks)
+
+    @property
+    def built(self) -> Step:
+        """What a search searches."""
+        return next(each for each in self.needs if not each.asks)
+
+    @property
+    def rewrite(self) -> Step | None:
+        """The step that made the text that it is asked, if any."""
+        if self.kind == "rewrite":
+            return self
+        return next((found for each in self.inputs if (found := each.rewrite)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """How one stack answers a query.
+
+    Attributes:
+        stack: The stack.
+        chunking: Name of the chunking that is searched; None = the collection's own passages.
+        steps: What a query goes through, in order.
+        pool: The step whose first `depth` hits are the candidate pool.
+        depth: Candidate depth K.
+        rerank: The step that scores the pool, if any.
+        cut: The step that cuts the ranking, if any.
+        sent: How many passages are kept at most; None = all.
+    """
+
+    stack: Stack
+    chunking: str | None
+    steps: tuple[Step, ...]
+    pool: Step
+    depth: int
+    rerank: Step | None = None
+    cut: Step | None = None
+    sent: int | None = None
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the reranker is asked about a deeper pool than this stack's, whose scores are used here."""
+        return self.rerank is not None and self.rerank.params["depth"] != self.depth
+
+    @property
+    def keeps_pool(self) -> bool:
+        """Whether something chooses from the pool, so that it is stored apart."""
+        return self.rerank is not None or self.cut is not None or self.sent is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All routes, and how deep the steps they share must go.
+
+    Attributes:
+        routes: One per stack, in the order of the stacks.
+        depths: Per search, fusion or sparse step the most hits that any stack takes from it.
+    """
+
+    routes: tuple[Route, ...]
+    depths: Mapping[Step, int]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What queries go through, each once, what is needed before what needs it."""
+        return tuple(dict.fromkeys(step for route in self.routes for step in route.steps))
+
+    @property
+    def builds(self) -> tuple[Step, ...]:
+        """What is built before, each once, what is needed before what needs it."""
+        return tuple(dict.fromkeys(each for step in self.steps for each in _builds(step)))
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """What names of a specification stand for; part of the identity of steps.
+
+    Attributes:
+        corpora: Per chunking (None = the collection's own passages) the hash of what is searched.
+        chunkings: Per canonical JSON of a chunker the name of its chunking.
+        models: Per name what is known about a model that could change its results.
+        full_dims: Per embedder and dimension the dimension that the corpus is embedded at.
+        versions: Versions of the engines, by kind of step.
+    """
+
+    corpora: Mapping[str | None, str]
+    chunkings: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, JsonMap] = field(default_factory=dict)
+    full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    versions: Mapping[str, JsonMap] = field(default_factory=dict)
+
+    def chunking(self, spec: JsonMap) -> str | None:
+        """The chunking that a stack searches."""
+        chunker = spec.get(CHUNKER)
+        return None if chunker is None else self.chunkings[canonical_json(chunker)]
+
+    def model(self, name: str) -> JsonMap:
+        """What identifies a model."""
+        return {"name": name, **self.models.get(name, {})}
+
+
+def graph(stacks: Iterable[Stack], names: Identities, *, deepest: Iterable[str] = ()) -> Graph:
+    """Work out the steps of stacks.
+
+    Args:
+        stacks: Specifications that have been checked.
+        names: What their names stand for.
+        deepest: Rerankers that are asked once per pool, at its deepest K.
+    """
+    stacks = tuple(stacks)
+    depth_of = _rerank_depths(stacks, names, frozenset(deepest))
+    routes = tuple(_route(stack, names, depth_of) for stack in stacks)
+    depths: dict[Step, int] = {}
+    for route in routes:
+        _deepen(depths, route.pool, route.depth)
+        if route.rerank is not None:
+            _deepen(depths, route.pool, route.rerank.params["depth"])
+    return Graph(routes, depths)
+
+
+def vectors_step(spec: JsonMap, names: Identities) -> Step:
+    """The vectors that the index of a dense or hybrid stack holds."""
+    model, dim = spec["embedder"], spec["dim"]
+    full = names.full_dims.get((model, dim), dim)
+    chunking = names.chunking(spec)
+    corpus = {"corpus": names.corpora[chunking]}
+    made = Step(
+        "vectors", {**corpus, "model": names.model(model), "dim": full, **_versions(names, "vectors")}
+    )
+    return made if full == dim else Step("slice", {"dim": dim}, (made,))
+
+
+def index_step(spec: JsonMap, names: Identities) -> Step:
+    """The vector index of a dense or hybrid stack."""
+    params = {
+        "name": spec["index"],
+        "metric": spec.get("metric", "cosine"),
+        "params": dict(spec.get("index_params", {})),
+    }
+    return Step("index", {**params, **_versions(names, "index")}, (vectors_step(spec, names),))
+
+
+def bm25_step(spec: JsonMap, names: Identities) -> Step:
+    """The sparse index of a sparse or hybrid stack."""
+    corpus = {"corpus": names.corpora[names.chunking(spec)]}
+    return Step("bm25", {**corpus, **spec.get("bm25", {}), **_versions(names, "bm25")})
+
+
+def _builds(step: Step) -> Iterator[Step]:
+    for each in step.needs:
+        yield from _builds(each)
+        if not each.asks:
+            yield each
+
+
+def _versions(names: Identities, kind: str) -> dict[str, Any]:
+    return {"versions": dict(names.versions[kind])} if names.versions.get(kind) else {}
+
+
+def _route(stack: Stack, names: Identities, depth_of: Mapping[tuple[Step, str], int]) -> Route:
+    spec = stack.spec
+    pool, before = _pool(spec, names)
+    depth, steps = int(spec["candidates"]), list(before)
+    rerank = cut = None
+    if spec.get("reranker", NONE) != NONE:
+        deep = depth_of.get((pool, spec["reranker"]), depth)
+        rerank = Step("rerank", {"model": names.model(spec["reranker"]), "depth": deep}, (pool,))
+        steps.append(rerank)
+    if spec.get("cut"):
+        cut = Step("cut", {"cut": dict(spec["cut"]), "depth": depth}, (rerank or pool,))
+        steps.append(cut)
+    return Route(
+        stack=stack,
+        chunking=names.chunking(spec),
+        steps=tuple(steps),
+        pool=pool,
+        depth=depth,
+        rerank=rerank,
+        cut=cut,
+        sent=spec.get("chunks_sent"),
+    )
+
+
+def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
+    """The step that fills the pool, and all steps up to it."""
+    rewrite = spec.get("rewrite", NONE)
+    text = [] if rewrite == NONE else [Step("rewrite", {"model": names.model(rewrite)})]
+    asked = tuple(text)
+    sparse, dense = [], []
+    if spec["mode"] != "dense":
+        sparse = [Step("sparse", {}, (*asked, bm25_step(spec, names)))]
+    if spec["mode"] != "sparse":
+        embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"]}, asked)
+        dense = [embed, Step("search", {}, (embed, index_step(spec, names)))]
+    if spec["mode"] != "hybrid":
+        return (sparse or dense)[-1], text + sparse + dense
+    fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))
+    return fuse, [*text, *sparse, *dense, fuse]
+
+
+def _rerank_depths(
+    stacks: Sequence[Stack], names: Identities, deepest: frozenset[str]
+) -> dict[tuple[Step, str], int]:
+    """Per pool and reranker that is asked once: its deepest K."""
+    found: dict[tuple[Step, str], int] = {}
+    for stack in stacks:
+        reranker = stack.spec.get("reranker", NONE)
+        if reranker in deepest:
+            key = (_pool(stack.spec, names)[0], reranker)
+            found[key] = max(found.get(key, 0), int(stack.spec["candidates"]))
+    return found
+
+
+def _deepen(depths: dict[Step, int], step: Step, depth: int) -> None:
+    depths[step] = max(depths.get(step, 0), depth)
+    if step.kind == "fuse":
+        for leg in step.needs:
+            _deepen(depths, leg, int(step.params["fusion"].get("depth", depth)))
