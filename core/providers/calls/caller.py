@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import threading
 import time
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
+_UNREADABLE = 3
+"""Attempts at an answer that cannot be read: each may be billed, and it rarely becomes better."""
 
 _ADVICE = {
     "auth": "Check the key{key}, and that it may use this model.",
@@ -117,8 +120,14 @@ class Caller:
                 self._back_off(done, attempt, wake)
         raise AssertionError("the last attempt raises")
 
+    def sibling(self) -> Caller:
+        """A caller that shares the pace and the places, and is interrupted by itself."""
+        made = copy.copy(self)
+        made._wake = threading.Event()
+        return made
+
     def interrupt(self) -> None:
-        """End every wait that is under way: those calls raise. Later calls are not affected."""
+        """End every wait that is under way: those calls raise. Later calls and siblings are not affected."""
         ended, self._wake = self._wake, threading.Event()
         ended.set()
 
@@ -157,7 +166,8 @@ class Caller:
     def _back_off(self, failed: Failure, attempt: int, wake: threading.Event) -> None:
         asked = failed.retry_after
         too_long = asked is not None and asked > self.limits.longest_wait_s
-        if not failed.again or attempt == self.limits.attempts or too_long:
+        most = min(self.limits.attempts, _UNREADABLE) if failed.kind == "unreadable" else self.limits.attempts
+        if not failed.again or attempt >= most or too_long:
             raise self._error(failed, attempt)
         if asked is None:  # full jitter
             longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))
@@ -200,9 +210,9 @@ _callers_lock = threading.Lock()
 
 
 def caller_for(provider: str, model: str, base_url: str | None, limits: Limits, key_env: str = "") -> Caller:
-    """The caller that all of this process shares for one model of one service, so that the pace is kept."""
+    """A caller for one model of one service: all of them in this process keep one pace together."""
     identity = (provider, model, base_url, limits, key_env)
     with _callers_lock:
         if identity not in _callers:
             _callers[identity] = Caller(limits, name=f"{provider} {model}", key_env=key_env)
-        return _callers[identity]
+        return _callers[identity].sibling()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
             InputError: If the model only gives one vector per text.
         """
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
-        shared = self._folder.max_tokens // _SHARED
-        first = self._folder.tokenizer(stride=shared).encode(prefix + text)
+        first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]
         found = self._vectors_of(windows)
         if found.ndim != 3:
@@ -101,6 +101,10 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         mean = vectors.mean(axis=0, keepdims=True)
         single: Vectors = shortened(mean, self.dim, scale=self.normalised)[0]
         return single
+
+    @cached_property
+    def _windows(self) -> Any:  # noqa: ANN401 - the package's own type
+        return self._folder.tokenizer(stride=self._folder.max_tokens // _SHARED)
 
     def _vectors_of(self, encodings: Sequence[Any]) -> Vectors:
         """[texts, tokens, size], or [texts, size] from a model that pools by itself."""

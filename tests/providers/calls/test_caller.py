@@ -216,9 +216,9 @@ def test_no_more_calls_at_once_than_allowed():
     assert most == 2
 
 
-def test_interrupt_ends_the_waits_under_way_only():
-    line = Caller(Limits(attempts=2), rng=lambda: 1.0)
-    waiting, caught = threading.Event(), []
+def waiting_call(line: Caller) -> tuple[threading.Thread, list[str]]:
+    """A call that a vendor has asked to wait for minutes, in a thread, and how it ended."""
+    waiting, ended = threading.Event(), []
 
     def send() -> None:
         waiting.set()
@@ -228,22 +228,59 @@ def test_interrupt_ends_the_waits_under_way_only():
         try:
             line.call(send)
         except ProviderError as error:
-            caught.append(error.kind)
+            ended.append(error.kind)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     waiting.wait(5)
+    return thread, ended
+
+
+def interrupt(line: Caller, thread: threading.Thread) -> None:
     while thread.is_alive():  # until it waits, there is nothing to end
         line.interrupt()
         thread.join(0.01)
-    assert caught == ["stopped"]
+
+
+def test_interrupt_ends_the_waits_under_way_only():
+    line = Caller(Limits(attempts=2), rng=lambda: 1.0)
+    thread, ended = waiting_call(line)
+    interrupt(line, thread)
+    assert ended == ["stopped"]
     fresh = Caller()
     fresh.interrupt()
     assert fresh.call(lambda: 1).value == 1
 
 
-def test_a_model_has_one_caller_in_a_process():
+def test_siblings_share_the_pace_but_not_the_interruption():
+    one = caller_for("vendor", "shared", None, Limits(requests_per_minute=1))
+    other = caller_for("vendor", "shared", None, Limits(requests_per_minute=1))
+    first, first_ended = waiting_call(one)
+    second_ended: list[str] = []
+
+    def work() -> None:
+        try:
+            other.call(lambda: None)  # a minute from now
+        except ProviderError as error:
+            second_ended.append(error.kind)
+
+    second = threading.Thread(target=work, daemon=True)
+    second.start()
+    interrupt(one, first)
+    assert (first_ended, second_ended, second.is_alive()) == (["stopped"], [], True)
+    interrupt(other, second)
+    assert second_ended == ["stopped"]
+
+
+def test_a_model_has_one_pace_in_a_process():
     one = caller_for("vendor", "model", None, Limits())
-    assert caller_for("vendor", "model", None, Limits()) is one
-    assert caller_for("vendor", "other", None, Limits()) is not one
-    assert caller_for("vendor", "model", "http://here", Limits()) is not one
+    assert caller_for("vendor", "model", None, Limits())._pacer is one._pacer
+    assert caller_for("vendor", "other", None, Limits())._pacer is not one._pacer
+    assert caller_for("vendor", "model", "http://here", Limits())._pacer is not one._pacer
+
+
+def test_an_answer_that_stays_unreadable_is_not_paid_for_too_often():
+    time, ledger = Time(), Ledger()
+    with pytest.raises(ProviderError, match="after 3 attempts: unreadable"):
+        caller(time, attempts=9).call(script(time, *[KeyError("data")] * 9), expected=TOKENS, meter=ledger)
+    assert ledger.spent == 30
