@@ -3,6 +3,7 @@
 from core.metrics.engine import aggregate, na_reason, score, score_all, score_at, to_depth
 from core.metrics.gain import Weighting, ideal_gain, weights
 from core.metrics.info import Counts, Grades, MeasureInfo, Param, Scores
+from core.metrics.inputs import Extra
 from core.metrics.measure import Measure, parse_list
 from core.metrics.proc import ratio_of_means
 from core.metrics.registry import REGISTRY, reference
@@ -10,6 +11,7 @@ from core.metrics.registry import REGISTRY, reference
 __all__ = [
     "REGISTRY",
     "Counts",
+    "Extra",
     "Grades",
     "Measure",
     "MeasureInfo",

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Counts, Grades, Inputs, Scores
+from core.metrics.info import Counts, Grades, Scores
+from core.metrics.inputs import Extra, Inputs, Judged
 from core.metrics.measure import Measure
 
-_BLOCK = 65_536
+_BLOCK = 200_000
+"""Values per block and measure, small enough that what a measure works on stays in a processor's cache."""
 
 
 def score(
@@ -26,6 +29,7 @@ def score(
     *,
     pool_grades: Grades | None = None,
     depth: int | None = None,
+    extra: Extra | None = None,
 ) -> Scores:
     """Value of a measure per query at every K = 1..D.
 
@@ -33,19 +37,23 @@ def score(
         measure: Which one; its own cutoff does not matter here.
         grades: int8 [..., Q, D], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. A query that a
             run does not rank is a row of -1 and scores 0.
-        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set; or [R, Q, 5] where each of
-            the R runs of `grades` [R, Q, D] has judged passages of its own.
+        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set; or [..., Q, 5] where each
+            run has judged passages of its own (no measure applies to a query of which none is judged).
         pool_grades: int8 [..., Q, P], grades of each candidate pool in any order; needed by PROC only.
         depth: Largest K when it is not the last axis of `grades`; missing slots are empty.
+        extra: What only some measures need.
 
     Returns:
-        float64 [..., Q, D]; NaN where the measure does not apply to the query (see `na_reason`).
+        float64 [..., Q, D]; NaN where the measure does not apply to the query (see `na_reason`). A view:
+        values of one K are neighbours in memory.
 
     Raises:
-        InputError: If the measure needs candidate pools and none are given.
+        InputError: If the measure needs something that is not given.
         ValueError: If the shapes do not belong together.
     """
-    return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth)[measure]
+    return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth, extra=extra)[
+        measure
+    ]
 
 
 def score_all(
@@ -55,76 +63,147 @@ def score_all(
     *,
     pool_grades: Grades | None = None,
     depth: int | None = None,
+    extra: Extra | None = None,
 ) -> dict[Measure, Scores]:
     """`score` of several measures, which share their counts; arguments and errors as there."""
-    if pool_counts.ndim > 2:
-        return _score_apart(tuple(measures), grades, pool_counts, pool_grades, depth)
-    inputs = Inputs(grades if depth is None else to_depth(grades, depth), pool_counts, pool_grades)
+    job = _Job(
+        grades, pool_counts, pool_grades, grades.shape[-1] if depth is None else depth, extra or Extra()
+    )
     wanted = tuple(measures)
     # One measure at several cutoffs is computed once.
-    made = {measure.at(None): np.empty(inputs.grades.shape) for measure in wanted}
+    made = {measure.at(None): job.empty() for measure in wanted}
+    blocks = list(job.blocks(max((measure.info.ahead for measure in made), default=1)))
 
-    def fill(queries: slice) -> None:
-        part = inputs.part(queries)
-        for measure, values in made.items():
-            part.value(measure.info, measure.values, out=values[..., queries, :])
+    def fill(block: _Block) -> None:
+        inputs = block.inputs()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for measure, values in made.items():
+                out = values.reshape(job.shape)[:, block.runs, block.queries]
+                inputs.value(measure.info, measure.values, out=out)
+            for values in made.values():
+                job.leave_out_unjudged(values.reshape(job.shape), block)
 
-    blocks = _blocks(inputs.grades.shape)
-    if len(blocks) == 1:
-        fill(blocks[0])
+    if len(blocks) <= 1:
+        deque(map(fill, blocks), maxlen=0)
     else:
         with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as workers:
             deque(workers.map(fill, blocks), maxlen=0)
-    return {measure: made[measure.at(None)] for measure in wanted}
+    return {measure: np.moveaxis(made[measure.at(None)], 0, -1) for measure in wanted}
 
 
-def _score_apart(
-    measures: tuple[Measure, ...],
-    grades: Grades,
-    pool_counts: Counts,
-    pool_grades: Grades | None,
-    depth: int | None,
-) -> dict[Measure, Scores]:
-    """Score runs whose judged passages differ: together those that have the same.
+class _Job:
+    """All arrays with the runs on one axis, and how they are cut into blocks."""
 
-    No measure applies to a query of which nothing is judged for the run.
-    """
-    if pool_counts.shape[:-1] != grades.shape[:-1]:
-        raise ValueError(f"pool_counts {pool_counts.shape} do not match grades {grades.shape}")
-    groups: dict[bytes, list[int]] = {}
-    for run, counts in enumerate(pool_counts):
-        groups.setdefault(counts.tobytes(), []).append(run)
-    shape = (*grades.shape[:-1], grades.shape[-1] if depth is None else depth)
-    made = {measure: np.empty(shape) for measure in measures}
-    for runs in groups.values():
-        pools = None if pool_grades is None else pool_grades[runs]
-        part = score_all(measures, grades[runs], pool_counts[runs[0]], pool_grades=pools, depth=depth)
-        for measure, values in part.items():
-            made[measure][runs] = values
-    unjudged = ~pool_counts.any(axis=-1)
-    for values in made.values():
-        values[unjudged] = np.nan
-    return made
+    def __init__(
+        self, grades: Grades, pool_counts: Counts, pool_grades: Grades | None, depth: int, extra: Extra
+    ) -> None:
+        leading, queries = grades.shape[:-2], grades.shape[-2] if grades.ndim >= 2 else -1
+        if pool_counts.shape not in ((queries, 5), (*leading, queries, 5)):
+            raise ValueError(
+                f"pool_counts {pool_counts.shape} do not match grades {grades.shape}: ({queries}, 5) would"
+            )
+        for name, given in (
+            ("pool_grades", pool_grades),
+            ("candidates", extra.candidates),
+            ("sources", extra.sources),
+            ("pool_sources", extra.pool_sources),
+            ("answers", extra.answers),
+        ):
+            if given is not None and given.shape[:-1] != grades.shape[:-1]:
+                raise ValueError(f"{name} {given.shape} do not match grades {grades.shape}")
+        self._leading, self._apart = leading, pool_counts.ndim > 2
+        self.shape = (depth, math.prod(leading), queries)
+        self._gains = extra.gains
+        self._counts = _on_one_axis(pool_counts, 3 if pool_counts.ndim > 2 else 2)
+        self._facets = None if extra.facets is None else _on_one_axis(extra.facets, extra.facets.ndim)
+        self._per_run = {
+            name: None if given is None else given.reshape(self.shape[1], queries, given.shape[-1])
+            for name, given in (
+                ("pool_grades", pool_grades),
+                ("candidates", extra.candidates),
+                ("sources", extra.sources),
+                ("pool_sources", extra.pool_sources),
+                ("answers", extra.answers),
+            )
+        }
+        self._grades = grades.reshape(self.shape[1], queries, grades.shape[-1])
+
+    def empty(self) -> Scores:
+        """An array for the values of a measure, cutoffs first."""
+        depth, _, queries = self.shape
+        return np.empty((depth, *self._leading, queries))
+
+    def blocks(self, ahead: int) -> Iterator[_Block]:
+        """Cut runs and queries into blocks; blocks of the same queries share what is judged of them."""
+        depth, runs, queries = self.shape
+        cells = max(1, _BLOCK // max(1, depth))
+        some_queries = max(1, min(queries, cells))
+        some_runs = max(1, cells // some_queries)
+        for first in range(0, queries, some_queries):
+            part = slice(first, first + some_queries)
+            shared = self._judged(slice(None), part) if self._counts.shape[1] == 1 else None
+            for run in range(0, runs, some_runs):
+                of = slice(run, run + some_runs)
+                yield _Block(self, of, part, shared or self._judged(of, part), ahead)
+
+    def _judged(self, runs: slice, queries: slice) -> Judged:
+        facets = None
+        if self._facets is not None:
+            facets = self._facets[:, runs if self._facets.shape[1] > 1 else slice(None), queries]
+        return Judged(self._counts[:, runs, queries], self.shape[0], facets=facets, gains=self._gains)
+
+    def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
+        """Where runs have judged passages of their own: no value for a query without any."""
+        if self._apart:
+            nothing = ~block.judged.counts.any(axis=0)
+            values[:, block.runs, block.queries][:, nothing] = np.nan
+
+    def inputs(self, block: _Block) -> Inputs:
+        """The arrays of a block."""
+        rest = {
+            name: None if given is None else given[block.runs, block.queries]
+            for name, given in self._per_run.items()
+        }
+        grades = self._grades[block.runs, block.queries]
+        return Inputs(grades, block.judged, ahead=block.ahead, **rest)  # type: ignore[arg-type]
 
 
-def _blocks(shape: tuple[int, ...]) -> list[slice]:
-    """Cut the queries into blocks whose intermediate arrays stay in a processor's cache."""
-    *leading, queries, depth = shape
-    step = max(1, _BLOCK // max(1, math.prod(leading) * depth))
-    return [slice(start, start + step) for start in range(0, max(1, queries), step)]
+@dataclass(frozen=True, slots=True)
+class _Block:
+    job: _Job
+    runs: slice
+    queries: slice
+    judged: Judged
+    ahead: int
+
+    def inputs(self) -> Inputs:
+        """Its arrays, cutoffs first."""
+        return self.job.inputs(self)
+
+
+def _on_one_axis(counts: Counts, axes: int) -> Counts:
+    """Counts [..., Q, n] as [n, 1 or runs, Q]."""
+    queries, kinds = counts.shape[-2:]
+    flat = counts.reshape(math.prod(counts.shape[:-2]) if axes > 2 else 1, queries, kinds)
+    return np.ascontiguousarray(np.moveaxis(flat, -1, 0))
 
 
 def score_at(
-    measure: Measure, grades: Grades, pool_counts: Counts, *, pool_grades: Grades | None = None
+    measure: Measure,
+    grades: Grades,
+    pool_counts: Counts,
+    *,
+    pool_grades: Grades | None = None,
+    extra: Extra | None = None,
 ) -> NDArray[np.float64]:
     """Value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
 
     Raises:
-        InputError: If the measure has no cutoff, or needs candidate pools and none are given.
+        InputError: If the measure has no cutoff, or needs something that is not given.
     """
     if measure.k is None:
         raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
-    scored = score(measure, grades, pool_counts, pool_grades=pool_grades, depth=measure.k)
+    scored = score(measure, grades, pool_counts, pool_grades=pool_grades, depth=measure.k, extra=extra)
     return scored[..., measure.k - 1]
 
 
@@ -163,19 +242,34 @@ def na_reason(
         pool_grades_row: int8 [P], grades of its candidate pool; without it the pool is taken to be complete.
 
     Returns:
-        A sentence, or None when the measure applies.
+        A sentence, or None when the measure applies. A measure of answers is taken not to apply: asked for a
+        query without a value, there is only one reason.
     """
     counts = np.asarray(pool_counts_row).reshape(1, 5)
     if not counts.any() and measure.info.na:
         return "No passage of the query is judged."
+    if "answers" in measure.info.needs:
+        return measure.info.na
     if pool_grades_row is None:
         pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])
     deep = measure.at(measure.k or max(1, int(counts.sum())))
-    value = score_at(
-        deep, np.full((1, 0), -1, dtype=np.int8), counts, pool_grades=pool_grades_row.reshape(1, -1)
+    nothing, pool = np.full((1, 0), -1, dtype=np.int8), pool_grades_row.reshape(1, -1)
+    # Whether a measure applies does not depend on sources: each passage may be its own.
+    alone = Extra(
+        sources=np.zeros((1, 0), dtype=np.int32),
+        pool_sources=np.arange(pool.shape[1], dtype=np.int32).reshape(1, -1),
+        facets=_singles(counts),
     )
+    value = score_at(deep, nothing, counts, pool_grades=pool, extra=alone)
     if not np.isnan(value[0]):
         return None
     if measure.inner and na_reason(measure.renamed(measure.inner), counts) is None:
         return "The best ordering of the candidate pool reaches 0 at this K."
     return measure.info.na
+
+
+def _singles(counts: Counts) -> Counts:
+    """Facets [1, 32] where every passage is the only one of its source."""
+    made = np.zeros((1, 32), dtype=np.int64)
+    made[0, [1, 2, 4, 8, 16]] = counts[0]
+    return made

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Counts, Inputs, MeasureInfo, Param, Scores, Values, clipped, or_nan
+from core.metrics.info import Counts, MeasureInfo, Param, Scores, Values
+from core.metrics.inputs import Floats, Inputs, Judged, Tally, clipped, or_nan, tally_type
 
 Five = tuple[float, float, float, float, float]
+SECTION = "arXiv:2511.09545 §2.4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Weighting:
 
     @classmethod
     def from_values(cls, values: Values) -> Weighting:
-        """Make it from the parameter values of a measure."""
+        """Make it from the parameter values of a measure; others of the measure are left alone."""
         number = {name: float(value) for name, value in values.items()}
         return cls(
             alpha=number["alpha"],
@@ -92,43 +95,125 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
     Returns:
         float64 [..., Q, depth].
     """
-    order = np.argsort(-grade_weights, axis=-1, kind="stable")
-    available = np.take_along_axis(counts, np.broadcast_to(order, counts.shape), axis=-1)
-    ends = clipped(np.cumsum(available, axis=-1), depth)
-    cutoffs = np.arange(1, depth + 1, dtype=np.int16)
-    # The K-th best passage is in the group after those that end before K; after the fifth there is none.
-    group = np.zeros((*counts.shape[:-1], depth), dtype=np.int8)
-    for index in range(5):
-        group += cutoffs > ends[..., index, None]
-    best_first = np.take_along_axis(grade_weights, order, axis=-1)
-    return _accumulate(group, np.concatenate([best_first, np.zeros((len(order), 1))], axis=-1))
+    made = np.empty((depth, *counts.shape[:-1]))
+    by_grade = np.moveaxis(grade_weights, -1, 0)
+    collect(best_of(np.moveaxis(counts, -1, 0), by_grade, depth), by_grade, made, np.empty_like(made))
+    return np.moveaxis(made, 0, -1)
 
 
-def _accumulate(slots: NDArray[np.int8], table: NDArray[np.float64]) -> Scores:
-    """Running sum of table[query, slot] along the last axis: int8 [..., Q, D] to float64 alike."""
-    queries, width = table.shape
-    # One gather from the flat table; each query has its own stretch of it.
-    gained = table.ravel().take(slots + (np.arange(queries, dtype=np.intp) * width)[:, None])
-    return np.cumsum(gained, axis=-1, out=gained)
+def best_of(counts: Counts, worth: Floats, depth: int) -> list[Tally]:
+    """How many passages of each kind are among the K that are worth most, at every K = 1..depth.
+
+    Args:
+        counts: Integers [kinds, ...], how many there are of each kind.
+        worth: float64 [kinds, ...], what one is worth; broadcasts against `counts`.
+        depth: Largest K.
+
+    Returns:
+        Per kind a tally [depth, ...].
+    """
+    shape = np.broadcast_shapes(counts.shape, worth.shape)
+    order = np.broadcast_to(np.argsort(-worth, axis=0, kind="stable"), shape)
+    ends = np.cumsum(np.take_along_axis(np.broadcast_to(counts, shape), order, axis=0), axis=0)
+    after = np.empty(shape, dtype=ends.dtype)
+    np.put_along_axis(after, order, ends, axis=0)
+    cutoffs = np.arange(1, depth + 1, dtype=tally_type(depth)).reshape(-1, *[1] * (len(shape) - 1))
+    made: list[Tally] = []
+    for number, end in zip(counts, after, strict=True):
+        taken = np.minimum(cutoffs, clipped(end, depth))
+        taken -= np.minimum(cutoffs, clipped(end - number, depth))
+        made.append(taken)
+    return made
 
 
-def _share(gain: Scores, inputs: Inputs, grade_weights: NDArray[np.float64]) -> Scores:
-    gain /= or_nan(ideal_gain(inputs.pool_counts, grade_weights, inputs.depth))
-    # Both sums add the same weights in another order, so the quotient can pass 1 by a rounding error.
-    return np.minimum(gain, 1.0, out=gain)
+def collect(tallies: Sequence[Tally], worth: Floats, out: Scores, scratch: Scores) -> None:
+    """Fill `out` with what the tallied passages are worth together.
+
+    The same passages give the same sum to the last bit, whether they are ranked or chosen as the best: so a
+    perfect ranking scores exactly 1.
+
+    Args:
+        tallies: Per kind [K, ...].
+        worth: float64 [kinds, ...].
+        out: float64 [K, ...].
+        scratch: Of the same shape, overwritten.
+    """
+    started = False
+    for tally, each in zip(tallies, worth, strict=True):
+        if not each.any():
+            continue
+        if not started:
+            np.multiply(tally, each, out=out)
+            started = True
+        elif (each == 1).all():
+            out += tally
+        else:
+            np.multiply(tally, each, out=scratch)
+            out += scratch
+    if not started:
+        out[...] = 0.0
 
 
-def _score(inputs: Inputs, values: Values) -> Scores:
-    grade_weights = weights(inputs.pool_counts, Weighting.from_values(values))
-    # Columns: empty slot and unjudged passage weigh nothing, then grades 1..5.
-    table = np.concatenate([np.zeros((len(grade_weights), 2)), grade_weights], axis=-1)
-    return _share(_accumulate(inputs.grades + np.int8(1), table), inputs, grade_weights)
+def grade_weights_of(judged: Judged, values: Values) -> Floats:
+    """Weights [5, 1 or runs, queries] of a block's queries."""
+    weighting = Weighting.from_values(values)
+
+    def make() -> Floats:
+        return np.ascontiguousarray(np.moveaxis(weights(np.moveaxis(judged.counts, 0, -1), weighting), -1, 0))
+
+    made: Floats = judged.once(weighting, make)
+    return made
 
 
-def _ceiling(inputs: Inputs, values: Values) -> Scores:
-    grade_weights = weights(inputs.pool_counts, Weighting.from_values(values))
-    return _share(ideal_gain(inputs.candidate_counts(), grade_weights, inputs.depth), inputs, grade_weights)
+def _ideal(judged: Judged, values: Values) -> Floats:
+    """G_ideal at every K as a divisor: [K, 1 or runs, queries], NaN where it is 0."""
 
+    def make() -> Floats:
+        worth = grade_weights_of(judged, values)
+        ideal = np.empty((judged.depth, *worth.shape[1:]))
+        collect(best_of(judged.counts, worth, judged.depth), worth, ideal, np.empty_like(ideal))
+        return or_nan(ideal)
+
+    made: Floats = judged.once(("ideal", Weighting.from_values(values)), make)
+    return made
+
+
+def _score(inputs: Inputs, values: Values, out: Scores) -> None:
+    worth = grade_weights_of(inputs.judged, values)
+    tallies = _needed(inputs.exactly, worth)
+    collect(tallies, worth, out, inputs.scratch)
+    _normalise(out, _ideal(inputs.judged, values))
+
+
+def _normalise(out: Scores, ideal: Floats) -> None:
+    out /= ideal
+    # Grades of equal weight may stand for one another; their sums can differ by a rounding error.
+    np.minimum(out, 1.0, out=out)
+
+
+def _needed(tally: Callable[[int], Tally], worth: Floats) -> list[Tally]:
+    """Tallies of grades 1..5; a grade that is worth nothing is not counted (any array stands for it)."""
+    nothing: Tally = np.empty(0, dtype=np.int16)
+    return [tally(grade) if worth[grade - 1].any() else nothing for grade in range(1, 6)]
+
+
+def _ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
+    worth = grade_weights_of(inputs.judged, values)
+    best = best_of(inputs.candidate_counts(), worth, inputs.judged.depth)
+    collect(best, worth, out, inputs.scratch)
+    _normalise(out, _ideal(inputs.judged, values))
+
+
+PARAMS = (
+    Param(name="alpha", default=1.0, low=0, high=4, step=0.05, text="Exponent of rarity; 0 ignores it"),
+    Param(name="cap4", default=1.0, low=0, high=1, step=0.05, text="Largest weight of grade 4"),
+    Param(name="cap3", default=0.25, low=0, high=1, step=0.01, text="Largest weight of grade 3"),
+    Param(name="b4", default=0.5, low=0, high=1, text="Base utility of grade 4, that of grade 5 being 1"),
+    Param(name="b3", default=0.1, low=0, high=1, text="Base utility of grade 3, that of grade 5 being 1"),
+    Param(name="fallback4", default=1.0, low=0, high=1, text="Weight of grade 4 without any grade 5"),
+    Param(name="fallback3", default=0.2, low=0, high=1, text="Weight of grade 3 without any grade 5"),
+)
+NA = "No judged passage of the query carries weight."
 
 RA_NWG = MeasureInfo(
     name="RA-nWG",
@@ -138,17 +223,9 @@ RA_NWG = MeasureInfo(
         "w5 = 1, w4 = min(r4/r5, cap4), w3 = min(r3/r5, cap3), w2 = w1 = 0, r_g = b_g / (n_g/N)^alpha; "
         "without grade 5: w4 = fallback4, w3 = fallback3"
     ),
-    section="arXiv:2511.09545 §2.4",
+    section=SECTION,
     score=_score,
     ceiling=_ceiling,
-    na="No judged passage of the query carries weight.",
-    params=(
-        Param(name="alpha", default=1.0, low=0, high=4, text="Exponent of rarity; 0 ignores it"),
-        Param(name="cap4", default=1.0, low=0, high=1, text="Largest weight of grade 4"),
-        Param(name="cap3", default=0.25, low=0, high=1, text="Largest weight of grade 3"),
-        Param(name="b4", default=0.5, low=0, high=1, text="Base utility of grade 4, that of grade 5 being 1"),
-        Param(name="b3", default=0.1, low=0, high=1, text="Base utility of grade 3, that of grade 5 being 1"),
-        Param(name="fallback4", default=1.0, low=0, high=1, text="Weight of grade 4 without any grade 5"),
-        Param(name="fallback3", default=0.2, low=0, high=1, text="Weight of grade 3 without any grade 5"),
-    ),
+    na=NA,
+    params=PARAMS,
 )

@@ -9,12 +9,14 @@ The convention of the pool ("dense@50", "rrf100@100", …) is part of the number
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics.info import Inputs, MeasureInfo, Scores, Values, or_nan
+from core.metrics.info import MeasureInfo, Scores, Values
+from core.metrics.inputs import Inputs, or_nan
 
 SECTION = "arXiv:2511.09545 §5.1, A.8"
 
@@ -25,12 +27,8 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
     if ceiling is None:
         return (info,)
 
-    def share_of_proc(inputs: Inputs, values: Values) -> Scores:
-        reachable = inputs.value(ceiling_info, values)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share: Scores = inputs.value(info, values) / reachable
-        share[reachable == 0] = np.nan
-        return share
+    def share_of_proc(inputs: Inputs, values: Values, out: Scores) -> None:
+        np.divide(inputs.value(info, values), or_nan(inputs.value(ceiling_info, values)), out=out)
 
     name = f"PROC[{info.name}]"
     ceiling_info = replace(
@@ -41,7 +39,8 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
         section=SECTION,
         score=ceiling,
         ceiling=None,
-        needs_pool=True,
+        needs=info.needs | {"pool"},
+        differs="",
     )
     share_info = replace(
         ceiling_info,
@@ -50,6 +49,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
         formula=f"{info.name}@K / {name}@K per query; published as mean({info.name}@K) / mean({name}@K)",
         score=share_of_proc,
         na=" ".join(part for part in (info.na, "The ceiling is 0 at this K.") if part),
+        high=math.inf,
     )
     return info, ceiling_info, share_info
 

@@ -5,34 +5,21 @@ The divisor is K even when the ranking is shorter: an empty slot is neither good
 
 from __future__ import annotations
 
-from core.metrics.info import Inputs, MeasureInfo, Scores, Tally, Values
+from collections.abc import Callable
+
+import numpy as np
+
+from core.metrics.info import MeasureInfo, Scores, Values
+from core.metrics.inputs import Inputs, Tally
 
 SECTION = "arXiv:2511.09545 §2.4"
 
 
-def _precision(inputs: Inputs, _values: Values) -> Scores:
-    return _share(inputs.found(4), inputs)
+def _share(count: Callable[[Inputs], Tally]) -> Callable[[Inputs, Values, Scores], None]:
+    def fill(inputs: Inputs, _values: Values, out: Scores) -> None:
+        np.divide(count(inputs), inputs.judged.cutoffs, out=out)
 
-
-def _precision_ceiling(inputs: Inputs, _values: Values) -> Scores:
-    return _share(inputs.reachable(4), inputs)
-
-
-def _share(count: Tally, inputs: Inputs) -> Scores:
-    share: Scores = count / inputs.cutoffs
-    return share
-
-
-def _harm(inputs: Inputs, _values: Values) -> Scores:
-    return _share(inputs.found(1, 2), inputs)
-
-
-def _harm_upper(inputs: Inputs, _values: Values) -> Scores:
-    return _share(inputs.found(1, 2) + inputs.found(0, 0), inputs)
-
-
-def _hole(inputs: Inputs, _values: Values) -> Scores:
-    return _share(inputs.found(0, 0), inputs)
+    return fill
 
 
 PRECISION4 = MeasureInfo(
@@ -40,15 +27,15 @@ PRECISION4 = MeasureInfo(
     text="Share of the first K slots that hold a passage with grade 4 or 5.",
     formula="#{Top(K): grade 4 or 5} / K",
     section=SECTION,
-    score=_precision,
-    ceiling=_precision_ceiling,
+    score=_share(lambda inputs: inputs.found(4)),
+    ceiling=_share(lambda inputs: inputs.reachable(4)),
 )
 HARM = MeasureInfo(
     name="Harm",
     text="Share of the first K slots that hold a passage judged 1 or 2, which can mislead the generator.",
     formula="#{Top(K): judged, grade 1 or 2} / K",
     section=SECTION,
-    score=_harm,
+    score=_share(lambda inputs: inputs.found(1, 2)),
     higher_is_better=False,
 )
 HARM_UPPER = MeasureInfo(
@@ -56,7 +43,7 @@ HARM_UPPER = MeasureInfo(
     text="Upper bound of Harm: every unjudged passage counted as harmful.",
     formula="Harm@K + Hole@K",
     section=SECTION,
-    score=_harm_upper,
+    score=_share(lambda inputs: inputs.found(0, 2)),
     higher_is_better=False,
 )
 HOLE = MeasureInfo(
@@ -64,6 +51,6 @@ HOLE = MeasureInfo(
     text="Share of the first K slots that hold an unjudged passage; the less, the sounder the other numbers.",
     formula="#{Top(K): unjudged} / K",
     section=SECTION,
-    score=_hole,
+    score=_share(lambda inputs: inputs.found(0, 0)),
     higher_is_better=False,
 )

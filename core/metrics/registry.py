@@ -5,19 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from core.metrics import gain, hit, rates, recall
+from core.metrics import classical, gain, hit, ndcg, novelty, rates, recall, tradeoff
 from core.metrics.info import MeasureInfo, show
 from core.metrics.proc import with_ceiling
 
 MEASURES: tuple[MeasureInfo, ...] = (
     gain.RA_NWG,
+    novelty.NOVELTY,
     recall.N_RECALL4,
     recall.N_RECALL5,
+    recall.N_RECALL,
     rates.PRECISION4,
     rates.HARM,
     rates.HARM_UPPER,
     rates.HOLE,
     hit.HIT,
+    hit.ACC_HIT,
+    classical.P,
+    classical.R,
+    classical.F1,
+    classical.SUCCESS,
+    classical.RR,
+    classical.AP,
+    ndcg.NDCG,
+    classical.RBP,
+    tradeoff.F,
+    tradeoff.F_E,
+    tradeoff.T,
+    tradeoff.T_U,
+    ndcg.NDCG_FOUND,
 )
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
@@ -30,7 +46,7 @@ def reference() -> list[dict[str, str]]:
     """The measures as rows of text for a help page or a README table.
 
     Returns:
-        One row per measure with the keys name, text, formula, section, params, range, better and na.
+        One row per measure with the keys name, text, formula, section, params, range, better, na and differs.
     """
     return [
         {
@@ -41,9 +57,10 @@ def reference() -> list[dict[str, str]]:
             "params": "; ".join(
                 f"{param.name}={show(param.default)} ({param.range}): {param.text}" for param in info.params
             ),
-            "range": f"{show(info.low)} to {show(info.high)}",
+            "range": info.range,
             "better": "higher" if info.higher_is_better else "lower",
             "na": info.na or "Never.",
+            "differs": info.differs,
         }
         for info in REGISTRY.values()
     ]

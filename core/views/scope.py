@@ -33,7 +33,7 @@ class Quality:
 
     Attributes:
         bare: A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not
-            compute (``nDCG`` of an imported table) is shown from aggregates only.
+            compute (``ERR`` of an imported table) is shown from aggregates only.
         k: The cutoff, from 1.
     """
 

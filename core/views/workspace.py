@@ -65,7 +65,9 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     )
     reported = {measure: tuple(ks) for measure, ks in figures.iter_rows()}
     own = [
-        info.name for info in REGISTRY.values() if computed and info.higher_is_better and not info.needs_pool
+        info.name
+        for info in REGISTRY.values()
+        if computed and info.higher_is_better and info.unit == "share" and not info.needs
     ]
     names = sorted({*own, *reported}, key=lambda name: (name != _FIRST, name not in REGISTRY, name))
     return Choices(

@@ -4,7 +4,16 @@ Shares no code and no representation with `core.metrics`: a ranking and a pool a
 judgements are a dictionary. `None` = not applicable.
 """
 
-DEFAULTS = {"alpha": 1.0, "cap4": 1.0, "cap3": 0.25, "b4": 0.5, "b3": 0.1, "fallback4": 1.0, "fallback3": 0.2}
+import math
+
+WEIGHTING = {
+    "alpha": 1.0, "cap4": 1.0, "cap3": 0.25, "b4": 0.5, "b3": 0.1, "fallback4": 1.0, "fallback3": 0.2,
+}  # fmt: skip
+OTHERS = {"beta": 0.5, "rel": 4, "p": 0.8, "gain": "linear"}
+DEFAULTS = WEIGHTING | OTHERS
+HALF = ("F", "F_e", "T", "T_u")
+"""Measures whose alpha is 0.5 by default."""
+LINEAR = {1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0, 5: 5.0}
 
 
 def grade_counts(judged):
@@ -29,12 +38,39 @@ def grade_weights(count, values):
     }
 
 
-def ra_nwg(top, judged, k, values):
+def ra_nwg(top, judged, k, values, _world):
     weight = grade_weights(grade_counts(judged), values)
     ideal = sum(sorted((weight[grade] for grade in judged.values()), reverse=True)[:k])
     if ideal == 0:
         return None
     return sum(weight[judged[passage]] for passage in top if passage in judged) / ideal
+
+
+def novel_gain(passages, weight, judged, beta, source):
+    """Gain of passages in this order: full for the first of a source, beta of it after."""
+    seen, gain = set(), 0.0
+    for passage in passages:
+        facet = source.get(passage) or ("alone", passage)
+        gain += weight.get(judged.get(passage, 0), 0.0) * (beta if facet in seen else 1.0)
+        seen.add(facet)
+    return gain
+
+
+def novel_best(passages, judged, k, values, source):
+    """The best choice of K: best first of each source, repeats by beta times their weight."""
+    weight, beta = grade_weights(grade_counts(judged), values), values["beta"]
+    worth, seen = [], set()
+    for passage in sorted(passages, key=lambda passage: -weight.get(judged.get(passage, 0), 0.0)):
+        facet = source.get(passage) or ("alone", passage)
+        worth.append(weight.get(judged.get(passage, 0), 0.0) * (beta if facet in seen else 1.0))
+        seen.add(facet)
+    return sum(sorted(worth, reverse=True)[:k])
+
+
+def novelty(top, judged, k, values, world):
+    weight, source = grade_weights(grade_counts(judged), values), world["source"]
+    ideal = novel_best(judged, judged, k, values, source)
+    return novel_gain(top, weight, judged, values["beta"], source) / ideal if ideal else None
 
 
 def n_recall(top, judged, k, least):
@@ -44,8 +80,8 @@ def n_recall(top, judged, k, least):
     return len(good & set(top)) / min(k, len(good))
 
 
-def precision4(top, judged, k):
-    return len([passage for passage in top if judged.get(passage, 0) >= 4]) / k
+def precision(top, judged, k, least):
+    return len([passage for passage in top if judged.get(passage, 0) >= least]) / k
 
 
 def harm(top, judged, k):
@@ -56,43 +92,173 @@ def hole(top, judged, k):
     return len([passage for passage in top if passage not in judged]) / k
 
 
-def hit(top, judged, _k):
-    good = {passage for passage, grade in judged.items() if grade >= 4}
+def hit(top, judged, _k, values, _world):
+    good = {passage for passage, grade in judged.items() if grade >= values["rel"]}
     if not good:
         return None
     return 1.0 if good <= set(top) else 0.0
 
 
+def accuracy(top, judged, k, values, world):
+    return world["answers"].get(k) if hit(top, judged, k, values, world) == 1 else None
+
+
+def relevant(judged, values):
+    return {passage for passage, grade in judged.items() if grade >= values["rel"]}
+
+
+def recall(top, judged, _k, values, _world):
+    good = relevant(judged, values)
+    return len(good & set(top)) / len(good) if good else None
+
+
+def weighted_f(top, judged, k, alpha, values):
+    """From precision and recall, as the harmonic mean is defined."""
+    good = relevant(judged, values)
+    if not good:
+        return None
+    p, r = len(good & set(top)) / k, len(good & set(top)) / len(good)
+    return 0.0 if p == 0 else 1 / (alpha / p + (1 - alpha) / r)
+
+
+def f_estimated(top, judged, k, values, world):
+    good = relevant(judged, values)
+    found, ahead = len(good & set(top)), len(good & set(world["ranking"][: 2 * k]))
+    divisor = values["alpha"] * k + (1 - values["alpha"]) * ahead
+    return found / divisor if divisor else None
+
+
+def success(top, judged, _k, values, _world):
+    return float(bool(relevant(judged, values) & set(top)))
+
+
+def reciprocal_rank(top, judged, _k, values, _world):
+    good = relevant(judged, values)
+    for rank, passage in enumerate(top, 1):
+        if passage in good:
+            return 1 / rank
+    return 0.0
+
+
+def average_precision(top, judged, _k, values, _world):
+    good = relevant(judged, values)
+    if not good:
+        return None
+    precisions = [
+        len(good & set(top[:rank])) / rank for rank, passage in enumerate(top, 1) if passage in good
+    ]
+    return sum(precisions) / len(good)
+
+
+def rank_biased(top, judged, _k, values, _world):
+    p, good = values["p"], relevant(judged, values)
+    return (1 - p) * sum(p ** (rank - 1) for rank, passage in enumerate(top, 1) if passage in good)
+
+
+def dcg(gains):
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def gain_of(grade, values, world):
+    gain = world["gains"].get(grade, 0.0)
+    return 2**gain - 1 if values["gain"] == "exp" else gain
+
+
+def ndcg(top, judged, k, values, world):
+    gains = {passage: gain_of(grade, values, world) for passage, grade in judged.items()}
+    ideal = dcg(sorted(gains.values(), reverse=True)[:k])
+    return dcg([gains.get(passage, 0.0) for passage in top]) / ideal if ideal else None
+
+
+def ndcg_found(top, judged, _k, values, _world):
+    good = relevant(judged, values)
+    marks = [1.0 if passage in good else 0.0 for passage in top]
+    return dcg(marks) / dcg(sorted(marks, reverse=True)) if any(marks) else 0.0
+
+
+def t(top, judged, k, values, _world):
+    found = len(relevant(judged, values) & set(top))
+    return (1 - values["alpha"]) * found - values["alpha"] * (len(top) - found) / k
+
+
+def t_u(top, judged, _k, values, _world):
+    found = len(relevant(judged, values) & set(top))
+    return (1 - values["alpha"]) * found - values["alpha"] * (len(top) - found)
+
+
 PLAIN = {
     "RA-nWG": ra_nwg,
-    "N-Recall4+": lambda top, judged, k, _values: n_recall(top, judged, k, 4),
-    "N-Recall5": lambda top, judged, k, _values: n_recall(top, judged, k, 5),
-    "Precision4+": lambda top, judged, k, _values: precision4(top, judged, k),
-    "Harm": lambda top, judged, k, _values: harm(top, judged, k),
-    "HarmUpper": lambda top, judged, k, _values: harm(top, judged, k) + hole(top, judged, k),
-    "Hole": lambda top, judged, k, _values: hole(top, judged, k),
-    "Hit": lambda top, judged, k, _values: hit(top, judged, k),
+    "Novelty-RA-nWG": novelty,
+    "N-Recall4+": lambda top, judged, k, _values, _world: n_recall(top, judged, k, 4),
+    "N-Recall5": lambda top, judged, k, _values, _world: n_recall(top, judged, k, 5),
+    "N-Recall": lambda top, judged, k, values, _world: n_recall(top, judged, k, values["rel"]),
+    "Precision4+": lambda top, judged, k, _values, _world: precision(top, judged, k, 4),
+    "Harm": lambda top, judged, k, _values, _world: harm(top, judged, k),
+    "HarmUpper": lambda top, judged, k, _values, _world: harm(top, judged, k) + hole(top, judged, k),
+    "Hole": lambda top, judged, k, _values, _world: hole(top, judged, k),
+    "Hit": hit,
+    "Acc|Hit": accuracy,
+    "P": lambda top, judged, k, values, _world: precision(top, judged, k, values["rel"]),
+    "R": recall,
+    "F1": lambda top, judged, k, values, _world: weighted_f(top, judged, k, 0.5, values),
+    "Success": success,
+    "RR": reciprocal_rank,
+    "AP": average_precision,
+    "nDCG": ndcg,
+    "RBP": rank_biased,
+    "F": lambda top, judged, k, values, _world: weighted_f(top, judged, k, values["alpha"], values),
+    "F_e": f_estimated,
+    "T": t,
+    "T_u": t_u,
+    "nDCG-found": ndcg_found,
 }
+ORDER_FREE = (
+    "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Hit", "P",
+    "R", "F1", "Success", "F", "T", "T_u",
+)  # fmt: skip
+"""Measures that do not depend on the order within Top(K)."""
 
 
-def usefulness(name, judged, values):
+def usefulness(name, judged, values, world):
     """What a passage adds to the numerator of the measure; the best ordering is by it."""
     weight = grade_weights(grade_counts(judged), values)
+    least = {"N-Recall4+": 4, "Precision4+": 4, "N-Recall5": 5}.get(name, values["rel"])
     adds = {
         "RA-nWG": lambda grade: weight.get(grade, 0.0),
-        "N-Recall5": lambda grade: float(grade == 5),
-    }.get(name, lambda grade: float(grade >= 4))
+        "nDCG": lambda grade: gain_of(grade, values, world),
+    }.get(name, lambda grade: float(grade >= least))
     return lambda passage: adds(judged.get(passage, 0))
 
 
-def value(name, ranking, judged, k, *, values=DEFAULTS, pool=()):
-    """Value of one measure for one query at one K."""
+def value(name, ranking, judged, k, *, values=None, pool=(), source=None, answers=None, gains=LINEAR):
+    """Value of one measure for one query at one K.
+
+    `values` holds its parameters, those left out being at their default.
+    """
+    inner = name.partition("[")[2].rstrip("]") or name
+    values = DEFAULTS | ({"alpha": 0.5} if inner in HALF else {}) | dict(values or {})
+    world = {
+        "ranking": ranking,
+        "pool": pool,
+        "source": source or {},
+        "answers": answers or {},
+        "gains": gains,
+    }
     if name.startswith("%"):
-        actual = value(name[6:-1], ranking, judged, k, values=values)
-        ceiling = value(name[1:], ranking, judged, k, values=values, pool=pool)
-        return actual / ceiling if ceiling else None
+        actual = PLAIN[inner](ranking[:k], judged, k, values, world)
+        reached = ceiling(inner, judged, k, values, world)
+        return actual / reached if reached else None
     if name.startswith("PROC["):
-        inner = name[5:-1]
-        best = sorted(pool, key=usefulness(inner, judged, values), reverse=True)
-        return PLAIN[inner](best[:k], judged, k, values)
-    return PLAIN[name](ranking[:k], judged, k, values)
+        return ceiling(inner, judged, k, values, world)
+    return PLAIN[name](ranking[:k], judged, k, values, world)
+
+
+def ceiling(name, judged, k, values, world):
+    """The measure of the best ordering of the pool."""
+    pool = world["pool"]
+    if name == "Novelty-RA-nWG":
+        ideal = novel_best(judged, judged, k, values, world["source"])
+        best = novel_best(pool, judged, k, values, world["source"])
+        return best / ideal if ideal else None
+    best = sorted(pool, key=usefulness(name, judged, values, world), reverse=True)
+    return PLAIN[name](best[:k], judged, k, values, world)

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.metrics import REGISTRY, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
+from core.metrics import REGISTRY, Extra, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
+from core.metrics.facets import sets_of
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "metrics.json").read_text("utf-8"))
 
@@ -25,16 +26,28 @@ def test_weights(case):
     np.testing.assert_allclose(made, [case["expect"]], rtol=0, atol=1e-12)
 
 
+def extra(case):
+    made = {"gains": tuple(case["gains"])} if "gains" in case else {}
+    if "sources" in case:
+        judged = np.array(case["judged"])
+        made["sources"] = np.array([case["sources"]], dtype=np.int32)
+        made["facets"] = sets_of(judged[None, :, 0].astype(np.int8), judged[None, :, 1].astype(np.int32))
+    if "answers" in case:
+        made["answers"] = np.array([[number(value) for value in case["answers"]]])
+    return Extra(**made)
+
+
 @pytest.mark.parametrize("case", table("scores"))
 def test_scores(case):
     measure = Measure.parse(case["measure"])
     grades = np.array([case["ranking"]], dtype=np.int8)
     pool = np.array([case["pool"]], dtype=np.int8) if "pool" in case else None
     counts = np.array([case["counts"]])
-    made = score_at(measure, grades, counts, pool_grades=pool)
+    made = score_at(measure, grades, counts, pool_grades=pool, extra=extra(case))
     np.testing.assert_allclose(made, [number(case["expect"])], rtol=0, atol=1e-12)
-    reason = na_reason(measure, counts[0], None if pool is None else pool[0])
-    assert bool(reason) == (case["expect"] is None)
+    if "answers" not in measure.info.needs:
+        reason = na_reason(measure, counts[0], None if pool is None else pool[0])
+        assert bool(reason) == (case["expect"] is None)
 
 
 @pytest.mark.parametrize("case", table("ratio_of_means"))

@@ -6,9 +6,11 @@ import pytest
 from core.errors import InputError
 from core.metrics import (
     REGISTRY,
+    Extra,
     Measure,
     Weighting,
     aggregate,
+    engine,
     na_reason,
     reference,
     score,
@@ -18,6 +20,8 @@ from core.metrics import (
 )
 
 GOOD = ("RA-nWG", "N-Recall4+", "N-Recall5", "Hit")
+NEVER_NA = ("P", "Success", "RR", "RBP", "T", "T_u", "nDCG-found")
+NEED_RELEVANT = ("R", "F1", "AP", "F", "N-Recall")
 RATES = ("Precision4+", "Harm", "HarmUpper", "Hole")
 NA = None
 
@@ -51,12 +55,43 @@ def test_degenerate_queries(counts, ranking, k, expected):
         assert (na_reason(measure, np.array(counts)) is None) == (value is not NA)
 
 
+def full_extra(grades):
+    """Whatever a measure may need: every passage of a source of its own, every answer half correct."""
+    sources = np.broadcast_to(np.arange(grades.shape[-1], dtype=np.int32), grades.shape)
+    facets = np.zeros((grades.shape[-2], 32), dtype=np.int64)
+    facets[:, [1, 2, 4, 8, 16]] = 1
+    answers = np.full(grades.shape, 0.5)
+    return Extra(sources=sources, pool_sources=sources, facets=facets, answers=answers)
+
+
+@pytest.mark.parametrize("row", DEGENERATE, ids=[row[0] for row in DEGENERATE])
+def test_degenerate_queries_of_the_classical_measures(row):
+    """Where nothing is relevant a share of it is not applicable; nothing found is 0; found all of it is 1."""
+    _, counts, ranking, k, _ = row
+    grades = np.array([ranking], dtype=np.int8).reshape(1, -1)
+    present, found = sum(counts[3:]), sum(grade >= 4 for grade in ranking[:k])
+    made = {
+        name: score_at(Measure(name, k), grades, np.array([counts]))[0]
+        for name in (*NEVER_NA, *NEED_RELEVANT)
+    }
+    assert not any(np.isnan(made[name]) for name in NEVER_NA)
+    assert all(np.isnan(made[name]) == (present == 0) for name in NEED_RELEVANT)
+    others = len(ranking[:k]) - found
+    assert made["T"] == pytest.approx(0.5 * found - 0.5 * others / k)
+    assert made["T_u"] == pytest.approx(0.5 * (found - others))
+    assert made["Success"] == (found > 0)
+    if present and found == present == len(ranking):
+        assert made["R"] == made["AP"] == made["RR"] == made["nDCG-found"] == 1
+    ndcg = score_at(Measure("nDCG", k), grades, np.array([counts]))[0]
+    assert np.isnan(ndcg) == (sum(counts) == 0)
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4), (0, 3, 4), (2, 3, 0)])
 def test_empty_axes_give_empty_results(shape):
     grades = np.zeros(shape, dtype=np.int8)
     counts = np.ones((shape[-2], 5), dtype=np.int32)
     for name in REGISTRY:
-        made = score(Measure(name), grades, counts, pool_grades=grades)
+        made = score(Measure(name), grades, counts, pool_grades=grades, extra=full_extra(grades))
         assert made.shape == shape
         mean, n = aggregate(made)
         assert mean.shape == n.shape == (*shape[:-2], shape[-1])
@@ -92,6 +127,25 @@ def test_proc_without_a_pool_is_refused():
         score(Measure("PROC[RA-nWG]"), np.zeros((1, 2), dtype=np.int8), np.ones((1, 5), dtype=np.int32))
 
 
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("Novelty-RA-nWG", "source of every"),
+        ("PROC[Novelty-RA-nWG]", "candidate pool"),
+        ("Acc|Hit", "answers with grades"),
+    ],
+)
+def test_what_a_measure_needs_is_asked_for(name, missing):
+    with pytest.raises(InputError, match=missing):
+        score(
+            Measure(name),
+            np.full((1, 2), 5, dtype=np.int8),
+            np.ones((1, 5), dtype=np.int32),
+            pool_grades=None,
+            extra=Extra(facets=np.ones((1, 32), dtype=np.int64)),
+        )
+
+
 def test_value_at_a_cutoff_needs_one():
     with pytest.raises(InputError, match="RA-nWG@10"):
         score_at(Measure("RA-nWG"), np.zeros((1, 2), dtype=np.int8), np.ones((1, 5), dtype=np.int32))
@@ -115,7 +169,7 @@ def test_inputs_are_not_changed():
     counts = np.ones((2, 5), dtype=np.int32)
     before = grades.copy(), counts.copy()
     for name in REGISTRY:
-        score(Measure(name), grades, counts, pool_grades=grades)
+        score(Measure(name), grades, counts, pool_grades=grades, extra=full_extra(grades))
     np.testing.assert_array_equal(grades, before[0])
     np.testing.assert_array_equal(counts, before[1])
 
@@ -124,7 +178,30 @@ def test_several_cutoffs_of_one_measure_share_one_result():
     grades, counts = np.array([[5, 0]], dtype=np.int8), np.ones((1, 5), dtype=np.int32)
     made = score_all([Measure("RA-nWG", 1), Measure("RA-nWG", 2)], grades, counts)
     assert list(map(str, made)) == ["RA-nWG@1", "RA-nWG@2"]
-    assert made[Measure("RA-nWG", 1)] is made[Measure("RA-nWG", 2)]
+    assert np.shares_memory(made[Measure("RA-nWG", 1)], made[Measure("RA-nWG", 2)])
+
+
+def test_a_deep_ranking_is_counted_beyond_sixteen_bits():
+    grades = np.full((1, 40_000), 5, dtype=np.int8)
+    counts = np.array([[0, 0, 0, 0, 40_000]])
+    for name in ("RA-nWG", "N-Recall5", "P", "AP", "nDCG", "F1", "T"):
+        last = score(Measure(name), grades, counts)[0, -1]
+        assert last == pytest.approx(20_000 if name == "T" else 1), name
+
+
+def test_blocks_of_runs_and_queries_equal_the_whole(monkeypatch):
+    rng = np.random.default_rng(1)
+    grades = rng.integers(-1, 6, (5, 7, 11)).astype(np.int8)
+    counts, apart = rng.integers(0, 4, (7, 5)), rng.integers(0, 4, (5, 7, 5))
+    measures = [Measure(name) for name, info in REGISTRY.items() if not info.needs & {"sources", "answers"}]
+    for pool_counts in (counts, apart):
+        whole = score_all(measures, grades, pool_counts, pool_grades=grades)
+        for size in (1, 11 * 7 * 2, 11 * 3):
+            monkeypatch.setattr(engine, "_BLOCK", size)
+            blocks = score_all(measures, grades, pool_counts, pool_grades=grades)
+            for measure in measures:
+                np.testing.assert_array_equal(blocks[measure], whole[measure], err_msg=str(measure))
+        monkeypatch.undo()
 
 
 def test_to_depth_cuts_and_fills():
@@ -147,5 +224,6 @@ def test_reference_describes_every_measure_completely():
     assert [row["name"] for row in rows] == list(REGISTRY)
     for row in rows:
         assert all(row[key] for key in ("text", "formula", "section", "range", "better", "na")), row
+    assert {row["range"] for row in rows} == {"0 to 1", "0 to ∞", "-1 to ∞", "−∞ to ∞"}
     (ra_nwg,) = (row for row in rows if row["name"] == "RA-nWG")
     assert "alpha=1 (0 to 4)" in ra_nwg["params"]

@@ -12,11 +12,19 @@ from core.errors import InputError, UnknownNameError
 from core.metrics import REGISTRY, Measure, Param, parse_list
 
 
+def allowed(param):
+    if param.choices:
+        return st.sampled_from(param.choices)
+    if isinstance(param.default, int):
+        return st.integers(param.low, param.high)
+    return st.floats(param.low, param.high, allow_nan=False)
+
+
 @st.composite
 def measures(draw):
     info = REGISTRY[draw(st.sampled_from(sorted(REGISTRY)))]
     chosen = draw(st.lists(st.sampled_from(info.params), unique=True)) if info.params else []
-    values = tuple((param.name, draw(st.floats(param.low, param.high, allow_nan=False))) for param in chosen)
+    values = tuple((param.name, draw(allowed(param))) for param in chosen)
     return Measure(info.name, draw(st.none() | st.integers(1, 10_000)), values)
 
 
@@ -54,6 +62,14 @@ def test_any_other_text_is_refused_with_a_known_error(text):
         ("PROC[RA-nWG]@10", "PROC[RA-nWG]@10"),
         ("%proc[n-recall4+]@5", "%PROC[N-Recall4+]@5"),
         ("PROC[RA-nWG]@10(alpha=0)", "PROC[RA-nWG]@10(alpha=0)"),
+        ("nDCG@10(gain=exp)", "nDCG@10(gain=exp)"),
+        ("ndcg@10(gain=linear)", "nDCG@10"),
+        ("RBP(p=0.8)@30", "RBP@30"),
+        ("RBP(p=0.95)@30", "RBP@30(p=0.95)"),
+        ("T@10(alpha=0.3)", "T@10(alpha=0.3)"),
+        ("P@5(rel=3.0)", "P@5(rel=3)"),
+        ("acc|hit@5", "Acc|Hit@5"),
+        ("Novelty-RA-nWG@10(beta=0,alpha=2)", "Novelty-RA-nWG@10(alpha=2,beta=0)"),
     ],
 )
 def test_spellings(text, canonical):
@@ -81,6 +97,10 @@ def test_spellings(text, canonical):
         ("RA-nWG@10(alpha=nan)", "0 to 4"),
         ("RA-nWG@10(alpha=-1)", "0 to 4"),
         ("RA-nWG@10(cap4=1.01)", "0 to 1"),
+        ("nDCG@10(gain=log)", "linear | exp"),
+        ("P@5(rel=2.5)", "1 to 5"),
+        ("P@5(rel=0)", "1 to 5"),
+        ("RBP@5(p=1)", "0 to 0.999"),
     ],
 )
 def test_refused_texts_say_why(text, message):

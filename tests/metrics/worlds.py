@@ -1,10 +1,12 @@
 """Small random worlds for the property tests: judgements, rankings and pools, and their arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import strategies as st
 
+from core.metrics import Extra, score_all
+from core.metrics.facets import sets_of
 from tests.metrics import oracle
 
 
@@ -13,38 +15,103 @@ class Query:
     judged: dict
     ranking: list
     pool: list
+    source: dict = field(default_factory=dict)
+    answers: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class World:
     queries: list
     depth: int
+    gains: tuple = (1.0, 2.0, 3.0, 4.0, 5.0)
 
-    def _grid(self, lists, width):
-        grid = np.full((len(self.queries), width), -1, dtype=np.int8)
+    def _grid(self, lists, width, value, empty, dtype):
+        grid = np.full((len(self.queries), width), empty, dtype=dtype)
         for row, (query, passages) in enumerate(zip(self.queries, lists, strict=True)):
-            shown = [query.judged.get(passage, 0) for passage in passages[:width]]
-            grid[row, : len(shown)] = shown
+            grid[row, : len(passages[:width])] = [value(query, passage) for passage in passages[:width]]
         return grid
+
+    def _grades(self, lists, width):
+        return self._grid(lists, width, lambda query, passage: query.judged.get(passage, 0), -1, np.int8)
+
+    def _sources(self, lists, width):
+        """A code per source; a passage without one is the only one of its own."""
+
+        def code(query, passage):
+            facets = [query.source.get(each) or each for each in self._everything(query)]
+            return facets.index(query.source.get(passage) or passage)
+
+        return self._grid(lists, width, code, -1, np.int32)
+
+    @staticmethod
+    def _everything(query):
+        return list(dict.fromkeys([*query.judged, *query.ranking, *query.pool]))
+
+    @property
+    def _rankings(self):
+        return [query.ranking for query in self.queries]
+
+    @property
+    def _pools(self):
+        return [query.pool for query in self.queries]
 
     @property
     def grades(self):
-        return self._grid([query.ranking for query in self.queries], self.depth)
+        return self._grades(self._rankings, self.depth)
 
     @property
     def pool_grades(self):
-        pools = [query.pool for query in self.queries]
-        return self._grid(pools, max([1, *map(len, pools)]))
+        return self._grades(self._pools, max([1, *map(len, self._pools)]))
 
     @property
     def pool_counts(self):
         rows = [[list(query.judged.values()).count(grade) for grade in range(1, 6)] for query in self.queries]
         return np.array(rows, dtype=np.int32)
 
-    def oracle(self, name, values=oracle.DEFAULTS):
+    @property
+    def extra(self):
+        width = max([1, *map(len, self._pools)])
+        judged = [list(query.judged) for query in self.queries]
+        most = max([1, *map(len, judged)])
+        answers = np.full((len(self.queries), self.depth), np.nan)
+        for row, query in enumerate(self.queries):
+            for k, grade in query.answers.items():
+                if k <= self.depth:
+                    answers[row, k - 1] = grade
+        return Extra(
+            gains=self.gains,
+            sources=self._sources(self._rankings, self.depth),
+            pool_sources=self._sources(self._pools, width),
+            facets=sets_of(self._grades(judged, most), self._sources(judged, most)),
+            answers=answers,
+        )
+
+    def score(self, measures, depth=None):
+        return score_all(
+            measures,
+            self.grades,
+            self.pool_counts,
+            pool_grades=self.pool_grades,
+            depth=depth,
+            extra=self.extra,
+        )
+
+    def oracle(self, name, values=None):
+        gains = dict(enumerate(self.gains, 1))
         made = [
             [
-                oracle.value(name, q.ranking, q.judged, k, values=values, pool=q.pool)
+                oracle.value(
+                    name,
+                    # What lies deeper than the arrays reach is not seen.
+                    q.ranking[: self.depth],
+                    q.judged,
+                    k,
+                    values=values,
+                    pool=q.pool,
+                    source=q.source,
+                    answers=q.answers,
+                    gains=gains,
+                )
                 for k in range(1, self.depth + 1)
             ]
             for q in self.queries
@@ -61,13 +128,22 @@ def queries(draw, *, pool_holds_ranking=False):
     rest = shuffled[len(ranking) :]
     candidates = draw(st.permutations(everything)) if not pool_holds_ranking else ranking + rest
     least = len(ranking) if pool_holds_ranking else 0
-    return Query(judged, ranking, list(candidates[: draw(st.integers(least, len(everything)))]))
+    sources = draw(st.lists(st.sampled_from((None, "s1", "s2", "s3")), max_size=len(everything)))
+    answers = draw(st.dictionaries(st.integers(1, 12), st.sampled_from((0.0, 0.25, 1.0)), max_size=6))
+    return Query(
+        judged,
+        ranking,
+        list(candidates[: draw(st.integers(least, len(everything)))]),
+        dict(zip(everything, sources, strict=False)),
+        answers,
+    )
 
 
 @st.composite
 def worlds(draw, *, pool_holds_ranking=False):
-    made = draw(st.lists(queries(pool_holds_ranking=pool_holds_ranking), min_size=1, max_size=4))
-    return World(made, draw(st.integers(1, 18)))
+    made = draw(st.lists(queries(pool_holds_ranking=pool_holds_ranking), min_size=1, max_size=3))
+    gains = draw(st.sampled_from(((1, 2, 3, 4, 5), (0, 1, 2, 3, 4), (0, 2, 3, 4, 1), (0, 0, 1, 2, 3))))
+    return World(made, draw(st.integers(1, 12)), tuple(map(float, gains)))
 
 
 def share():
@@ -77,11 +153,10 @@ def share():
 weighting_values = st.fixed_dictionaries(
     {
         "alpha": st.floats(0, 4, allow_nan=False).map(lambda number: round(number, 4)),
-        "cap4": share(),
-        "cap3": share(),
-        "b4": share(),
-        "b3": share(),
-        "fallback4": share(),
-        "fallback3": share(),
+        **{name: share() for name in ("cap4", "cap3", "b4", "b3", "fallback4", "fallback3", "beta")},
+        "rel": st.integers(1, 5),
+        "p": st.floats(0, 0.999).map(lambda number: round(number, 4)),
+        "gain": st.sampled_from(("linear", "exp")),
     }
 )
+"""Values of every parameter; `with_values` keeps those that a measure has and allows."""

@@ -1,0 +1,324 @@
+"""The arrays that measures compute with: one block of runs and queries, cutoffs first.
+
+Inside this package an array of values has the shape [K, runs, queries]. With cutoffs on the first axis every
+step of a running sum is one addition of two long rows, and what belongs to a query (a weight, the number of
+relevant passages) meets the values as a row: several times faster than cutoffs on the last axis, where every
+row of a hundred cutoffs is a loop of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.metrics.facets import repeated, sets_of
+from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values
+
+Tally = NDArray[np.integer[Any]]
+"""A running number of passages at every K. Shape [K, runs, queries]."""
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_STEP = 8
+LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """What only some measures need.
+
+    Attributes:
+        gains: What a passage of grade 1..5 gains for nDCG: the grades as the judges gave them, where the
+            golden set's scale is another than 1..5.
+        candidates: Integers [..., Q, 5], grade counts of the candidate pools; spares counting `pool_grades`.
+        sources: int32 [..., Q, D], code of the source (facet) of the passage in each slot.
+        pool_sources: int32 [..., Q, P], the same for the slots of `pool_grades`.
+        facets: Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of
+            which bit g − 1 stands for grade g; see `core.metrics.facets`.
+        answers: float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none.
+    """
+
+    gains: tuple[float, float, float, float, float] = LINEAR
+    candidates: Counts | None = None
+    sources: Codes | None = None
+    pool_sources: Codes | None = None
+    facets: Counts | None = None
+    answers: Floats | None = None
+
+
+class _Kept:
+    """Arrays made once under a key and not written to again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - an array, or several
+        """What was made under this key, made now if it was not yet."""
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = make()
+        return found
+
+
+class Judged(_Kept):
+    """What is judged of a block's queries; shared by all blocks of runs on the same queries.
+
+    Attributes:
+        counts: Integers [5, 1 or runs, queries], judged passages with grade 1..5.
+        facets: Integers [32, 1 or runs, queries], or None.
+        gains: Gain of grade 1..5 for nDCG.
+        depth: Largest K.
+        cutoffs: float64 [K, 1, 1], the numbers 1..depth.
+        slots: The same as small integers.
+    """
+
+    def __init__(
+        self, counts: Counts, depth: int, *, facets: Counts | None = None, gains: tuple[float, ...] = LINEAR
+    ) -> None:
+        super().__init__()
+        self.counts = counts
+        self.facets = facets
+        self.gains = gains
+        self.depth = depth
+        self.cutoffs = np.arange(1, depth + 1, dtype=np.float64).reshape(-1, 1, 1)
+        self.slots = np.arange(1, depth + 1).reshape(-1, 1, 1).astype(tally_type(depth))
+
+    def at_least(self, grade: int) -> Floats:
+        """How many judged passages have at least a grade: float64 [1 or runs, queries]."""
+        made: Floats = self.once(
+            ("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64)
+        )
+        return made
+
+    def or_nan(self, grade: int) -> Floats:
+        """The same as a divisor: NaN where there is none, so that a quotient by it is not applicable."""
+        made: Floats = self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
+        return made
+
+
+class Inputs(_Kept):
+    """One block of rankings with its grades.
+
+    Args:
+        grades: int8 [runs, queries, D].
+        judged: What is judged of these queries.
+        ahead: How many times as deep as K some measure looks.
+        pool_grades: int8 [runs, queries, P].
+        candidates: Integers [runs, queries, 5].
+        sources: int32 [runs, queries, D].
+        pool_sources: int32 [runs, queries, P].
+        answers: float64 [runs, queries, D].
+
+    Attributes:
+        judged: As given.
+        shape: (K, runs, queries), the shape of every array of values.
+        grades: int8 [K, runs, queries].
+        scratch: float64 of that shape that a measure may overwrite.
+    """
+
+    def __init__(
+        self,
+        grades: Grades,
+        judged: Judged,
+        *,
+        ahead: int = 1,
+        pool_grades: Grades | None = None,
+        candidates: Counts | None = None,
+        sources: Codes | None = None,
+        pool_sources: Codes | None = None,
+        answers: Floats | None = None,
+    ) -> None:
+        super().__init__()
+        self.judged = judged
+        self.shape = (judged.depth, *grades.shape[:2])
+        self._ahead = cutoffs_first(grades, judged.depth * ahead, -1)
+        self.grades = self._ahead[: judged.depth]
+        self.scratch: Floats = np.empty(self.shape)
+        self._pool_grades, self._candidates = pool_grades, candidates
+        self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
+
+    def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
+        """A measure's value at every K, put into `out` if given."""
+        key = (info.name, *values.items())
+        made: Scores | None = self._kept.get(key)
+        if made is None:
+            made = np.empty(self.shape) if out is None else out
+            info.score(self, values, made)
+            self._kept[key] = made
+        elif out is not None:
+            np.copyto(out, made)
+        return made
+
+    def found(self, low: int, high: int = 5) -> Tally:
+        """How many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
+        if high - low > 2:
+            return self._within(low, high)
+        if low == high:
+            return self.exactly(low)
+        made: Tally = self.once(("found", low, high), lambda: self.found(low, high - 1) + self.exactly(high))
+        return made
+
+    def exactly(self, grade: int) -> Tally:
+        """How many of Top(K) have this grade (0 = unjudged), at every K."""
+        made: Tally = self.once(("exactly", grade), lambda: running_count(self.grades == grade))
+        return made
+
+    def _within(self, low: int, high: int) -> Tally:
+        made: Tally = self.once(
+            ("within", low, high),
+            lambda: running_count((self.grades >= low) & (self.grades <= high)),
+        )
+        return made
+
+    def found_ahead(self, low: int) -> Tally:
+        """How many of Top(2K) have at least grade `low`, at every K."""
+        twice = self._ahead[: 2 * self.judged.depth]
+        made: Tally = self.once(("ahead", low), lambda: running_count(twice >= low)[1::2])
+        return made
+
+    def candidate_counts(self) -> Counts:
+        """Grade counts [5, runs, queries] of each candidate pool.
+
+        Raises:
+            InputError: If no candidate pools were given.
+        """
+        made: Counts = self.once("candidates", self._count_candidates)
+        return made
+
+    def _count_candidates(self) -> Counts:
+        if self._candidates is not None:
+            return np.ascontiguousarray(np.moveaxis(self._candidates, -1, 0))
+        if self._pool_grades is None:
+            raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
+        pool = cutoffs_first(self._pool_grades, self._pool_grades.shape[-1], -1)
+        return np.stack([np.sum(pool == grade, axis=0, dtype=np.int64) for grade in range(1, 6)])
+
+    def reachable(self, low: int) -> Tally:
+        """How many passages with at least grade `low` the best K candidates have, at every K.
+
+        Raises:
+            InputError: If no candidate pools were given.
+        """
+        made: Tally = self.once(("reachable", low), lambda: self._reachable(low))
+        return made
+
+    def _reachable(self, low: int) -> Tally:
+        present = self.candidate_counts()[low - 1 :].sum(axis=0)
+        made: Tally = np.minimum(self.judged.slots, clipped(present, self.judged.depth))
+        return made
+
+    def first_of_source(self, grade: int) -> Tally:
+        """How many of Top(K) have a grade and are the first of their source, at every K.
+
+        Raises:
+            InputError: If no sources were given.
+        """
+        made: Tally = self.once(
+            ("first", grade), lambda: running_count((self.grades == grade) & ~self._repeats())
+        )
+        return made
+
+    def _repeats(self) -> NDArray[np.bool_]:
+        sources = self._sources
+        if sources is None:
+            raise InputError("This measure needs the source of every passage.", do="Give the passages.")
+        made: NDArray[np.bool_] = self.once(
+            "repeats", lambda: repeated(cutoffs_first(sources, self.judged.depth, -1))
+        )
+        return made
+
+    def candidate_facets(self) -> Counts:
+        """The sources of each candidate pool by their sets of grades: integers [32, runs, queries].
+
+        Raises:
+            InputError: If no candidate pools with sources were given.
+        """
+        pool, sources = self._pool_grades, self._pool_sources
+        if pool is None or sources is None:
+            raise InputError(
+                "This measure needs the candidate pool with the source of every passage.",
+                do="Give the pool stage and the passages.",
+            )
+        made: Counts = self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
+        return made
+
+    def answers(self) -> Floats:
+        """Correctness of the answer from the first K passages, NaN where there is none.
+
+        Raises:
+            InputError: If no answers were given.
+        """
+        if self._answers is None:
+            raise InputError("This measure needs answers with grades.", do="Import them with the run.")
+        return cutoffs_first(self._answers, self.judged.depth, np.nan)
+
+
+def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[Scalar]:
+    """Turn [runs, queries, D] into [depth, runs, queries]; ranks that are missing become the filler."""
+    kept = min(depth, rows.shape[-1])
+    made = np.empty((depth, *rows.shape[:-1]), dtype=rows.dtype)
+    made[:kept] = np.moveaxis(rows[..., :kept], -1, 0)
+    made[kept:] = filler
+    return made
+
+
+def tally_type(depth: int) -> type[np.int16 | np.int32]:
+    """The smallest integers that can count to a depth."""
+    return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
+
+
+def running_count(marked: NDArray[np.bool_]) -> Tally:
+    """Running number of marks along the first axis."""
+    made: Tally = marked.astype(tally_type(len(marked)))
+    running(made)
+    return made
+
+
+def running(values: NDArray[Any]) -> None:
+    """Turn values into their running sums along the first axis, in place.
+
+    Sums run within groups of eight first, then from group to group, which takes a quarter of the calls; the
+    sum up to K is made in the same order whatever the depth.
+    """
+    depth = len(values)
+    whole = depth - depth % _STEP
+    groups = values[:whole].reshape(whole // _STEP, _STEP, *values.shape[1:])
+    rest = values[whole:]
+    for place in range(1, _STEP):
+        groups[:, place] += groups[:, place - 1]
+    for place in range(1, len(rest)):
+        rest[place] += rest[place - 1]
+    for place in range(1, len(groups)):
+        groups[place] += groups[place - 1, -1]
+    if whole and len(rest):
+        rest += values[whole - 1]
+
+
+def count_grades(grades: Grades) -> Counts:
+    """Count grades 1..5 along the last axis: int8 [..., P] to int64 [..., 5]."""
+    rows = math.prod(grades.shape[:-1])
+    # One bincount over (row, grade) is faster than five comparisons with a sum along an axis.
+    keys = np.arange(rows, dtype=np.int64)[:, None] * 7 + 1 + grades.reshape(rows, grades.shape[-1])
+    counts = np.bincount(keys.ravel(), minlength=rows * 7).reshape(*grades.shape[:-1], 7)
+    return counts[..., 2:]
+
+
+def clipped(counts: Counts, depth: int) -> Tally:
+    """Counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
+    made: Tally = np.minimum(counts, depth).astype(tally_type(depth))
+    return made
+
+
+def or_nan(values: NDArray[Any]) -> Floats:
+    """The values as divisors: zero becomes NaN, so that a quotient by it is NaN (not applicable)."""
+    divisors = values.astype(np.float64)
+    divisors[divisors == 0] = np.nan
+    return divisors
