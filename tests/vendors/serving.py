@@ -94,11 +94,12 @@ class _Handler(BaseHTTPRequestHandler):
             answer = lambda given: wire.openai_chat(given, chat)  # noqa: E731
         key = str(self.headers.get("Authorization") or "").removeprefix("Bearer ")
         step = self.state.next_step(endpoint)
+        request = self.state.begin(endpoint, body, key)
         status = 0
         try:
             status = self._answer(endpoint, answer, body, key, step)
         finally:
-            self.state.finish(endpoint, body, key, status)
+            self.state.finish(request, status)
 
     def _answer(
         self, endpoint: str, answer: Callable[[wire.Body], wire.Answer], body: Any, key: str, step: Step

@@ -109,11 +109,11 @@ class OpenAIChat(Chat):
         """Answer one message; see `Chat.complete`. An answer that was kept is not paid again."""
         params = self._params(max_tokens, temperature, json_schema)
         key = call_key(self.provider, self.name, params, [text_hash(system), text_hash(user)], extra)
-        known = self._journal.get(key) if self._journal else None
+        known = None if self._journal is None else self._journal.get(key)
         if known is not None and isinstance(known.value, str):
             return known
         reply = self._ask(system, user, params)
-        if self._journal:
+        if self._journal is not None:
             self._journal.put(key, reply)
         return reply
 

@@ -49,14 +49,23 @@ class CohereReranker(RemoteReranker):
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
         """Make the client."""
         import cohere  # noqa: PLC0415 - slow to load
+        import httpx  # noqa: PLC0415
 
+        # A connection pool of our own, because Cohere's client cannot be closed.
+        self._http = httpx.Client(timeout=self._config.limits.timeout_s, follow_redirects=True)
         return cohere.ClientV2(
             api_key=key.reveal() if key else "none",
             base_url=self.base_url,
             timeout=self._config.limits.timeout_s,
+            httpx_client=self._http,
             max_retries=0,
             log_warning_experimental_features=False,
         )
+
+    def close(self) -> None:
+        """Close the connections."""
+        if "client" in vars(self):
+            self._http.close()
 
     def send(self, query: str, passages: list[str]) -> Received:
         """One attempt."""
