@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +101,7 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
     return np.moveaxis(made, 0, -1)
 
 
-def best_of(counts: Counts, worth: Floats, depth: int) -> list[Tally]:
+def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]:
     """How many passages of each kind are among the K that are worth most, at every K = 1..depth.
 
     Args:
@@ -110,7 +110,7 @@ def best_of(counts: Counts, worth: Floats, depth: int) -> list[Tally]:
         depth: Largest K.
 
     Returns:
-        Per kind a tally [depth, ...].
+        From the number of a kind to its tally [depth, ...].
     """
     shape = np.broadcast_shapes(counts.shape, worth.shape)
     order = np.broadcast_to(np.argsort(-worth, axis=0, kind="stable"), shape)
@@ -118,37 +118,38 @@ def best_of(counts: Counts, worth: Floats, depth: int) -> list[Tally]:
     after = np.empty(shape, dtype=ends.dtype)
     np.put_along_axis(after, order, ends, axis=0)
     cutoffs = np.arange(1, depth + 1, dtype=tally_type(depth)).reshape(-1, *[1] * (len(shape) - 1))
-    made: list[Tally] = []
-    for number, end in zip(counts, after, strict=True):
-        taken = np.minimum(cutoffs, clipped(end, depth))
-        taken -= np.minimum(cutoffs, clipped(end - number, depth))
-        made.append(taken)
-    return made
+
+    def tally(kind: int) -> Tally:
+        taken = np.minimum(cutoffs, clipped(after[kind], depth))
+        taken -= np.minimum(cutoffs, clipped(after[kind] - counts[kind], depth))
+        return taken
+
+    return tally
 
 
-def collect(tallies: Sequence[Tally], worth: Floats, out: Scores, scratch: Scores) -> None:
+def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: Scores) -> None:
     """Fill `out` with what the tallied passages are worth together.
 
     The same passages give the same sum to the last bit, whether they are ranked or chosen as the best: so a
     perfect ranking scores exactly 1.
 
     Args:
-        tallies: Per kind [K, ...].
+        tally: From the number of a kind to its tally [K, ...]; not asked for kinds that are worth nothing.
         worth: float64 [kinds, ...].
         out: float64 [K, ...].
         scratch: Of the same shape, overwritten.
     """
     started = False
-    for tally, each in zip(tallies, worth, strict=True):
+    for kind, each in enumerate(worth):
         if not each.any():
             continue
         if not started:
-            np.multiply(tally, each, out=out)
+            np.multiply(tally(kind), each, out=out)
             started = True
         elif (each == 1).all():
-            out += tally
+            out += tally(kind)
         else:
-            np.multiply(tally, each, out=scratch)
+            np.multiply(tally(kind), each, out=scratch)
             out += scratch
     if not started:
         out[...] = 0.0
@@ -180,8 +181,7 @@ def _ideal(judged: Judged, values: Values) -> Floats:
 
 def _score(inputs: Inputs, values: Values, out: Scores) -> None:
     worth = grade_weights_of(inputs.judged, values)
-    tallies = _needed(inputs.exactly, worth)
-    collect(tallies, worth, out, inputs.scratch)
+    collect(lambda kind: inputs.exactly(kind + 1), worth, out, inputs.scratch)
     _normalise(out, _ideal(inputs.judged, values))
 
 
@@ -189,12 +189,6 @@ def _normalise(out: Scores, ideal: Floats) -> None:
     out /= ideal
     # Grades of equal weight may stand for one another; their sums can differ by a rounding error.
     np.minimum(out, 1.0, out=out)
-
-
-def _needed(tally: Callable[[int], Tally], worth: Floats) -> list[Tally]:
-    """Tallies of grades 1..5; a grade that is worth nothing is not counted (any array stands for it)."""
-    nothing: Tally = np.empty(0, dtype=np.int16)
-    return [tally(grade) if worth[grade - 1].any() else nothing for grade in range(1, 6)]
 
 
 def _ceiling(inputs: Inputs, values: Values, out: Scores) -> None:

@@ -142,6 +142,7 @@ class Inputs(_Kept):
         self._ahead = cutoffs_first(grades, judged.depth * ahead, -1)
         self.grades = self._ahead[: judged.depth]
         self.scratch: Floats = np.empty(self.shape)
+        self._buffer: Scores = np.empty(self.shape)
         self._pool_grades, self._candidates = pool_grades, candidates
         self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
 
@@ -150,11 +151,13 @@ class Inputs(_Kept):
         key = (info.name, *values.items())
         made: Scores | None = self._kept.get(key)
         if made is None:
-            made = np.empty(self.shape) if out is None else out
+            # Worked out in a block of its own, which stays in the cache, and carried over at the end.
+            made = np.empty(self.shape) if out is None else self._buffer
             info.score(self, values, made)
-            self._kept[key] = made
-        elif out is not None:
+            self._kept[key] = made if out is None else out
+        if out is not None:
             np.copyto(out, made)
+            made = out
         return made
 
     def found(self, low: int, high: int = 5) -> Tally:
@@ -199,7 +202,7 @@ class Inputs(_Kept):
         if self._pool_grades is None:
             raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
         pool = cutoffs_first(self._pool_grades, self._pool_grades.shape[-1], -1)
-        return np.stack([np.sum(pool == grade, axis=0, dtype=np.int64) for grade in range(1, 6)])
+        return np.stack([_count(pool == grade) for grade in range(1, 6)])
 
     def reachable(self, low: int) -> Tally:
         """How many passages with at least grade `low` the best K candidates have, at every K.
@@ -273,6 +276,15 @@ def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[S
 def tally_type(depth: int) -> type[np.int16 | np.int32]:
     """The smallest integers that can count to a depth."""
     return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
+
+
+def _count(marked: NDArray[np.bool_]) -> Counts:
+    """Number of marks along the first axis; groups that fit a byte are summed as bytes."""
+    ones, group = marked.view(np.int8), np.iinfo(np.int8).max
+    made = np.zeros(marked.shape[1:], dtype=np.int32)
+    for first in range(0, len(ones), group):
+        made += np.add.reduce(ones[first : first + group], axis=0, dtype=np.int8)
+    return made
 
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:

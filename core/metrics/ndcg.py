@@ -24,13 +24,14 @@ def _discounts(judged: Judged) -> Floats:
 
 def _best(counts: Counts, gains: Floats, judged: Judged, out: Scores) -> None:
     """DCG of the best ordering of passages with some grade counts [5, runs, queries], at every K."""
-    worth = gains.reshape(5, 1, 1)
+    best = best_of(counts, gains.reshape(5, 1, 1), judged.depth)
     out[...] = 0.0
-    for each, tally in zip(gains, best_of(counts, worth, judged.depth), strict=True):
-        if each:
+    for kind, gain in enumerate(gains):
+        if gain:
+            tally = best(kind)
             # What the tally grows by at a cutoff is what stands at that rank: 0 or 1.
-            out[:1] += each * tally[:1]
-            out[1:] += each * (tally[1:] - tally[:-1])
+            out[:1] += gain * tally[:1]
+            out[1:] += gain * (tally[1:] - tally[:-1])
     out *= _discounts(judged)
     running(out)
 

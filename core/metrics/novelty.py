@@ -49,10 +49,11 @@ def _ideal(judged: Judged, values: Values) -> Floats:
 
 
 def _score(inputs: Inputs, values: Values, out: Scores) -> None:
-    worth = _worth(inputs.judged, values)
-    firsts = [inputs.first_of_source(grade) for grade in range(1, 6)]
-    repeats: list[Tally] = [inputs.exactly(grade) - firsts[grade - 1] for grade in range(1, 6)]
-    collect([*firsts, *repeats], worth, out, inputs.scratch)
+    def tally(kind: int) -> Tally:
+        first = inputs.first_of_source(kind % 5 + 1)
+        return first if kind < 5 else inputs.exactly(kind - 4) - first
+
+    collect(tally, _worth(inputs.judged, values), out, inputs.scratch)
     out /= _ideal(inputs.judged, values)
     np.minimum(out, 1.0, out=out)
 
