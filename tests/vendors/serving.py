@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -94,48 +94,58 @@ class _Handler(BaseHTTPRequestHandler):
             answer = lambda given: wire.openai_chat(given, chat)  # noqa: E731
         key = str(self.headers.get("Authorization") or "").removeprefix("Bearer ")
         step = self.state.next_step(endpoint)
-        request = self.state.begin(endpoint, body, key)
-        status = 0
+        reply: _Reply | None = None
         try:
-            status = self._answer(endpoint, answer, body, key, step)
-        finally:
-            self.state.finish(request, status)
+            reply = self._reply(endpoint, answer, body, key, step)
+        finally:  # before the client can know that it is answered
+            self.state.finish(endpoint, body, key, reply.status if reply else 0)
+        if reply:
+            self._send_bytes(reply)
+        else:
+            self.close_connection = True
 
-    def _answer(
+    def _reply(
         self, endpoint: str, answer: Callable[[wire.Body], wire.Answer], body: Any, key: str, step: Step
-    ) -> int:
+    ) -> _Reply | None:
         vendor = endpoint.partition("/")[0]
         if key.startswith("bad") or (not key and vendor != "openai"):
-            return self._send(401, wire.error(vendor, f"The API key {key} is not valid."))
+            return _reply(401, wire.error(vendor, f"The API key {key} is not valid."))
+        if step.kind in {"timeout", "slow"}:
+            self.state.closing.wait(step.seconds)
         if step.kind in {"timeout", "drop"}:
-            if step.kind == "timeout":
-                self.state.closing.wait(step.seconds)
-            self.close_connection = True
-            return 0
+            return None
         if step.kind == "status":
             message = step.message or f"refused with {step.status} for Bearer {key}"
             headers = {"Retry-After": step.retry_after} if step.retry_after is not None else {}
-            return self._send(step.status, wire.error(vendor, message), headers)
-        if step.kind == "slow" or self.state.delay_s:
-            self.state.closing.wait(step.seconds if step.kind == "slow" else self.state.delay_s)
+            return _reply(step.status, wire.error(vendor, message), headers)
+        if self.state.delay_s:
+            self.state.closing.wait(self.state.delay_s)
         made = answer(body)
         self.state.bill(endpoint, made.texts, made.units)
-        if step.kind == "malformed":
-            whole = json.dumps(made.wrap(made.results, True)).encode()
-            return self._send_bytes(200, whole[: len(whole) // 2], {})
-        return self._send(200, made.wrap(_results(step, made.results), step.kind != "no usage"))
+        whole = _reply(200, made.wrap(_results(step, made.results), step.kind != "no usage"))
+        return replace(whole, body=whole.body[: len(whole.body) // 2]) if step.kind == "malformed" else whole
 
-    def _send(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> int:
-        return self._send_bytes(status, json.dumps(body).encode(), headers or {})
+    def _send(self, status: int, body: dict[str, Any]) -> None:
+        self._send_bytes(_reply(status, body))
 
-    def _send_bytes(self, status: int, body: bytes, headers: dict[str, str]) -> int:
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
+    def _send_bytes(self, reply: _Reply) -> None:
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(body)
-        return status
+        self.wfile.write(reply.body)
+
+
+@dataclass(frozen=True)
+class _Reply:
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def _reply(status: int, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> _Reply:
+    return _Reply(status, json.dumps(body).encode(), headers or {})
 
 
 def _results(step: Step, results: list[Any]) -> list[Any]:
