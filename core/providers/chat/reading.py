@@ -20,6 +20,7 @@ LONGEST_ANSWER = 200_000
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
+_JSON = re.compile(r"\{|\[\s*[\[\]]")  # "[1]: 7" begins a line, "[[1, 7]]" does not
 _NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"
 _LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({_NUMBER}(?:(?:\s*[,;|]\s*|\s+){_NUMBER})*)")
 
@@ -83,7 +84,7 @@ def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
     text = bare(answer)
     if not text:
         return Reading([], "it was empty", 0)
-    if text[0] in "{[":
+    if _JSON.match(text):
         return _json_rows(text, key)
     rows: list[Row] = []
     wrong = 0
