@@ -18,6 +18,7 @@ page = st.navigation(
             st.Page("pages/curves.py", title="K curves", icon=":material/show_chart:"),
             st.Page("pages/queries.py", title="Queries", icon=":material/manage_search:"),
             st.Page("pages/evidence.py", title="Evidence", icon=":material/fact_check:"),
+            st.Page("pages/outcome.py", title="Measure and outcome", icon=":material/grading:"),
         ],
         "Data": [st.Page("pages/import.py", title="Import", icon=":material/upload:")],
     },

@@ -5,12 +5,14 @@ from __future__ import annotations
 from core.importers.base import Format
 from core.importers.beir import Beir
 from core.importers.own import Own
+from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
 from core.importers.trec import TrecQrels, TrecRun
 
 FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
+    RetrievalResponse(),
     TrecRun(),
     TrecQrels(),
     TableFormat(),

@@ -31,6 +31,7 @@ _DEPENDENT = (
     "curves",
     "tag",
     "base",
+    "seg",
 )
 _NEW_RANGES = "_new_ranges"
 _NEXT = "_next_workspace"

@@ -49,6 +49,10 @@ SETTINGS: Mapping[str, str] = {
     "prompt": "prompt tokens",
     "out": "output tokens",
     "cpu": "local machine time",
+    "seg": "answers",
+    "corr": "correlation",
+    "against": "measure against F",
+    "least": "answers per cell",
 }
 """Every setting that may stand in an address, by its key, with the word that people read."""
 

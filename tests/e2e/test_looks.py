@@ -25,6 +25,7 @@ PAGES = {
     "compare": "compare",
     "queries": "queries?q=q31",
     "evidence": "evidence",
+    "outcome": "outcome",
     "import": "import",
 }
 SHOTS = ROOT / "build" / "screenshots"

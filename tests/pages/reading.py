@@ -9,7 +9,18 @@ from typing import Any
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-PAGES = ("overview", "pareto", "cost", "headroom", "curves", "compare", "queries", "evidence", "import")
+PAGES = (
+    "overview",
+    "pareto",
+    "cost",
+    "headroom",
+    "curves",
+    "compare",
+    "queries",
+    "evidence",
+    "outcome",
+    "import",
+)
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 

@@ -1,0 +1,1 @@
+"""How well retrieval measures foretell the grade of the answer."""
