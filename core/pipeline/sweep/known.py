@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ClqError
+from core.errors import ClqError, UnknownNameError
 from core.pipeline.dense import INDEXES
 from core.pipeline.rewrite import BY_CHAT as BY_CHAT_REWRITE
 from core.pipeline.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
@@ -175,6 +175,17 @@ class Known:
             make_rewrite(name, models=self.models, keys=_Asked(self.keys))
         else:
             make_reranker(name, models=self.models, keys=_Asked(self.keys))
+
+    def config(self, key: str, name: str) -> ModelConfig:
+        """What is known of a model; see `is_local`.
+
+        Raises:
+            UnknownNameError: If there is none of this name.
+        """
+        found = self._config(key, name)
+        if found is None:
+            raise UnknownNameError("model", name, ())
+        return found
 
     def _config(self, key: str, name: str) -> ModelConfig | None:
         if key == "embedder":

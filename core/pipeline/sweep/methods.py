@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from core.pipeline.cut import CUTS, cut_options
 from core.pipeline.fuse import FUSIONS, fusion_options
 from core.records import JsonMap
 
@@ -26,7 +27,7 @@ class Methods:
 METHODS: Mapping[str, Methods] = MappingProxyType(
     {
         "fusion": Methods(FUSIONS, fusion_options),
-        "cut": Methods(("percentile", "max-gap", "knee", "second-derivative", "otsu", "gmm"), dict),
+        "cut": Methods(CUTS, cut_options),
         "chunker": Methods(("tokens", "sentence", "recursive", "paragraph", "page", "late"), dict),
     }
 )

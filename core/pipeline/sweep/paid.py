@@ -1,0 +1,222 @@
+"""What of a sweep is paid for: every remote call that its steps will make, counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from core.pipeline.evaluate import Job
+from core.pipeline.evaluate.steps import Graph, Identities, Step
+from core.pipeline.sweep import usage
+from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.pools import Pools
+from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.rerank import Reranker, reranker_config
+from core.providers.rerank.rebel import RebelTwoTurn
+from core.providers.tokens import counter
+from core.records import JsonMap
+
+CORPUS = "embed corpus"
+"""Stage of embedding a corpus; the others are those of runs."""
+POOL_KNOWN = "pools computed here"
+POOL_TYPICAL = "passages as long as the corpus's on average"
+REWRITTEN = "queries before they are rewritten"
+ANSWERS = "answers estimated"
+
+Usage = tuple[Amount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """The calls of one step.
+
+    Attributes:
+        step: The step.
+        stage: What they are for.
+        model: The remote model.
+        calls: Requests, repeats and warm-up included.
+        used: Usage of all of them.
+        per_query: Usage of a query, once, on average; empty for the corpus.
+        exact: Whether a vocabulary counted the very texts that will be sent.
+        notes: How it was counted.
+    """
+
+    step: Step
+    stage: str
+    model: str
+    calls: int
+    used: Usage
+    per_query: Usage = ()
+    exact: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Asked(NamedTuple):
+    """What one step uses when every query goes through it once.
+
+    Attributes:
+        each: Usage and calls, query by query.
+        exact: As in `Paid`.
+        notes: As in `Paid`; some may be empty.
+    """
+
+    each: Sequence[tuple[Usage, int]]
+    exact: bool
+    notes: tuple[str, ...]
+
+
+class Counting:
+    """Counts the calls of the steps of an evaluation.
+
+    Args:
+        job: The evaluation.
+        graph: Its steps.
+        names: What names stand for in them.
+        known: What names stand for in catalogues.
+        built: Whether the result of a step is there already, so that nothing is paid for it.
+    """
+
+    def __init__(
+        self, job: Job, graph: Graph, names: Identities, known: Known, built: Callable[[Step], bool]
+    ) -> None:
+        self._job, self._graph, self._names, self._known, self._built = job, graph, names, known, built
+        self._queries: list[str] = job.queries["text"].to_list()
+        self._pools = Pools(job.corpora, self._queries, known, names.chunking)
+        self._specs: dict[Step, JsonMap] = {}
+        for route in graph.routes:
+            for step in route.steps:
+                self._specs.setdefault(step, route.stack.spec)
+        self._lengths: dict[tuple[str | None, str], usage.Counted] = {}
+        self._typicals: dict[tuple[str, str | None, str, int], list[tuple[Usage, int]]] = {}
+        self._rerankers: dict[str, Reranker] = {}
+
+    def all(self) -> list[Paid]:
+        """Every step that is paid for, those that build first."""
+        found = [each for step in self._graph.builds if (each := self._corpus(step)) is not None]
+        warm: set[str] = set()
+        for step in self._graph.steps:
+            key = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}.get(step.kind)
+            if key is None or self._known.is_local(key, step.params["model"]["name"]):
+                continue
+            name = step.params["model"]["name"]
+            found.append(self._asking(step, name, warms=name not in warm))
+            warm.add(name)
+        return found
+
+    def reranked(self, step: Step, spec: JsonMap, depth: int) -> Usage:
+        """Mean usage of a query of a reranker at a depth that may be less than the step's."""
+        reranker = self._reranker(step.params["model"]["name"])
+        return _mean([used for used, _ in self._reranks(reranker, spec, depth).each])
+
+    def _corpus(self, step: Step) -> Paid | None:
+        if step.kind != "vectors":
+            return None
+        name = step.params["model"]["name"]
+        if self._known.is_local("embedder", name) or self._built(step):
+            return None
+        config = self._known.config("embedder", name)
+        corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
+        counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
+        planned = self._known.planned_embedder(name)
+        calls = max(
+            math.ceil(counted.texts / planned.batch_items),
+            math.ceil(counted.tokens / planned.batch_tokens) if planned.batch_tokens else 0,
+        )
+        used = (usage.embedding(config, counted.tokens),)
+        notes = (counted.note,) if counted.note else ()
+        return Paid(
+            step=step, stage=CORPUS, model=name, calls=calls, used=used, exact=counted.exact, notes=notes
+        )
+
+    def _asking(self, step: Step, name: str, *, warms: bool) -> Paid:
+        asked, exact, notes = self._asked(step, name)
+        each = list(asked)
+        protocol = self._job.protocol
+        warm_up = each[: protocol.warm_up] * protocol.rounds if warms and protocol.repeats else []
+        sent = [*(each * max(1, protocol.passes)), *warm_up]
+        return Paid(
+            step=step,
+            stage=step.stage,
+            model=name,
+            calls=sum(calls for _, calls in sent),
+            used=_sum([used for used, _ in sent]),
+            per_query=_mean([used for used, _ in each]),
+            exact=exact,
+            notes=tuple(note for note in notes if note),
+        )
+
+    def _asked(self, step: Step, name: str) -> Asked:
+        spec = self._specs[step]
+        if step.kind == "rerank":
+            return self._reranks(self._reranker(name), spec, int(step.params["depth"]))
+        if step.kind == "rewrite":
+            rewrite = self._known.planned_rewrite(name)
+            return Asked([(rewrite.expected(each), 1) for each in self._queries], False, (ANSWERS,))
+        config = self._known.config("embedder", name)
+        rewritten = spec.get("rewrite", NONE)
+        certain = self._known.is_local("rewrite", rewritten)
+        asked = self._pools.asked(rewritten)
+        prefix = config.prefixes.get(Purpose.QUERY, "")
+        tokens = [usage.count_texts([each], config.tokenizer, prefix) for each in asked]
+        counts = counter(config.tokenizer)
+        notes = (counts.note, "" if certain else REWRITTEN)
+        used = [((usage.embedding(config, each.tokens),), each.texts) for each in tokens]
+        return Asked(used, counts.exact and certain, notes)
+
+    def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> Asked:
+        way, config = reranker_config(reranker.name, self._known.models)
+        counts = counter(config.tokenizer)
+        pools = self._pools.of(spec, depth)
+        if pools is None:
+            return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
+        asked = self._pools.asked(spec.get("rewrite", NONE))
+        used = [
+            (usage.reranking(reranker, query, pool), _calls(reranker, len(pool)))
+            for query, pool in zip(asked, pools, strict=True)
+        ]
+        return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
+
+    def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
+        """The same for all pools of a corpus, of which there may be hundreds."""
+        chunking, rewrite = self._names.chunking(spec), spec.get("rewrite", NONE)
+        key = (reranker.name, chunking, rewrite, depth)
+        if key not in self._typicals:
+            config = reranker_config(reranker.name, self._known.models)[1]
+            k = min(depth, len(self._job.corpora[chunking]))
+            lengths = usage.typical(self._counted(chunking, config.tokenizer, "").lengths, k)
+            self._typicals[key] = [
+                (reranker.expected(reranker.count_tokens(query), lengths), _calls(reranker, k))
+                for query in self._pools.asked(rewrite)
+            ]
+        return self._typicals[key]
+
+    def _counted(self, chunking: str | None, tokenizer: str | None, prefix: str) -> usage.Counted:
+        key = (chunking, f"{tokenizer} {prefix}")
+        if key not in self._lengths:
+            texts = self._job.corpora[chunking].texts.to_list()
+            self._lengths[key] = usage.count_texts(texts, tokenizer, prefix)
+        return self._lengths[key]
+
+    def _reranker(self, name: str) -> Reranker:
+        if name not in self._rerankers:
+            self._rerankers[name] = self._known.planned_reranker(name)
+        return self._rerankers[name]
+
+
+def _calls(reranker: Reranker, passages: int) -> int:
+    turns = 2 if isinstance(reranker, RebelTwoTurn) else 1
+    return turns * math.ceil(passages / reranker.batch_items)
+
+
+def _sum(used: Sequence[Usage]) -> Usage:
+    return total([Reply(None, each) for each in used])
+
+
+def _mean(used: Sequence[Usage]) -> Usage:
+    count = max(1, len(used))
+    return tuple(
+        Amount(each.item, each.unit, None if each.amount is None else each.amount / count, each.basis)
+        for each in _sum(used)
+    )

@@ -1,0 +1,138 @@
+"""Candidate pools computed while planning, where that is free: rerankers are billed by what is in them.
+
+BM25 and the static embeddings that come with the product are run over small corpora; nothing is sent and
+nothing is written. Pools that need a vendor's vectors, or a model that takes its time, are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from core.pipeline.bm25 import make_bm25
+from core.pipeline.dense import make_index
+from core.pipeline.evaluate import Corpus
+from core.pipeline.fuse import fuse
+from core.pipeline.hits import Hits
+from core.pipeline.sweep.known import NONE, Known
+from core.providers.base import Purpose
+from core.providers.embed import Vectors, make_embedder, unit_rows
+from core.records import JsonMap, canonical_json
+
+MAX_PASSAGES = 20_000
+"""A larger corpus takes too long for a plan."""
+FREE = ("wordllama", "fake")
+"""Providers of embeddings that take milliseconds a passage or less."""
+
+_Made = TypeVar("_Made")
+
+
+class Pools:
+    """Answers what the candidate pools of stacks hold.
+
+    Args:
+        corpora: By chunking; None = the collection's own passages.
+        queries: The questions.
+        known: What names stand for.
+        chunking: Name of the chunking that a stack searches.
+    """
+
+    def __init__(
+        self,
+        corpora: Mapping[str | None, Corpus],
+        queries: Sequence[str],
+        known: Known,
+        chunking: Callable[[JsonMap], str | None],
+    ) -> None:
+        self._corpora, self._queries, self._known, self._chunking = corpora, queries, known, chunking
+        self._made: dict[str, Any] = {}
+
+    def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
+        """The texts of the pool of every query.
+
+        Args:
+            spec: A stack.
+            depth: How many passages a pool has at most.
+
+        Returns:
+            Per query the texts, best first; None where they cannot be known for nothing.
+        """
+        corpus = self._corpora[self._chunking(spec)]
+        if len(corpus) > MAX_PASSAGES or not self._is_free(spec):
+            return None
+        rankings = self._rankings(spec, depth)
+        return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
+
+    def asked(self, rewrite: str) -> list[str]:
+        """The questions as they are searched; as they are where a chat model would rewrite them."""
+        if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
+            return list(self._queries)
+
+        def rewritten() -> list[str]:
+            change = self._known.planned_rewrite(rewrite)
+            return [change.rewrite(query).value for query in self._queries]
+
+        return self._once(f"rewrite {rewrite}", rewritten)
+
+    def _is_free(self, spec: JsonMap) -> bool:
+        if not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
+            return False
+        if spec["mode"] == "sparse":
+            return True
+        embedder = self._known.embedder(spec["embedder"])
+        return embedder is not None and embedder.provider in FREE
+
+    def _rankings(self, spec: JsonMap, depth: int) -> list[Hits]:
+        if spec["mode"] == "sparse":
+            return self._sparse(spec, depth)
+        if spec["mode"] == "dense":
+            return self._dense(spec, depth)
+        legs_depth = int(spec["fusion"].get("depth", depth))
+        legs = zip(self._sparse(spec, legs_depth), self._dense(spec, legs_depth), strict=True)
+        return [fuse(spec["fusion"], pair, depth) for pair in legs]
+
+    def _sparse(self, spec: JsonMap, depth: int) -> list[Hits]:
+        options, texts = spec.get("bm25", {}), self._texts(spec)
+        name = f"bm25 {self._chunking(spec)} {canonical_json(options)}"
+        index = self._once(name, lambda: make_bm25(texts, options))
+        asked = self.asked(spec.get("rewrite", NONE))
+        return self._once(
+            f"{name} {spec.get('rewrite')} {depth}", lambda: [index.search(each, depth) for each in asked]
+        )
+
+    def _dense(self, spec: JsonMap, depth: int) -> list[Hits]:
+        metric, params = spec.get("metric", "cosine"), spec.get("index_params", {})
+        vectors = f"{self._chunking(spec)} {spec['embedder']} {spec['dim']}"
+        name = f"index {vectors} {spec['index']} {metric} {canonical_json(params)}"
+        index = self._once(
+            name, lambda: make_index(spec["index"], self._vectors(spec, vectors), metric, params)
+        )
+        asked = self._asked_vectors(spec)
+        return self._once(f"{name} {spec.get('rewrite')} {depth}", lambda: index.search_batch(asked, depth))
+
+    def _vectors(self, spec: JsonMap, name: str) -> Vectors:
+        config = self._known.embedder(spec["embedder"])
+        full = config.full_dim(spec["dim"]) if config else spec["dim"]
+        if full == spec["dim"]:
+            embedder = make_embedder(config or spec["embedder"], full)
+            return self._once(f"vectors {name}", lambda: embedder.embed(self._texts(spec)))
+        whole = self._vectors({**spec, "dim": full}, f"{self._chunking(spec)} {spec['embedder']} {full}")
+        return unit_rows(whole[:, : spec["dim"]])
+
+    def _asked_vectors(self, spec: JsonMap) -> Vectors:
+        rewrite = spec.get("rewrite", NONE)
+        embedder = make_embedder(self._known.embedder(spec["embedder"]) or spec["embedder"], spec["dim"])
+        return self._once(
+            f"asked {rewrite} {spec['embedder']} {spec['dim']}",
+            lambda: embedder.embed(self.asked(rewrite), Purpose.QUERY),
+        )
+
+    def _texts(self, spec: JsonMap) -> list[str]:
+        texts: list[str] = self._corpora[self._chunking(spec)].texts.to_list()
+        return texts
+
+    def _once(self, key: str, make: Callable[[], _Made]) -> _Made:
+        if key not in self._made:
+            self._made[key] = make()
+        made: _Made = self._made[key]
+        return made
