@@ -61,6 +61,7 @@ class OnnxReranker(LocalReranker):
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
         """The model's numbers, and how many pairs were cut."""
         folder, tokenizer = self._opened
+        tokenizer.no_truncation()
         asked = len(tokenizer.encode(query).ids)
         fits = asked <= folder.max_tokens // _QUERY_SHARE
         tokenizer.enable_truncation(
