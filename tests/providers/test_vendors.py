@@ -435,7 +435,7 @@ def test_voyages_client_cannot_read_an_answer_without_usage(vendors: Vendors):
     vendors.always("voyage/embeddings", Step("no usage"))
     with (
         connected(vendors, "voyage-3.5") as embedder,
-        pytest.raises(ProviderError, match="unreadable.*usage"),
+        pytest.raises(ProviderError, match=r"unreadable.*usage"),
     ):
         embedder.embed_query(TEXTS[0])
     assert vendors.state.calls["voyage/embeddings"] == 3

@@ -94,11 +94,12 @@ class _Handler(BaseHTTPRequestHandler):
             answer = lambda given: wire.openai_chat(given, chat)  # noqa: E731
         key = str(self.headers.get("Authorization") or "").removeprefix("Bearer ")
         step = self.state.next_step(endpoint)
+        request = self.state.begin(endpoint, body, key)
         reply: _Reply | None = None
         try:
             reply = self._reply(endpoint, answer, body, key, step)
         finally:  # before the client can know that it is answered
-            self.state.finish(endpoint, body, key, reply.status if reply else 0)
+            self.state.finish(request, reply.status if reply else 0)
         if reply:
             self._send_bytes(reply)
         else:
