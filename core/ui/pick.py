@@ -12,7 +12,8 @@ from core.ui.view import just_arrived
 
 BY_RULE = "the one the rule chooses"
 _LISTED = 300
-_KEPT = "_kept_"
+KEPT = "_kept_"
+"""With a setting's name behind it: where a choice is kept while pages without its widget are shown."""
 
 
 def pick_stack(
@@ -31,20 +32,20 @@ def pick_stack(
         run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
         `BY_RULE`, else None.
     """
-    _carry_over(key)
+    carry_over(key)
     names = [default, *listed(table, key)]
     still_offered(key, names)
     picked = st.selectbox(label, names, key=key, bind="query-params")
-    st.session_state[_KEPT + key] = None if picked == default else picked
+    st.session_state[KEPT + key] = None if picked == default else picked
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
     return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
 
 
-def _carry_over(key: str) -> None:
+def carry_over(key: str) -> None:
     """Keep a choice from page to page: the address drops settings of widgets that a page does not have."""
-    kept = st.session_state.get(_KEPT + key)
+    kept = st.session_state.get(KEPT + key)
     if kept and just_arrived() and key not in st.query_params:
         st.session_state[key] = kept
 

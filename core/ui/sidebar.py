@@ -32,6 +32,9 @@ _DEPENDENT = (
     "tag",
     "base",
     "seg",
+    "cmp",
+    "pair",
+    "change",
 )
 _NEW_RANGES = "_new_ranges"
 _NEXT = "_next_workspace"

@@ -53,6 +53,12 @@ SETTINGS: Mapping[str, str] = {
     "corr": "correlation",
     "against": "measure against F",
     "least": "answers per cell",
+    "cmp": "stacks compared",
+    "each": "way of comparing",
+    "ci": "interval",
+    "tol": "tie tolerance",
+    "pair": "pair",
+    "change": "change",
 }
 """Every setting that may stand in an address, by its key, with the word that people read."""
 

@@ -1,0 +1,46 @@
+import streamlit as st
+
+from core.ui import compare as widgets
+from core.ui import compare_columns as columns
+from core.ui import compare_pair as closer
+from core.ui import show
+from core.ui.pick import pick_from_chart
+from core.ui.view import current_view
+from core.views import compare
+from core.views.compare_charts import forest
+from core.views.text import plain
+
+view = current_view()
+widgets.follow()
+tells = "What this tells you: whether one stack is really better than another, by how much, on which queries."
+obstacle = compare.nothing(view.table, view.scope, view.quality)
+if obstacle is not None:
+    show.head(tells, *obstacle)
+    st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
+    st.stop()
+place = st.container()
+names = widgets.pick(view)
+setup, against = widgets.settings()
+rows = widgets.differences(view, names, against, setup)
+found = compare.answer(rows, view.quality, setup)
+with place:
+    show.head(tells, found.sentence, found.details)
+labels = widgets.pair_labels(rows)
+click = pick_from_chart(rows.with_columns(label=labels), "chart_differences", key="pair", column="label")
+drawn = forest(rows, labels, f"difference in {view.quality.name}")
+show.chart(drawn, "differences", on_select=click, selection_mode="points", alt=found.sentence)
+st.caption(compare.LEGEND)
+show.table(widgets.with_agreement(view, rows), "differences", columns.DIFFERENCES)
+
+pair = widgets.pick_pair(rows)
+st.subheader(plain(f"{pair['second']} against {pair['first']}"), anchor=False)
+looked = widgets.look_closer(view, pair, setup)
+closer.queries(looked, pair, view.quality, setup)
+st.subheader("By tag", anchor=False)
+closer.tags(looked, view.quality)
+st.subheader("Same passages, same order?", anchor=False)
+closer.rankings(looked, pair, view.quality)
+st.subheader("Where the difference comes from", anchor=False)
+closer.sources(looked)
+st.subheader("With and without a change", anchor=False)
+closer.change(view, setup)

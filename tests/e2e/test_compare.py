@@ -1,0 +1,74 @@
+"""Comparing stacks: choose them, see the difference, open a query that flips, come back by the link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+SPARSE, HYBRID = "BM25, K = 50", "BM25 ⊕ wordllama 256 d, K = 50"
+PAIR = f"compare?k=20&cmp={quote(SPARSE)}&cmp={quote(HYBRID)}"
+
+
+def settings(visit: Visit) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(visit.address).query)
+
+
+def chart(visit: Visit, axis: str) -> Locator:
+    """The chart with a word in the title of an axis."""
+    return visit.page.locator(".js-plotly-plot").filter(has=visit.page.locator("text", has_text=axis)).first
+
+
+def click(visit: Visit, mark: Locator) -> None:
+    """Click the middle of a mark, which lies below the layer that takes the clicks."""
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    assert box is not None
+    visit.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_click_on_a_query_opens_it_with_both_stacks(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/{PAIR}")
+    assert "RA-nWG@20" in page.answer
+    assert HYBRID in page.answer
+    mark = chart(page, f"of {SPARSE}").locator(".points path.point").first
+    click(page, mark)
+    page.page.wait_for_url("**/queries*")
+    page.settle()
+    asked = settings(page)
+    assert asked["stack"] == [HYBRID]
+    assert asked["vs"] == [SPARSE]
+    assert asked["k"] == ["20"], "the sidebar stays as it was"
+    expect(page.page.get_by_text(asked["q"][0]).first).to_be_visible()
+    assert HYBRID in page.answer
+
+
+def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/{PAIR}")
+    page.page.get_by_text("BCa", exact=True).click()
+    page.settle()
+    expect(page.page.get_by_text("95 % BCa interval of 2,000 bootstrap resamples")).to_be_visible()
+    link = page.copy_link()
+    colleague = visit(link)
+    assert colleague.answer == page.answer
+    assert settings(colleague)["ci"] == ["BCa"]
+
+
+def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/{PAIR}")
+    expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
+    charts = page.page.locator(".js-plotly-plot")
+    click(page, charts.last.locator(".points path.point").first)
+    page.settle()
+    before, after = settings(page)["cmp"]
+    assert after.replace(" hnsw-f32", "") == before
+    assert after in page.answer
+    assert before in page.answer
