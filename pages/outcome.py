@@ -53,6 +53,9 @@ st.subheader("How F and T depend on alpha", anchor=False)
 for curve in curves:
     st.markdown(plain(page.in_words(curve)))
 show.chart(page.alpha_figure(curves, kind), "alpha", alt="Correlation over alpha")
+with st.expander("Table"):
+    names = {curve.name: show.score_column(curve.name) for curve in curves}
+    show.table(page.curve_table(curves), "alpha", {"alpha": show.number_column("alpha"), **names})
 
 st.subheader(f"Against {REFERENCE}, by run and K / Np", anchor=False)
 left, right = st.columns(2)

@@ -160,6 +160,12 @@ def in_words(curve: Curve) -> str:
     )
 
 
+def curve_table(found: Sequence[Curve]) -> pl.DataFrame:
+    """The curves as a table: alpha and a column per measure, null where it is not defined."""
+    columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in found}
+    return pl.DataFrame(columns).fill_nan(None)
+
+
 def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
     """The coefficient of every measure with its interval."""
     shown = table.filter(pl.col("value").is_not_null()).reverse()
@@ -229,4 +235,6 @@ def heatmap(table: pl.DataFrame, measure: str) -> go.Figure:
         hovertemplate="%{y}, K / Np = %{x}: %{z:+.3f}, n = %{customdata}<extra></extra>",
         colorbar={"title": {"text": f"{measure} − {REFERENCE}"}},
     )
-    return theme.figure([trace], x="K / Np", height=160 + 34 * len(names), legend=False)
+    fig = theme.figure([trace], x="K / Np", height=160 + 34 * len(names), legend=False)
+    fig.update_xaxes(type="category")
+    return fig

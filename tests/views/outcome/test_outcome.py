@@ -88,6 +88,8 @@ def test_alpha_curves_peak_where_the_grade_was_built(by_recall: Snapshot):
     curves = {curve.name: curve.best for curve in page.curves(found, "spearman", pl.lit(True))}
     assert (curves["F"].best, curves["F"].in_sample) == (0.0, pytest.approx(1.0))
     assert curves["F"].cross_validated == pytest.approx(1.0)
+    table = page.curve_table([page.Curve("F", curves["F"])])
+    assert table.row(0) == (0.0, pytest.approx(1.0))
     words = page.in_words(page.Curve("F", curves["F"]))
     assert words == "F: best at alpha = 0 with 1.000 on the same answers (optimistic), 1.000 across folds."
 
