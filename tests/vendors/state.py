@@ -76,11 +76,18 @@ class State:
                 return self.steps[endpoint].popleft()
             return self.always.get(endpoint, Step())
 
-    def finish(self, endpoint: str, body: Mapping[str, Any], key: str, status: int) -> None:
+    def begin(self, endpoint: str, body: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """Note a request before it is answered: a client may come back before `finish` is reached."""
+        request = {"endpoint": endpoint, "key": key, "status": 0, **body}
+        with self.lock:
+            self.requests.append(request)
+        return request
+
+    def finish(self, request: dict[str, Any], status: int) -> None:
         with self.lock:
             self._under_way -= 1
-            self.requests.append({"endpoint": endpoint, "key": key, "status": status, **body})
-        self.write({"endpoint": endpoint, "status": status})
+            request["status"] = status
+        self.write({"endpoint": request["endpoint"], "status": status})
 
     def bill(self, endpoint: str, texts: Sequence[str], units: float) -> None:
         with self.lock:
