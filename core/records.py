@@ -213,6 +213,11 @@ def short_hash(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def part_id(whole: str, chunking: str) -> str:
+    """The id of the part of a collection or a golden set that belongs to a chunking: "<whole>@<chunking>"."""
+    return f"{whole}@{chunking}"
+
+
 def now() -> datetime:
     """The current time with its zone (UTC)."""
     return datetime.now(UTC)

@@ -14,13 +14,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-
-MARK = "@"
-
-
-def part_id(whole: str, chunking: str) -> str:
-    """The id of the part of a collection or golden set that belongs to a chunking."""
-    return f"{whole}{MARK}{chunking}"
+from core.records import part_id
 
 
 def searched(collection_id: str, chunking: str | None) -> str:
@@ -61,7 +55,7 @@ def check_parts(kind: str, offered: Iterable[Mapping[str, Any]], known: Mapping[
         if whole not in known or known[whole] is not None:
             state = "is a part itself" if whole in known else "is absent"
             problem = f"It is part of {whole!r}, which {state}."
-        elif not (name.startswith(part_id(whole, "")) and len(name) > len(whole) + len(MARK)):
+        elif not (name.startswith(part_id(whole, "")) and name != part_id(whole, "")):
             problem = f"It is part of {whole!r}, so its id is {part_id(whole, 'name of the chunking')!r}."
         else:
             continue

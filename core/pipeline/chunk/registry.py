@@ -1,0 +1,73 @@
+"""Every chunker, and what a chunker of a specification means. A new one is its file, its tests and a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from core.errors import InputError, UnknownNameError
+from core.metrics.info import Value
+from core.pipeline.chunk.base import Chunker
+from core.pipeline.chunk.fixed import FIXED
+from core.pipeline.chunk.none import NONE
+from core.pipeline.chunk.page import PAGE
+from core.pipeline.chunk.paragraph import PARAGRAPH
+from core.pipeline.chunk.recursive import RECURSIVE
+from core.pipeline.chunk.sentence import SENTENCE
+from core.pipeline.options import read_options
+from core.records import JsonMap, canonical_json, short_hash
+
+CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
+    {each.method: each for each in (FIXED, SENTENCE, RECURSIVE, PARAGRAPH, PAGE, NONE)}
+)
+_METHOD = "method"
+
+
+def canonical(chunker: JsonMap) -> dict[str, Value]:
+    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
+
+    Args:
+        chunker: "method" and any parameters; true and false stand for "yes" and "no".
+
+    Raises:
+        UnknownNameError: The method or a parameter does not exist.
+        InputError: A value is not allowed, or the overlap is not below half of the size.
+    """
+    method = str(chunker.get(_METHOD, ""))
+    if method not in CHUNKERS:
+        raise UnknownNameError("chunker", method, CHUNKERS)
+    where = f"chunker {method}"
+    given = {name: _word(value) for name, value in chunker.items() if name != _METHOD}
+    options = read_options(CHUNKERS[method].params, given, where=where)
+    overlap, size = options.get("overlap", 0), options.get("size", 0)
+    if isinstance(overlap, int) and isinstance(size, int) and overlap and overlap * 2 >= size:
+        raise InputError(
+            f"overlap={overlap} is not below half of size={size}.",
+            where=where,
+            do="Lower the overlap or raise the size.",
+        )
+    return {_METHOD: method, **options}
+
+
+def _word(value: object) -> object:
+    return ("no", "yes")[value] if isinstance(value, bool) else value
+
+
+def chunking_name(chunker: JsonMap) -> str | None:
+    """The name of what a chunker makes: method, size and four digits that stand for all parameters.
+
+    Returns:
+        For example "sentence-500-3fa2"; None for "none", whose passages are the collection's own.
+
+    Raises:
+        ClqError: As `canonical`.
+    """
+    whole = canonical(chunker)
+    if whole[_METHOD] == NONE.method:
+        return None
+    return f"{whole[_METHOD]}-{whole['size']}-{short_hash(canonical_json(whole))[:4]}"
+
+
+def is_late(chunker: JsonMap | None) -> bool:
+    """Whether vectors come from whole documents (late chunking); only encoders with token vectors fit."""
+    return chunker is not None and canonical(chunker).get("late") == "yes"

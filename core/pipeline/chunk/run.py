@@ -1,0 +1,184 @@
+"""Cuts all documents of a collection, on several processes where there is much to cut."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from core.errors import InputError
+from core.pipeline.chunk.base import Span, Work
+from core.pipeline.chunk.gauge import ESTIMATE, Tokenizer
+from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name
+from core.records import TABLES, Collection, JsonMap, frame, part_id
+
+PARALLEL_FROM = 20_000_000
+"""From how many characters on several processes pay for being started (about two seconds)."""
+_BLOCK = 2_000_000
+"""Characters that one task takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunked:
+    """The passages that one chunker made.
+
+    Attributes:
+        name: Name of the chunking, for `Run.chunking`; None for "none".
+        chunker: The chunker with all of its parameters.
+        collection: The collection that the passages belong to: the part "<whole>@<name>", or for "none" the
+            whole itself.
+        passages: Frame of `TABLES["passages"]` in the order of the documents; passage_id is
+            "<source>#<name>:<number from 0>" (for "none" the source), title is the metadata put before the
+            text, tokens count both as they are searched (title, line end, text), source is the document.
+        chunks: Frame of `TABLES["chunks"]`, row by row the place of each passage (with "none" but of empty
+            documents): its text is ``document[start_char:end_char]``.
+    """
+
+    name: str | None
+    chunker: JsonMap
+    collection: Collection
+    passages: pl.DataFrame
+    chunks: pl.DataFrame
+
+
+def chunk(
+    documents: pl.DataFrame,
+    chunker: JsonMap,
+    *,
+    collection: Collection,
+    tokenizer: str | None = None,
+    workers: int | None = None,
+) -> Chunked:
+    """Cut documents into passages.
+
+    Args:
+        documents: Frame of `core.pipeline.documents.SCHEMA`, or at least source and text.
+        chunker: Method and parameters, as in a specification.
+        collection: The whole collection that the documents make.
+        tokenizer: What counts tokens where the chunker does not say.
+        workers: Processes; by default one below `PARALLEL_FROM` characters, else one per usable core.
+
+    Returns:
+        The passages, equal whatever the number of processes. No text of a document is lost but blanks between
+        passages, no passage is longer than the size, and none repeats more than the overlap.
+
+    Raises:
+        UnknownNameError: The method or a parameter does not exist.
+        InputError: A value is not allowed, a source stands twice, or no document has text.
+    """
+    given = {**({"tokenizer": tokenizer} if tokenizer else {}), **chunker}
+    whole, name = canonical(given), chunking_name(given)
+    rows = _complete(documents)
+    blocks = list(_blocks(rows))
+    task = partial(_cut, dict(whole))
+    pieces = pl.concat(_spread(task, blocks, _workers(rows) if workers is None else workers))
+    if not (pieces["text"].str.strip_chars() != "").any():
+        raise InputError("No document has text.", where="documents")
+    part = _part(collection, name, whole)
+    number = pl.int_range(pl.len()).over("source")
+    own = pl.format("{}#{}:{}", "source", pl.lit(name), number) if name else pl.col("source")
+    made = pieces.with_columns(passage_id=own, collection_id=pl.lit(part.collection_id))
+    return Chunked(
+        name=name,
+        chunker=whole,
+        collection=part,
+        passages=frame("passages", made.select(list(TABLES["passages"])).to_dict()),
+        chunks=frame("chunks", made.filter(pl.col("text") != "").select(list(TABLES["chunks"])).to_dict()),
+    )
+
+
+def _complete(documents: pl.DataFrame) -> pl.DataFrame:
+    absent = [pl.lit(None).alias(name) for name in ("title", "headings", "pages") if name not in documents]
+    rows = documents.with_columns(absent).select("source", "title", "text", "headings", "pages")
+    if rows["source"].n_unique() < rows.height:
+        again = rows.filter(~pl.col("source").is_first_distinct())["source"][0]
+        raise InputError(f"The document {again!r} stands twice.", where="documents", do="Name each once.")
+    return rows
+
+
+def _part(whole: Collection, name: str | None, chunker: JsonMap) -> Collection:
+    if name is None:
+        return whole
+    told = ", ".join(f"{key} {value}" for key, value in chunker.items() if key != "method")
+    return Collection(
+        collection_id=part_id(whole.collection_id, name),
+        name=f"{whole.name}, {name}",
+        source=whole.source,
+        notes=f"Cut by {chunker['method']} ({told}).",
+        part_of=whole.collection_id,
+    )
+
+
+def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The documents in blocks of about equal size."""
+    if rows.is_empty():
+        yield rows
+        return
+    ends = rows["text"].str.len_chars().cum_sum()
+    for block in rows.with_columns(block=ends // _BLOCK).partition_by("block", maintain_order=True):
+        yield block.drop("block")
+
+
+def _workers(rows: pl.DataFrame) -> int:
+    if int(rows["text"].str.len_chars().sum()) < PARALLEL_FROM:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _spread(task: partial[pl.DataFrame], blocks: list[pl.DataFrame], workers: int) -> list[pl.DataFrame]:
+    if min(workers, len(blocks)) > 1 and not multiprocessing.current_process().daemon:
+        try:
+            with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+                return list(pool.map(task, blocks))
+        except BrokenProcessPool:
+            pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
+    return [task(block) for block in blocks]
+
+
+_PIECES = pl.Schema(
+    {
+        "source": pl.String(),
+        "start_char": pl.Int64(),
+        "end_char": pl.Int64(),
+        "title": pl.String(),
+        "text": pl.String(),
+        "tokens": pl.Int32(),
+        "tokenizer": pl.String(),
+    }
+)
+
+
+def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
+    """Cut some documents: columns of `_PIECES`."""
+    tokenizer = Tokenizer(str(chunker["tokenizer"]))
+    split, whole = CHUNKERS[chunker["method"]].split, chunker["method"] == "none"
+    counted = tokenizer.name if tokenizer.exact else ESTIMATE
+    rows = []
+    for document in documents.iter_rows(named=True):
+        work = Work(document, chunker, tokenizer)
+        for start, end in split(work) if whole else _exact(work, split(work)):
+            title = (document["title"] if whole else work.metadata(start)) or None
+            text = work.text[start:end]
+            tokens = (
+                work.gauge.count(start, end, f"{title}\n" if title else "")
+                if whole
+                else work.tokens(start, end)
+            )
+            rows.append((document["source"], start, end, title, text, tokens, counted))
+    return pl.DataFrame(rows, schema=_PIECES, orient="row")
+
+
+def _exact(work: Work, spans: Iterable[Span]) -> Iterator[Span]:
+    """The spans without blanks at their ends; one that turns out too long is cut once more."""
+    for start, end in spans:
+        parts = [(start, end)] if work.tokens(start, end) <= work.option("size") else work.cut(start, end)
+        for part in parts:
+            left, right = work.trimmed(*part)
+            if left < right:
+                yield left, right

@@ -1,0 +1,186 @@
+"""HTML: the text that a reader would see, block by block, with the headings; nothing is fetched or run."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field
+
+from core.errors import InputError
+from core.importers.piece import Piece
+from core.importers.text import shown
+from core.pipeline.documents.base import Content, Heading, all_bytes, storable
+
+_HIDDEN = frozenset(
+    {
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "head",
+        "iframe",
+        "object",
+        "svg",
+        "canvas",
+        "audio",
+        "video",
+        "select",
+    }
+)
+_LINES = frozenset({"li", "tr", "dt", "dd", "option", "summary", "caption", "figcaption"})
+_BLOCKS = _LINES | {
+    "address", "article", "aside", "blockquote", "body", "details", "dialog", "div", "dl",
+    "fieldset", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
+    "hr", "html", "legend", "main", "nav", "ol", "p", "pre", "section", "table", "tbody", "tfoot",
+    "thead", "ul",
+}  # fmt: skip
+_CELLS = frozenset(("td", "th"))
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_BLANKS = re.compile(r"[ \t\n\r\f]+")
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def read_html(piece: Piece) -> Content:
+    """An HTML file.
+
+    Returns:
+        Its visible text: one blank line between blocks, one line per list item or table row, runs of blanks
+        collapsed outside of <pre>.
+
+    Raises:
+        InputError: Not text in UTF-8 or the encoding that it declares, or too large.
+    """
+    import bs4  # noqa: PLC0415 - needed for HTML only
+
+    data = all_bytes(piece)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # guesses at what else the text might be
+        soup = bs4.BeautifulSoup(_decoded(data, piece.name), "html.parser")
+    text = _Text()
+    found = _Places()
+    for node in soup.descendants:
+        if isinstance(node, bs4.element.Tag):
+            if node.name == "br":
+                text.line()
+        elif type(node) in (bs4.element.NavigableString, bs4.element.CData):
+            place = found.of(node.parent)
+            if not place.hidden:
+                text.add(str(node), place)
+    title = soup.title.get_text() if soup.title else ""
+    content = text.content()
+    first = next((each.title for each in content.headings if each.level == 1), "")
+    return Content(content.text, " ".join(storable(title).split()) or first, content.headings)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    from bs4.dammit import EncodingDetector  # noqa: PLC0415 - needed for HTML only
+
+    marked = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), None)
+    declared = EncodingDetector.find_declared_encoding(data, is_html=True)
+    tried = [marked] if marked else ["utf-8", *([str(declared)] if declared else [])]
+    for encoding in tried:
+        try:
+            return data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    raise InputError(
+        f"The text is not {' or '.join(shown(encoding) for encoding in tried)}.",
+        where=name,
+        do="Save the file as UTF-8 and offer it again.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a piece of text stands: its innermost block and cell, and what that means for it."""
+
+    block: int
+    name: str
+    cell: int
+    level: int
+    verbatim: bool
+    hidden: bool
+
+
+_TOP = _Place(0, "html", 0, 0, verbatim=False, hidden=False)
+
+
+class _Places:
+    """Finds places; asked in the order of the document, so that parents are known before their children."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Place] = {}
+
+    def of(self, tag: object) -> _Place:
+        """The place of text directly within a tag (None: outside of all)."""
+        path = []
+        while tag is not None and id(tag) not in self._known:
+            path.append(tag)
+            tag = getattr(tag, "parent", None)
+        place = _TOP if tag is None else self._known[id(tag)]
+        for each in reversed(path):
+            place = self._known[id(each)] = _within(place, id(each), str(getattr(each, "name", "")))
+        return place
+
+
+def _within(outer: _Place, tag: int, name: str) -> _Place:
+    block = name in _BLOCKS
+    return _Place(
+        block=tag if block else outer.block,
+        name=name if block else outer.name,
+        cell=tag if name in _CELLS else outer.cell,
+        level=_LEVELS.get(name, outer.level),
+        verbatim=outer.verbatim or name in ("pre", "textarea"),
+        hidden=outer.hidden or name in _HIDDEN,
+    )
+
+
+@dataclass(slots=True)
+class _Text:
+    """Text under construction."""
+
+    parts: list[str] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    length: int = 0
+    gap: str = ""
+    last: _Place = _TOP
+    verbatim: bool = False
+
+    def line(self) -> None:
+        """A line break."""
+        self.gap = max(self.gap, "\n", key=_wide)
+
+    def add(self, text: str, place: _Place) -> None:
+        """Text at a place."""
+        if place.block != self.last.block:
+            near = place.name in _LINES and self.last.name in _LINES
+            self.gap = max(self.gap, "\n" if near else "\n\n", key=_wide)
+        elif place.cell != self.last.cell:
+            self.gap = max(self.gap, " ", key=_wide)
+        written = storable(text if place.verbatim else _BLANKS.sub(" ", text))
+        bare = written.strip("\n") if place.verbatim else written.strip(" ")
+        if not bare.strip():
+            self.gap = max(self.gap, " " if written else "", key=_wide)
+            return
+        if not place.verbatim and written[0] == " ":
+            self.gap = max(self.gap, " ", key=_wide)
+        gap = self.gap if self.parts else ""
+        begins = place.level and not (place.block == self.last.block and self.headings)
+        self.parts += (gap, bare)
+        if begins:
+            self.headings.append(Heading(self.length + len(gap), place.level, bare))
+        elif place.level and self.headings:
+            last = self.headings[-1]
+            self.headings[-1] = Heading(last.start, last.level, f"{last.title}{gap}{bare}")
+        self.length += len(gap) + len(bare)
+        self.gap = " " if not place.verbatim and written[-1] == " " else ""
+        self.last = place
+
+    def content(self) -> Content:
+        """What was made."""
+        headings = (Heading(each.start, each.level, " ".join(each.title.split())) for each in self.headings)
+        return Content("".join(self.parts), headings=tuple(headings))
+
+
+def _wide(gap: str) -> int:
+    return ("", " ", "\n", "\n\n").index(gap)
