@@ -44,15 +44,18 @@ def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[A
     """`top_k` of many queries, where most rows are in order already.
 
     Args:
-        passages: [queries, n] positions in any order; -1 where a row has fewer than n.
+        passages: [queries, n] positions in any order, n ≥ 1; -1 at the end of a row that has fewer. Int64
+            arrays are ordered in place.
         scores: [queries, n] scores of those passages.
         k: How many to keep of each row, ≥ 1.
 
     Returns:
         At most k hits per row.
     """
-    ids = passages.astype(np.int64)
-    values = np.where(ids < 0, -np.inf, scores.astype(np.float64))
+    ids, values = passages.astype(np.int64, copy=False), scores.astype(np.float64)
+    if ids[:, -1].min() >= 0 and (values[:, 1:] < values[:, :-1]).all():
+        return [Hits(row, scored) for row, scored in zip(ids[:, :k], values[:, :k], strict=True)]
+    values[ids < 0] = -np.inf
     better = values[:, 1:] > values[:, :-1]
     before = (values[:, 1:] == values[:, :-1]) & (ids[:, 1:] < ids[:, :-1])
     for row in np.flatnonzero((better | before).any(axis=1)):

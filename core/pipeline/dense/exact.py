@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from core.pipeline.dense.metric import row_lengths
 from core.pipeline.hits import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors
 
@@ -68,7 +69,7 @@ class ExactSearch:
 
     def _slack(self, queries: Vectors) -> NDArray[np.float64]:
         """How far a value can be off, per query."""
-        lengths = np.linalg.norm(queries, axis=1).astype(np.float64)
+        lengths = row_lengths(queries).astype(np.float64)
         size = lengths * self._longest if self._sign > 0 else (lengths + self._longest) ** 2
         slack: NDArray[np.float64] = _ROUNDING * np.sqrt(queries.shape[1]) * size
         return slack

@@ -55,6 +55,7 @@ class DenseIndex:
         self.name, self.metric, self.build_s = kind.name, metric, build_s
         self.dim: int = index.d
         self._index, self._kind, self._options, self._longest = index, kind, options, longest
+        self._of_depth: dict[int, faiss.SearchParameters] = {}
         self._sign = -1 if metric == "l2" else 1
         self._exact = ExactSearch(index, self._sign, longest) if kind.exact else None
 
@@ -152,14 +153,13 @@ class DenseIndex:
         return [Hits(each.passages, -np.sqrt(np.maximum(-each.scores, 0.0))) for each in hits]
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
-        if not self._kind.graph:
-            return None
-        import faiss  # noqa: PLC0415 - not needed to plan
+        if self._kind.graph and depth not in self._of_depth:
+            import faiss  # noqa: PLC0415 - not needed to plan
 
-        # A search cannot return more than it looks at. The stubs of faiss lack this class.
-        looked_at = max(whole(self._options, "efSearch"), depth)
-        parameters: faiss.SearchParameters = faiss.SearchParametersHNSW(efSearch=looked_at)  # type: ignore[attr-defined]
-        return parameters
+            # A search cannot return more than it looks at. The stubs of faiss lack this class.
+            looked_at = max(whole(self._options, "efSearch"), depth)
+            self._of_depth[depth] = faiss.SearchParametersHNSW(efSearch=looked_at)  # type: ignore[attr-defined]
+        return self._of_depth.get(depth)
 
 
 def make_index(

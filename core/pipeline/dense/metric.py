@@ -86,7 +86,7 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
     """Euclidean length of every row.
 
     Args:
-        vectors: [n, dim].
+        vectors: [n, dim], n ≥ 1.
         what: Named in errors.
 
     Returns:
@@ -95,23 +95,20 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
     Raises:
         InputError: If a row holds something that is not a finite number.
     """
-    lengths = np.empty(len(vectors), dtype=np.float32)
-    done = 0
-    for block in blocks(vectors):
-        lengths[done : done + len(block)] = np.linalg.norm(block, axis=1)
-        done += len(block)
+    with np.errstate(over="ignore"):  # a length beyond float32 is refused below
+        parts = [np.sqrt(np.square(block).sum(axis=1)) for block in blocks(vectors)]
+    lengths: NDArray[np.float32] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if np.isfinite(lengths).all():
+        return lengths
     odd = np.flatnonzero(~np.isfinite(lengths))
-    if len(odd):
-        raise InputError(
-            f"{len(odd):,} of {len(lengths):,} vectors hold a number that is not finite (first: {odd[0]}).",
-            where=what,
-            do="Embed these texts again.",
-        )
-    return lengths
+    raise InputError(
+        f"{len(odd):,} of {len(lengths):,} vectors hold a number that is not finite (first: {odd[0]}).",
+        where=what,
+        do="Embed these texts again.",
+    )
 
 
 def unit(block: Vectors, lengths: NDArray[np.float32]) -> Vectors:
     """Scaled copies [n, dim] of rows of these lengths; rows of zeros stay zeros."""
-    divisors = lengths[:, np.newaxis]
-    scaled: Vectors = np.divide(block, divisors, out=np.zeros_like(block), where=divisors > 0)
+    scaled: Vectors = block / np.where(lengths > 0, lengths, np.float32(1))[:, np.newaxis]
     return scaled
