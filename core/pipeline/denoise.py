@@ -127,10 +127,15 @@ _GREETING = (
     r"tout le monde|l['’]équipe))?"
 )
 
+_OPENING = (
+    r"(?:so|well|ok|okay|alright|anyway|basically|actually|please|alors|bon|ben|bah|bref|voilà"
+    r"|en fait|du coup|s['’]il (?:vous|te) plaît|svp|stp)"
+)
+
 _BEFORE: Sequence[re.Pattern[str]] = (
     _starts(_GREETING, rf"(?:{_PAUSE}|\s+{_OPENS}|\Z)"),
     # Marks that are left where something was removed before them.
-    re.compile(r"\A(?:[,;!…—–]+|[.:\-]+(?=\s))\s*"),
+    re.compile(r"\A[,;!…—–.:\-]+\s+"),
     _starts(
         r"(?:just )?(?:an? )?(?:quick|simple|random|small|short|silly|stupid)(?: little)? question"
         r"|(?:juste )?(?:une )?(?:petite |simple )?question(?: rapide| bête| simple)?"
@@ -158,11 +163,7 @@ _BEFORE: Sequence[re.Pattern[str]] = (
         r" (?:me dire|m['’]expliquer|m['’]indiquer)(?: si)?",
         _GAP,
     ),
-    _starts(
-        r"so|well|ok|okay|alright|anyway|basically|actually|please|alors|bon|ben|bah|bref|voilà"
-        r"|en fait|du coup|s['’]il (?:vous|te) plaît|svp|stp",
-        _PAUSE,
-    ),
+    _starts(rf"{_OPENING}(?: {_OPENING})*", _PAUSE),
 )
 
 _BREAK = r"(?:(?<=[.!?,;:…—–\-\n])\s*|\A)"  # punctuation before it, or nothing but it
@@ -213,6 +214,6 @@ _SIGNATURES: Sequence[re.Pattern[str]] = (
         r"\s*(?:sent from my \w+(?: \w+)?|get outlook for \w+|envoyé (?:de|depuis) mon \w+(?: \w+)?)[\s.]*\Z",
         re.IGNORECASE,
     ),
-    # A closing formula and at most four words after it: a name.
-    re.compile(rf"{_BREAK}(?:{_CLOSING})[\s,.!—–-]*(?:[\w.'’-]+\s*){{0,4}}\Z", re.IGNORECASE),
+    # A closing formula, and after a comma or on the next line at most four words: a name.
+    re.compile(rf"{_BREAK}(?:{_CLOSING})(?:\s*[,.!\n—–][\s,.!—–]*(?:[\w.'’-]+\s*){{0,4}})?\Z", re.IGNORECASE),
 )
