@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
-from core.providers.base import Purpose, Reply
+from core.providers.base import Purpose, Reply, total
 from core.providers.calls.journal import Journal, call_key, text_hash
-from core.providers.embed.batches import batches, side_by_side
+from core.providers.embed.batches import Places, batches, side_by_side
 from core.providers.embed.sums import Sums, shares, with_value
 from core.providers.embed.vectors import Vectors
 from core.records import JsonMap
@@ -130,16 +130,12 @@ class Embedder(ABC):
             ClqError: See `embed`.
         """
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
-        places = _places(texts)
-        filled = len(texts) - sum(map(len, places.values()))
-        vectors[[row for row, text in enumerate(texts) if not text.strip()]] = 0
-        sums = Sums()
-        found = self._recalled(list(places), purpose)
-        with closing(self._answers(found, places, purpose)) as answers:
+        places, sums = Places(texts), Sums()
+        filled = len(places.blank)
+        vectors[places.blank] = 0
+        with closing(self._answers(places.texts, purpose)) as answers:
             for part, reply in answers:
-                for text, vector in zip(part, reply.value, strict=True):
-                    vectors[places[text]] = vector
-                    filled += len(places[text])
+                filled += places.fill(vectors, part, reply.value)
                 sums.add(reply, len(part))
                 if on_batch:
                     on_batch(filled, len(texts))
@@ -170,15 +166,10 @@ class Embedder(ABC):
             self.journal.put(key, single)
         return single
 
-    def _answers(
-        self,
-        found: Iterator[tuple[list[str], Reply[Vectors]]],
-        places: Mapping[str, object],
-        purpose: Purpose,
-    ) -> Generator[tuple[list[str], Reply[Vectors]]]:
+    def _answers(self, texts: list[str], purpose: Purpose) -> Generator[tuple[list[str], Reply[Vectors]]]:
         """Recalled texts first, then the others in batches."""
-        missing = dict.fromkeys(places)
-        for part, reply in found:
+        missing = dict.fromkeys(texts)
+        for part, reply in self._recalled(texts, purpose):
             for text in part:
                 del missing[text]
             yield part, reply
@@ -191,9 +182,12 @@ class Embedder(ABC):
             return
         for start in range(0, len(texts), _AT_ONCE):
             keys = {self._key(text, purpose): text for text in texts[start : start + _AT_ONCE]}
-            for key, reply in self.journal.get_many(list(keys)).items():
-                if reply.value.shape == (self.dim,):
-                    yield [keys[key]], with_value(reply, reply.value[None, :])
+            known = self.journal.get_many(list(keys))
+            found = {key: reply for key, reply in known.items() if reply.value.shape == (self.dim,)}
+            if found:
+                vectors = np.stack([reply.value for reply in found.values()])
+                used = total(list(found.values()))
+                yield [keys[key] for key in found], Reply(vectors, used, attempts=0, fresh=False)
 
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed a batch, and keep it text by text, so that other batches of the same texts find it."""
@@ -261,12 +255,3 @@ class TokenEmbedder(Embedder):
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:
         """What a passage's vector is, given those of its tokens [n ≥ 1, dim]: float32 [dim]."""
-
-
-def _places(texts: Sequence[str]) -> dict[str, list[int]]:
-    """The rows of every distinct text with content."""
-    places: dict[str, list[int]] = {}
-    for row, text in enumerate(texts):
-        if text.strip():
-            places.setdefault(text, []).append(row)
-    return places

@@ -6,7 +6,47 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from core.providers.embed.vectors import Vectors
+
 T = TypeVar("T")
+
+
+class Places:
+    """Where the vectors of texts go: equal texts share one, blank ones have none.
+
+    Args:
+        texts: The texts, row by row.
+
+    Attributes:
+        blank: The rows of texts without content.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.blank: list[int] = []
+        self._first: dict[str, int] = {}
+        self._more: dict[str, list[int]] = {}
+        for row, text in enumerate(texts):
+            if not text or text.isspace():
+                self.blank.append(row)
+            elif self._first.setdefault(text, row) != row:
+                self._more.setdefault(text, []).append(row)
+
+    @property
+    def texts(self) -> list[str]:
+        """The distinct texts with content."""
+        return list(self._first)
+
+    def fill(self, vectors: Vectors, texts: Sequence[str], found: Vectors) -> int:
+        """Put the vectors of texts [len(texts), dim] into all of their rows.
+
+        Returns:
+            How many rows that were.
+        """
+        vectors[[self._first[text] for text in texts]] = found
+        again = [(at, row) for at, text in enumerate(texts) for row in self._more.get(text, ())]
+        for at, row in again:
+            vectors[row] = found[at]
+        return len(texts) + len(again)
 
 
 def batches(
