@@ -31,7 +31,6 @@ from core.providers.rerank.criteria import (
     composite,
 )
 from core.providers.rerank.infer import expected_criteria, infer_criteria
-from core.records import JsonMap
 
 MOST_PASSAGES = 100
 _ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
@@ -72,10 +71,6 @@ class RebelReranker(ChatReranker):
         super().__init__(chat)
         if chat.context_tokens is not None:
             self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
-
-    def params(self) -> JsonMap:
-        """The rule's figures."""
-        return {"threshold": THRESHOLD}
 
     def _scored(
         self, criteria: Sequence[Criterion], query: str, passages: Sequence[str], extra: str
