@@ -1,10 +1,14 @@
 """Run the benchmarks: ``python -m tests.bench [NAME…]``; a table, and build/bench.json.
 
+``--passages N`` sets the size of the corpora of ``scale`` and ``scale_texts``, a million otherwise, which
+takes half an hour.
+
 Timings decide no test: they are printed as ratios against a named peer measured in the same run.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import sys
@@ -16,12 +20,26 @@ from rich.table import Table
 from core.errors import UnknownNameError
 from core.paths import ROOT
 
-MODULES = ("metrics_speed", "store_concurrency", "slider_server", "repaint", "sessions", "uncertainty")
+MODULES = (
+    "metrics_speed",
+    "store_concurrency",
+    "slider_server",
+    "repaint",
+    "sessions",
+    "uncertainty",
+    "scale",
+    "scale_texts",
+)
 OUT = ROOT / "build" / "bench.json"
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Run the named benchmarks, or all, one after the other."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
+    parser.add_argument("--passages", type=int, help="size of the corpora of scale and scale_texts")
+    given = parser.parse_args(arguments)
+    names = given.names
     for name in names:
         if name not in MODULES:
             raise UnknownNameError("benchmark", name, MODULES)
@@ -29,7 +47,8 @@ def main(names: list[str]) -> None:
     rows: list[dict[str, Any]] = []
     for name in names or MODULES:
         console.print(f"{name}…")
-        rows += importlib.import_module(f"tests.bench.{name}").run()
+        sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
+        rows += importlib.import_module(f"tests.bench.{name}").run(**sizes)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     show(rows)
@@ -40,8 +59,8 @@ def show(rows: list[dict[str, Any]]) -> None:
     table = Table("what", "value", "peer", "peer's value", "ratio")
     for row in rows:
         ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        values = (f"{row[key]:.4g} {row['unit']}" for key in ("value", "peer_value"))
-        value, peer_value = values
+        measured = (row["value"], row["peer_value"])
+        value, peer_value = ("–" if each is None else f"{each:.4g} {row['unit']}" for each in measured)
         table.add_row(row["name"], value, row["peer"], peer_value, ratio)
     Console().print(table)
 

@@ -110,5 +110,5 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
 
 def unit(block: Vectors, lengths: NDArray[np.float32]) -> Vectors:
     """Scaled copies [n, dim] of rows of these lengths; rows of zeros stay zeros."""
-    scaled: Vectors = block / np.where(lengths > 0, lengths, np.float32(1))[:, np.newaxis]
-    return scaled
+    divisors = np.where(lengths > 0, lengths, np.float32(1))[:, np.newaxis]
+    return np.divide(block, divisors, dtype=np.float32)
