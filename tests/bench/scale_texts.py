@@ -2,8 +2,8 @@
 
 ``python -m tests.bench scale_texts --passages 100000`` for fewer than a million. Texts have 8 to 40 words
 of a vocabulary that follows Zipf's law. Either side builds and searches in a process of its own; the peer is
-bm25s with its own tokeniser and index. The peak of memory is that of the process, without those that share the
-analysis of the passages; it contains the texts.
+bm25s with its own tokeniser and index. The peak of memory is that of the process with its texts, without
+the processes that share the analysis of the passages.
 """
 
 from __future__ import annotations
