@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
@@ -22,6 +23,7 @@ LOOKS = {
     OPEN: (theme.NEUTRAL, "circle-open"),
 }
 """Colour and symbol of a verdict: nothing is told by colour alone."""
+Places = npt.NDArray[np.int64]
 _QUESTION = 60
 _LINE = 50  # characters of a label that a narrow screen has room for
 _LISTED = 3
@@ -41,26 +43,23 @@ def forest(rows: pl.DataFrame, labels: list[str], title: str) -> go.Figure:
     roomy = rows.height <= LABELLED
     lines = [_wrapped(label) for label in labels] if roomy else []
     tall = any("<br>" in each for each in lines)
-    fig = theme.figure(x=title, height=90 + (72 if tall else 46 if roomy else 13) * rows.height)
+    layout = theme.layout(x=title, height=90 + (72 if tall else 46 if roomy else 13) * rows.height)
     y = np.arange(rows.height)[::-1]
-    _too_small(fig, rows, y)
+    marks = []
     for verdict in (WINS, LOSSES, OPEN):
         picked = np.flatnonzero((rows["verdict"] == verdict) & rows["difference"].is_not_null())
         if len(picked):
-            part = rows[picked]
-            trace = _whiskered(part, y[picked], picked, [labels[row] for row in picked], verdict)
-            fig.add_trace(trace.update(marker_size=11 if roomy else 8))
-    zero = {"color": theme.NEUTRAL, "width": 1}
-    for place in y:  # not in one piece: it would run through the labels
-        fig.add_shape(type="line", x0=0, x1=0, y0=place - 0.3, y1=place + (0.3 if roomy else 0.7), line=zero)
-    for place, label in zip(y, lines, strict=False):
-        fig.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place, yanchor="bottom", yshift=8, showarrow=False,
-            font={"size": 12}, align="left", text=label,
-        )  # fmt: skip
-    fig.update_yaxes(visible=False, range=[-0.6, rows.height - 0.2])
-    fig.update_xaxes(range=_around_zero(rows))
-    return fig
+            trace = _whiskered(rows[picked], y[picked], picked, [labels[row] for row in picked], verdict)
+            trace["marker"]["size"] = 11 if roomy else 8
+            marks.append(trace)
+    layout["annotations"] = [
+        {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 8,
+         "showarrow": False, "font": {"size": 12}, "align": "left", "text": label}
+        for place, label in zip(y, lines, strict=False)
+    ]  # fmt: skip
+    layout["yaxis"] |= {"visible": False, "range": [-0.6, rows.height - 0.2]}
+    layout["xaxis"]["range"] = _around_zero(rows)
+    return theme.finished([_too_small(rows, y), _zero(y, 0.25 if roomy else 0.5), *marks], layout)
 
 
 def _wrapped(label: str) -> str:
@@ -76,29 +75,46 @@ def _around_zero(rows: pl.DataFrame) -> list[float]:
     return [-reach, reach]
 
 
-def _too_small(fig: go.Figure, rows: pl.DataFrame, y: np.ndarray[Any, Any]) -> None:
+def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
     """A light bar over the differences that the queries are too few to show."""
     least = rows["detectable"].fill_null(0.0).to_numpy()
-    fig.add_trace(
-        go.Bar(
-            orientation="h", x=2 * least, base=-least, y=y, width=0.34, name="too small to show",
-            marker={"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}}, hoverinfo="skip",
-        )
-    )  # fmt: skip
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": 2 * least,
+        "base": -least,
+        "y": y,
+        "width": 0.34,
+        "name": "too small to show",
+        "marker": {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}},
+        "hoverinfo": "skip",
+    }
 
 
-def _whiskered(
-    part: pl.DataFrame, y: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], labels: list[str], verdict: str
-) -> go.Scatter:
+def _zero(y: Places, half: float) -> theme.Spec:
+    """The line of no difference, row by row: in one piece it would run through the labels."""
+    ends = np.column_stack([y - half, y + half, np.full(len(y), np.nan)]).ravel()
+    return {
+        "type": "scatter",
+        "x": np.where(np.isnan(ends), np.nan, 0.0),
+        "y": ends,
+        "mode": "lines",
+        "line": {"color": theme.NEUTRAL, "width": 1},
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _whiskered(part: pl.DataFrame, y: Places, rows: Places, labels: list[str], verdict: str) -> theme.Spec:
     colour, symbol = LOOKS[verdict]
-    gaps = part["difference"].to_numpy()
-    return go.Scatter(
-        x=gaps,
-        y=y,
-        mode="markers",
-        name=verdict,
-        marker={"color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
-        error_x={
+    return {
+        "type": "scatter",
+        "x": part["difference"].to_numpy(),
+        "y": y,
+        "mode": "markers",
+        "name": verdict,
+        "marker": {"color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+        "error_x": {
             "type": "data",
             "symmetric": False,
             "array": (part["high"] - part["difference"]).fill_null(0).to_numpy(),
@@ -107,12 +123,12 @@ def _whiskered(
             "thickness": 1.5,
             "width": 4,
         },
-        customdata=rows[:, None],
-        hovertext=[_told(row, name) for row, name in zip(part.iter_rows(named=True), labels, strict=True)],
-        hovertemplate="%{hovertext}<extra></extra>",
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
-    )
+        "customdata": rows[:, None],
+        "hovertext": [_told(row, name) for row, name in zip(part.iter_rows(named=True), labels, strict=True)],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+    }
 
 
 def _told(row: dict[str, Any], label: str) -> str:

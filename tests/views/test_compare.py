@@ -301,7 +301,7 @@ def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
         "&lt;b&gt;bold&lt;/b&gt;&lt;img src=x onerror=alert(1)&gt;",
         "plain",
     ]
-    marks = {trace.name: trace for trace in fig.data}
+    marks = {trace.name: trace for trace in fig.data if trace.name}
     assert set(marks) == {"too small to show", compare.OPEN, compare.LOSSES}
     assert marks[compare.OPEN].customdata.ravel().tolist() == [0]
     assert marks[compare.LOSSES].customdata.ravel().tolist() == [1]
