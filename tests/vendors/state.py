@@ -19,10 +19,12 @@ class Step:
         kind: "ok"; "status" (an error with `status` and `retry_after`); "timeout" (no answer for `seconds`);
             "malformed" (status 200, half a JSON document); "wrong count" (one result too many);
             "partial" (the last results are missing, at least one is there); "slow" (ok after `seconds`);
-            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage).
+            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage);
+            "together" (ok once `count` requests are under way, or after `seconds`).
         status: Status of an error.
         retry_after: Value of the Retry-After header, seconds or an HTTP date.
         seconds: How long it takes.
+        count: How many requests "together" waits for.
         message: Text of an error; by default it repeats the request's key, as real services do.
     """
 
@@ -31,6 +33,7 @@ class Step:
     retry_after: str | None = None
     seconds: float = 0.02
     message: str | None = None
+    count: int = 1
 
     @classmethod
     def error(cls, status: int, retry_after: str | None = None, message: str | None = None) -> Step:
@@ -65,6 +68,7 @@ class State:
     always: dict[str, Step] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     closing: threading.Event = field(default_factory=threading.Event)
+    full: threading.Event = field(default_factory=threading.Event)
     _under_way: int = 0
 
     def next_step(self, endpoint: str) -> Step:
@@ -75,6 +79,13 @@ class State:
             if self.steps[endpoint]:
                 return self.steps[endpoint].popleft()
             return self.always.get(endpoint, Step())
+
+    def together(self, count: int, seconds: float) -> None:
+        """Wait until so many requests are under way at once."""
+        with self.lock:
+            if self._under_way >= count:
+                self.full.set()
+        self.full.wait(seconds)
 
     def begin(self, endpoint: str, body: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Note a request before it is answered: a client may come back before `finish` is reached."""
@@ -106,6 +117,7 @@ class State:
         with self.lock:
             for counts in (self.calls, self.answered, self.texts, self.usage, self.largest):
                 counts.clear()
+            self.full.clear()
             self.requests.clear()
             self.steps.clear()
             self.always.clear()

@@ -6,6 +6,7 @@ program: messages of vendors repeat keys, and exceptions of their clients may ca
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
@@ -23,6 +24,8 @@ ALSO = {"COHERE_API_KEY": "CO_API_KEY"}
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()
+# Loggers of vendors' clients and of what they stand on: Voyage's, for one, logs what the service answers.
+_LOGGERS = ("voyage", "cohere", "openai", "openai._base_client", "httpx", "httpx2", "urllib3.connectionpool")
 _PATTERNS = (
     re.compile(r"(?i)(?<=bearer )[^\s\"',;}]+"),
     re.compile(r"\bsk-[\w*.-]{6,}"),  # as OpenAI's and those of many compatible services begin
@@ -41,6 +44,8 @@ class Secret:
         self.name = name
         self._value = value
         _known.add(value)
+        for logger in _LOGGERS:
+            logging.getLogger(logger).addFilter(_without_keys)
 
     def reveal(self) -> str:
         """The key."""
@@ -119,6 +124,12 @@ def redact(text: str) -> str:
     for pattern in _PATTERNS:
         text = pattern.sub(HIDDEN, text)
     return text
+
+
+def _without_keys(record: logging.LogRecord) -> bool:
+    """A filter for loggers that lets every record through, without keys."""
+    record.msg, record.args = redact(record.getMessage()), ()
+    return True
 
 
 def _read(path: Path) -> Mapping[str, object]:
