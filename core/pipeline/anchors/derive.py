@@ -1,0 +1,150 @@
+"""From spans to the grades of chunks; the rule is stated in the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.pipeline.chunk.run import Chunked
+from core.records import TABLES, GoldenSet, frame, part_id
+
+COVERAGE = 0.5
+"""The usual coverage."""
+
+_ROUNDING = 1e-9
+_KEY = ("golden_set_id", "query_id", "passage_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """The grades of one chunker's chunks.
+
+    Attributes:
+        golden_set: The record that the judgements belong to: the part "<whole>@<chunking>", or the golden set
+            itself where documents are passages.
+        judgements: Frame of `TABLES["judgements"]`.
+        lost: The spans that no chunk got, frame of `TABLES["spans"]`.
+        unasked: Queries with spans and no judged chunk, sorted; they drop out of this chunking's means.
+    """
+
+    golden_set: GoldenSet
+    judgements: pl.DataFrame
+    lost: pl.DataFrame
+    unasked: tuple[str, ...]
+
+
+def derive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float = COVERAGE) -> pl.DataFrame:
+    """Grades of chunks.
+
+    Args:
+        spans: Frame of `TABLES["spans"]`.
+        chunks: Frame of `TABLES["chunks"]`.
+        coverage: Share of a span, or of a chunk, above 0 to 1; see the package.
+
+    Returns:
+        Frame of `TABLES["judgements"]` with the golden set of the spans; raw and judge are those of the span
+        that gave the grade (of equals the first). Sorted by golden set, query and passage.
+
+    Raises:
+        InputError: The coverage is out of range.
+    """
+    best = (
+        _covered(spans, chunks, coverage)
+        .sort(*_KEY, "grade", "start_char", "end_char", descending=[False] * 3 + [True] + [False] * 2)
+        .unique(_KEY, keep="first", maintain_order=True)
+    )
+    return frame("judgements", best.select(list(TABLES["judgements"])).to_dict())
+
+
+def judged(
+    golden_set: GoldenSet, spans: pl.DataFrame, chunked: Chunked, coverage: float = COVERAGE
+) -> Derived:
+    """What a golden set with spans says about the passages that one chunker made.
+
+    Args:
+        golden_set: The golden set that the spans belong to.
+        spans: Its spans.
+        chunked: The passages.
+        coverage: See `derive`.
+
+    Returns:
+        The part golden set to store beside the part collection, with its judgements.
+    """
+    name, whole = chunked.name, golden_set.golden_set_id
+    own = whole if name is None else part_id(whole, name)
+    covered = _covered(spans, chunked.chunks, coverage).select("query_id", "source", "start_char", "end_char")
+    lost = spans.join(covered, on=covered.columns, how="anti", maintain_order="left")
+    judgements = derive(spans, chunked.chunks, coverage).with_columns(golden_set_id=pl.lit(own))
+    asked = set(judgements["query_id"])
+    part = replace(
+        golden_set,
+        golden_set_id=own,
+        collection_id=chunked.collection.collection_id,
+        name=f"{golden_set.name}, {name}",
+        notes=f"Derived from spans, coverage {coverage:g}.",
+        part_of=whole,
+    )
+    return Derived(
+        golden_set=golden_set if name is None else part,
+        judgements=judgements,
+        lost=lost,
+        unasked=tuple(sorted(set(spans["query_id"]) - asked)),
+    )
+
+
+def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.DataFrame:
+    """Every span with every chunk that it grades: the columns of the spans, and passage_id."""
+    if not 0 < coverage <= 1:
+        raise InputError(f"coverage={coverage:g} is not allowed.", where="spans", do="Use above 0 to 1.")
+    met = _met(spans, chunks)
+    shared = pl.min_horizontal("end_char", "chunk_end") - pl.max_horizontal("start_char", "chunk_start")
+    of_span, of_chunk = pl.col("end_char") - pl.col("start_char"), pl.col("chunk_end") - pl.col("chunk_start")
+    least = pl.min_horizontal(of_span, of_chunk) * coverage - _ROUNDING
+    return met.filter((shared > 0) & (shared >= least)).drop("chunk_start", "chunk_end")
+
+
+def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
+    """Every span with every chunk of its document that it may overlap (and few that it does not).
+
+    Documents are laid end to end on one line. There the chunks that a span can overlap are neighbours in the
+    order of their beginnings: from the first that ends behind the span's beginning, to the last that begins
+    before the span's end. Two binary searches find them for all spans at once.
+    """
+    codes = chunks.select(pl.col("source").unique(maintain_order=True)).with_row_index("code")
+    spans = spans.join(codes, on="source", how="inner", maintain_order="left")
+    chunks = chunks.join(codes, on="source", maintain_order="left").sort("code", "start_char", "end_char")
+    if spans.is_empty() or chunks.is_empty():
+        return (
+            spans.drop("code")
+            .clear()
+            .with_columns(
+                passage_id=pl.lit(None, pl.String),
+                chunk_start=pl.lit(None, pl.Int64),
+                chunk_end=pl.lit(None, pl.Int64),
+            )
+        )
+    width = int(max(_largest(spans), _largest(chunks))) + 1
+    begins, ends = (
+        (chunks["code"].cast(pl.Int64) * width + chunks[column]).to_numpy()
+        for column in ("start_char", "end_char")
+    )
+    from_, to = (
+        (spans["code"].cast(pl.Int64) * width + spans[column]).to_numpy()
+        for column in ("start_char", "end_char")
+    )
+    first = np.searchsorted(np.maximum.accumulate(ends), from_, side="right")
+    last = np.searchsorted(begins, to, side="left")
+    counts = np.maximum(last - first, 0)
+    rows = np.repeat(np.arange(spans.height), counts)
+    offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    met = chunks[np.repeat(first, counts) + offsets].select(
+        "passage_id", chunk_start="start_char", chunk_end="end_char"
+    )
+    return spans[rows].drop("code").with_columns(met)
+
+
+def _largest(rows: pl.DataFrame) -> int:
+    return int(rows["end_char"].max())  # type: ignore[arg-type]
