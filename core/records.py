@@ -304,7 +304,33 @@ def stack_label(spec: JsonMap) -> str:
     head = " ⊕ ".join(leg for leg in legs if leg) or str(spec.get("name", "stack"))
     reranker = spec.get("reranker")
     tail = f" + {reranker}" if reranker and reranker != "none" else ""
-    return head + tail + (f", K = {spec['candidates']}" if spec.get("candidates") else "")
+    depth = f", K = {spec['candidates']}" if spec.get("candidates") else ""
+    return " · ".join([head + tail + depth, *_qualities(spec)])
+
+
+def _qualities(spec: JsonMap) -> list[str]:
+    """What else tells a stack from others, as far as it is not the usual."""
+    fusion = dict(spec.get("fusion") or {})
+    usual = {"method": "rrf", "constant": 60, "depth": 100}
+    named = {key: value for key, value in fusion.items() if usual.get(key) != value}
+    chunker, sent = spec.get("chunker"), spec.get("chunks_sent")
+    found = (
+        _settings(chunker, "size", "overlap") if chunker else "",
+        str(spec["rewrite"]) if spec.get("rewrite", "none") != "none" else "",
+        _settings({"method": "bm25", **spec["bm25"]}) if spec.get("bm25") else "",
+        _settings({"method": "index", **spec["index_params"]}) if spec.get("index_params") else "",
+        str(spec.get("metric") or ""),
+        _settings({"method": fusion["method"], **named}) if named and fusion.get("method") else "",
+        _settings(spec["cut"]) if spec.get("cut") else "",
+        f"{sent} sent" if sent else "",
+    )
+    return [each for each in found if each]
+
+
+def _settings(table: JsonMap, *shown: str) -> str:
+    """A method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
+    keys = [key for key in table if key != "method" and (not shown or key in shown)]
+    return " ".join([str(table["method"]), *(f"{key} {table[key]}" for key in keys)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
