@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.pipeline.cut import keep
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.corpus import Corpus
 from core.pipeline.evaluate.models import Models
@@ -15,7 +17,7 @@ from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.fuse import FUSIONS, fusion_options
 from core.pipeline.hits import Hits
 from core.providers.base import Amount, Reply
-from core.providers.rerank.base import Reranked
+from core.providers.rerank import Reranked, Scores
 
 NOTHING = Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
@@ -29,6 +31,7 @@ class Outcome(NamedTuple):
         cpu_ms: Milliseconds of processor time here; None where a vendor does the work.
         waited_ms: Milliseconds of waiting around it.
         usage: What it used, beside processor time.
+        details: What a model told about it.
     """
 
     value: Any
@@ -36,6 +39,7 @@ class Outcome(NamedTuple):
     cpu_ms: float | None
     waited_ms: float = 0.0
     usage: tuple[Amount, ...] = ()
+    details: Mapping[str, Any] = MappingProxyType({})
 
 
 Ask = Callable[[str, Sequence[Any], str], Outcome]
@@ -133,6 +137,18 @@ class Asker:
         fuse = FUSIONS[options["method"]].fuse
         return Node(step, _timed(lambda _, legs: fuse(legs, depth, options)))
 
+    def _cut(self, step: Step) -> Node:
+        cut, depth = step.params["cut"], step.params["depth"]
+        return Node(step, _timed(lambda _, inputs: keep(cut, ordered(inputs[0], depth))))
+
+
+def ordered(found: Hits | Reranked, depth: int) -> Scores:
+    """The scores of the first `depth` of a pool in their final order, passages without one left out."""
+    if isinstance(found, Hits):
+        return found.scores[:depth]
+    scores = found.scores[found.order[found.order < depth]]
+    return scores[np.isfinite(scores)]
+
 
 def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
     """Asks something that runs here on one thread and never waits: its time is its processor time."""
@@ -148,6 +164,6 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
 
 def _outcome(reply: Reply[Any], *, local: bool) -> Outcome:
     if not local:
-        return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage)
+        return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
     cpu_ms = sum(each.amount or 0.0 for each in reply.usage if each.unit == "cpu_ms")
-    return Outcome(reply.value, reply.ms, cpu_ms)
+    return Outcome(reply.value, reply.ms, cpu_ms, details=reply.details)

@@ -9,7 +9,7 @@ before it, so that all repeats do the same work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,22 +36,25 @@ class Results:
     Attributes:
         values: Per step one result per query.
         usage: Per step what it used per query.
+        details: Per step what a model told per query.
         blocks: Per step and pass what was measured.
     """
 
     def __init__(self) -> None:
         self.values: dict[Step, list[Any]] = {}
         self.usage: dict[Step, list[tuple[Amount, ...]]] = {}
+        self.details: dict[Step, list[Mapping[str, Any]]] = {}
         self.blocks: dict[Step, dict[Pass, Block]] = {}
 
     def keep(self, step: Step, outcomes: Sequence[Outcome]) -> None:
         """Take over the results of a step."""
         self.values[step] = [each.value for each in outcomes]
         self.usage[step] = [each.usage for each in outcomes]
+        self.details[step] = [each.details for each in outcomes]
 
     def forget(self, step: Step) -> None:
         """Let go of a step that nobody needs any more."""
-        for held in (self.values, self.usage, self.blocks):
+        for held in (self.values, self.usage, self.details, self.blocks):
             held.pop(step, None)
 
 
@@ -69,6 +72,7 @@ class Measurer:
         check: Called between queries; raises to stop.
         stage: Told what the calls that follow are for.
         pause: Called when nothing is being measured.
+        first: The steps before which remote models warm up: the first of each model.
     """
 
     def __init__(
@@ -84,12 +88,14 @@ class Measurer:
         check: Callable[[], None],
         stage: Callable[[str], None],
         pause: Callable[[], None],
+        first: Container[Step] = (),
     ) -> None:
         self.results = Results()
         self._texts, self._protocol, self._asker = texts, protocol, asker
         self._label, self._kept, self._executor = label, kept, executor
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
-        self._warm: set[tuple[int, str]] = set()
+        self._first = first
+        self._warm: set[tuple[int, Step]] = set()
         self._shuffle = np.random.default_rng(protocol.seed)
 
     def answer(self, step: Step) -> None:
@@ -171,8 +177,8 @@ class Measurer:
         return node.ask(text, [values[each][query] for each in node.step.inputs], again)
 
     def _warm_up(self, node: Node, number: int) -> None:
-        key = (number, node.model or "")
-        if key in self._warm:
+        key = (number, node.step)
+        if node.step not in self._first or key in self._warm:
             return
         self._warm.add(key)
         self._stage(f"{node.step.stage}, warm-up")

@@ -222,6 +222,7 @@ class _Session:
             check=run.watch.check,
             stage=budget.begin_stage,
             pause=collector.pause,
+            first=every.firsts,
         )
         writer = Writer(
             job,

@@ -128,6 +128,12 @@ class Graph:
         return tuple(dict.fromkeys(step for route in self.routes for step in route.steps))
 
     @property
+    def firsts(self) -> frozenset[Step]:
+        """The first step of every model; the same whatever part of the work is left."""
+        steps = [step for step in self.steps if "model" in step.params]
+        return frozenset({(s.kind, s.params["model"]["name"]): s for s in reversed(steps)}.values())
+
+    @property
     def builds(self) -> tuple[Step, ...]:
         """What is built before, each once, what is needed before what needs it."""
         return tuple(dict.fromkeys(each for step in self.steps for each in _builds(step)))

@@ -185,7 +185,7 @@ def test_requests_that_cannot_run_are_refused(changes: dict[str, Any], says: str
 
 def test_without_repeats_there_are_rankings_and_no_times(tmp_path: Path):
     _, sunk = run(tmp_path, job(STACKS[:2], protocol=Protocol(repeats=0)))
-    assert set(sunk.all.frames) == {"rankings"}
+    assert set(sunk.all.frames) == {"rankings", "signals"}
 
 
 def test_rounds_are_further_repeats(tmp_path: Path):

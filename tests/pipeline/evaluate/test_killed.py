@@ -1,0 +1,123 @@
+"""`kill -9` in the middle of an evaluation: nothing is paid twice but the calls that were under way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.pipeline.evaluate.folder import Folder, folders
+from core.pipeline.evaluate.ledger import Ledger
+from core.pipeline.evaluate.status import State
+from core.store import Snapshot, Store
+from core.store.doctor import examine
+from tests.pipeline.evaluate import killed
+from tests.pipeline.evaluate.vendor import Vendor, vendor
+
+_KILLS = 20
+
+
+@pytest.mark.slow
+def test_killed_evaluations(tmp_path: Path):
+    draw = np.random.default_rng(2026)
+    with vendor(tmp_path, delay_s=0.004) as server:
+        whole = killed.work(tmp_path / "whole", server.url, "whole")
+        attempts = _kill_until_done(tmp_path / "killed", server, draw)
+        needed, requests = server.paid("whole"), [server.requests(key) for key in attempts]
+        billed = server.billed() - server.billed("whole")
+
+    died = list(attempts.values())
+    assert died.count(True) >= _KILLS
+    paid = Counter(thing for sent in requests for things in sent for thing in things)
+    assert not needed - paid
+    again = paid - needed
+    _only_what_was_under_way(again, died, requests)
+    _same_results(tmp_path)
+
+    ledger = Ledger(_folder(tmp_path / "killed").ledger)
+    usd = billed * killed.USD_PER_TOKEN
+    assert ledger.settled <= usd + 1e-9
+    assert usd <= ledger.settled + ledger.lost + 1e-9
+    ledger.close()
+    assert whole.status.usd == pytest.approx(ledger.settled, rel=0.2)
+    print(f"{died.count(True)} kills; {needed.total()} paid things, {again.total()} of them paid again")
+
+
+def _only_what_was_under_way(again: Counter[str], died: list[bool], requests: list[list[list[str]]]) -> None:
+    """What was paid again was under way when a process was killed: the bound, exactly.
+
+    Batches of the corpus go out AT_ONCE at a time, so that one kill loses at most so many of them. Queries
+    are asked one after the other, so that a kill can only lose the last request of its process.
+    """
+    for number, sent in enumerate(requests):
+        later = {thing for others in requests[number + 1 :] for things in others for thing in things}
+        lost = [things for things in sent if any(_of_corpus(thing) and thing in later for thing in things)]
+        assert len(lost) <= (killed.AT_ONCE if died[number] else 0)
+    ends = [sent[-1] for was_killed, sent in zip(died, requests, strict=True) if was_killed and sent]
+    last = Counter(thing for things in ends for thing in things)
+    assert all(times <= last[thing] for thing, times in again.items() if not _of_corpus(thing))
+
+
+def _of_corpus(thing: str) -> bool:
+    """Whether it is a passage that was embedded; passages have numbers, and are reranked with a query."""
+    return "number" in thing and "/" not in thing
+
+
+def _kill_until_done(folder: Path, server: Vendor, draw: np.random.Generator) -> dict[str, bool]:
+    """Start, kill, start again until it finishes; the key of each process and whether it was killed."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([killed.__name__])
+    attempts: dict[str, bool] = {}
+    while True:
+        key = f"attempt-{len(attempts)}"
+        process = context.Process(target=killed.work, args=(folder, server.url, key))
+        process.start()
+        if sum(attempts.values()) < _KILLS:
+            _wait(process, server, key, draw)
+            process.kill()
+        process.join()
+        attempts[key] = process.exitcode == -9
+        assert process.exitcode in (-9, 0)
+        if process.exitcode == 0:
+            return attempts
+
+
+def _wait(process: BaseProcess, server: Vendor, key: str, draw: np.random.Generator) -> None:
+    """Until a random moment of its life: after some requests, and a little later."""
+    calls, later = int(draw.integers(0, 5)), float(draw.uniform(0, 0.02))
+    while process.is_alive() and len(server.requests(key)) < calls:
+        time.sleep(0.005)
+    time.sleep(later)
+
+
+def _folder(folder: Path) -> Folder:
+    (found,) = folders(folder / "evaluations")
+    return found
+
+
+def _same_results(folder: Path) -> None:
+    """The killed evaluation ends with what the other one ended with; only times differ."""
+    whole, again = (Store.open(folder / name / "store") for name in ("whole", "killed"))
+    assert examine(again).sound
+    ids = whole.read().runs()["run_id"].sort().to_list()
+    assert again.read().runs()["run_id"].sort().to_list() == ids
+    tables: dict[str, Callable[[Snapshot], pl.DataFrame]] = {
+        "final": lambda read: read.rankings(ids),
+        "pool": lambda read: read.rankings(ids, stage="pool"),
+        "paid": lambda read: read.usage(ids).filter(pl.col("unit") != "cpu_ms"),
+        "timed": lambda read: read.timings(ids).drop("ms"),
+        "signals": lambda read: read.signals(ids),
+    }
+    for name, table in tables.items():
+        one, other = (table(store.read()).sort(pl.all()) for store in (whole, again))
+        assert one.equals(other), name
+    status = _folder(folder / "killed").status()
+    assert status is not None
+    assert (status.state, status.runs_done) == (State.FINISHED, len(ids))
