@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import bm25s
 import pytest
@@ -9,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import UnknownNameError
+from core.paths import ROOT
 from core.pipeline.text import LANGUAGES, Analyzer
 from core.pipeline.tokens import BLOCK, tokenise
 from tests.pipeline.corpora import random_texts
@@ -141,3 +146,47 @@ def test_blocks_and_processes_change_nothing(workers: int):
     expected = {text: analyzer.terms(text) for text in set(texts)}
     assert len(texts) > BLOCK
     assert spelled_out(texts, analyzer, workers) == [expected[text] for text in texts]
+
+
+ENDLESS = """
+import multiprocessing, threading, time
+from core.pipeline.text import Analyzer
+from core.pipeline.tokens import tokenise
+
+def tell():
+    while len(multiprocessing.active_children()) < 2:
+        time.sleep(0.02)
+    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+
+if __name__ == "__main__":
+    threading.Thread(target=tell, daemon=True).start()
+    while True:
+        tokenise(["many words " * 50] * 100_000, Analyzer(), workers=2)
+"""
+
+
+def runs(pid: str) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes by /proc")
+def test_no_process_outlives_a_killed_one(tmp_path: Path):
+    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    started = subprocess.Popen(
+        [sys.executable, tmp_path / "endless.py"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    with started:
+        assert started.stdout is not None
+        children = started.stdout.readline().split()
+        started.kill()
+    assert len(children) == 2
+    until = time.monotonic() + 30
+    while any(map(runs, children)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(runs, children))
