@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -15,6 +14,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from core.pipeline.processes import end_with_parent
 from core.pipeline.text import Analyzer
 
 BLOCK = 20_000
@@ -60,7 +60,7 @@ def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = 
     if count > 1 and not multiprocessing.current_process().daemon:
         try:
             context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(count, context, initializer=_end_with_parent) as pool:
+            with ProcessPoolExecutor(count, context, initializer=end_with_parent) as pool:
                 return _merged(pool.map(task, blocks))
         except BrokenProcessPool:
             pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
@@ -71,18 +71,6 @@ def _workers(texts: int) -> int:
     if texts < PARALLEL_FROM:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, however that happened: pools do not."""
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 class _Numbers(dict[str, int]):
