@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import delete, demo, doctor, export, import_, listing, restore, score
+from core.cli import delete, demo, doctor, export, import_, listing, plan, restore, score
 from core.cli.context import Context
 from core.cli.output import complain
 from core.errors import ClqError
@@ -27,6 +27,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("restore", restore.run),
     ("export", export.run),
     ("demo", demo.run),
+    ("plan", plan.run),
     ("doctor", doctor.run),
 )
 

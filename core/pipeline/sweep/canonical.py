@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.pipeline.sweep.fields import Bm25, Index, Methodic
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.model import Bm25, Index, Methodic
 from core.records import JsonMap
 
 NONE = "none"
@@ -52,7 +52,7 @@ def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
     if choice.rewrite != NONE:
         spec["rewrite"] = choice.rewrite
     if choice.chunker is not None and choice.chunker.method != NONE:
-        spec["chunker"] = known.canonical("chunker", _table(choice.chunker))
+        spec["chunker"] = known.canonical("chunker", known.spoken(_table(choice.chunker), language))
     spec["reranker"] = choice.reranker
     spec["candidates"] = choice.candidates
     if choice.cut is not None and choice.cut.method != NONE:

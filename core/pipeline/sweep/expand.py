@@ -9,10 +9,14 @@ from itertools import product
 from typing import Any
 
 from core.pipeline.sweep.canonical import Choice, spec_of
+from core.pipeline.sweep.fields import Encoder, Methodic
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.model import Axes, Encoder, Mode, Point, SweepSpec
+from core.pipeline.sweep.model import Axes, Mode, Point, SweepSpec
+from core.pipeline.sweep.sources import is_documents
 from core.records import Stack
 
+SENTENCES = Methodic(method="sentence")
+"""How documents are cut where nothing is said: the paper's chunks (§3.5)."""
 MAX_STACKS = 20_000
 """More than this many combinations are a mistake."""
 
@@ -26,13 +30,15 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
 
     Returns:
         Every stack once: the blocks of axes in their order, within a block the candidate depth varying
-        faster than what fills the pool; then the stacks of the list. A stack whose embedder is not known
-        lacks its dimension, which `check` reports.
+        faster than what fills the pool; then the stacks of the list. Documents are cut into sentences where
+        no chunker is named. A stack whose embedder is not known lacks its dimension, which `check` reports.
     """
     known = known or Known.of(spec)
     language = spec.collection.language
+    usual = SENTENCES if is_documents(spec.collection) else None
     choices = [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
     choices += [_listed(point, known) for point in spec.stack]
+    choices = [each if each.chunker else replace(each, chunker=usual) for each in choices]
     stacks = [Stack(spec_of(each, language, known)) for each in choices]
     return list({stack.stack_id: stack for stack in stacks}.values())
 

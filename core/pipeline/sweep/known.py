@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ClqError, UnknownNameError
+from core.pipeline.chunk import CHUNKERS
 from core.pipeline.dense import INDEXES
 from core.pipeline.rewrite import BY_CHAT as BY_CHAT_REWRITE
 from core.pipeline.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
@@ -209,6 +210,12 @@ class Known:
             return self.read(kind, table)
         except ClqError:
             return dict(table)
+
+    def spoken(self, chunker: JsonMap, language: str) -> JsonMap:
+        """A chunker in the language of a collection, where it knows that and is not told another."""
+        params = CHUNKERS[chunker["method"]].params if chunker["method"] in CHUNKERS else ()
+        spoken = {each.name: each.choices for each in params}.get("language", ())
+        return {"language": language, **chunker} if language in spoken else chunker
 
     def index_params(self, name: str, params: JsonMap) -> dict[str, Any]:
         """Parameters of an index that are not its defaults."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from core.pipeline import chunk
+from core.pipeline.chunk import CHUNKERS
 from core.pipeline.cut import CUTS, cut_options
 from core.pipeline.fuse import FUSIONS, fusion_options
 from core.records import JsonMap
@@ -28,7 +30,7 @@ METHODS: Mapping[str, Methods] = MappingProxyType(
     {
         "fusion": Methods(FUSIONS, fusion_options),
         "cut": Methods(CUTS, cut_options),
-        "chunker": Methods(("tokens", "sentence", "recursive", "paragraph", "page", "late"), dict),
+        "chunker": Methods(CHUNKERS, chunk.canonical),
     }
 )
 """By the key of a stack's specification."""

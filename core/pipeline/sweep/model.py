@@ -8,132 +8,35 @@ stacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    field_validator,
-    model_validator,
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from core.pipeline.sweep.fields import (
+    AsPath,
+    Bm25,
+    Chunker,
+    ChunksSent,
+    Cut,
+    Encoder,
+    EncoderChoice,
+    Fusion,
+    Index,
+    IndexChoice,
+    Many,
+    Methodic,
+    Named,
+    Positive,
+    Table,
+    under,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
-
 from core.providers.config import ModelConfig
 
 Mode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
 Method = Literal["grid", "one-factor", "list"]
 SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
-
-_Item = TypeVar("_Item")
-
-
-class Table(BaseModel):
-    """Base of every table of the specification: unknown keys are refused and values are not converted."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def _listed(value: object) -> object:
-    """A value that stands alone as a tuple of one; None = nothing."""
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
-
-
-def _under(key: str) -> Callable[[object], object]:
-    """Turns text that stands alone into a table with this key."""
-    return lambda value: {key: value} if isinstance(value, str | Path) else value
-
-
-def _as_path(value: object) -> object:
-    return Path(value) if isinstance(value, str) and value else value
-
-
-class _OneOrMore:
-    """Makes a tuple take a value that stands alone, in validation and in the JSON schema."""
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(_listed, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        many = handler(schema)
-        return {"anyOf": [many["items"], many]}
-
-
-Many = Annotated[tuple[_Item, ...], _OneOrMore()]
-"""A list of values, or one value."""
-AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
-"""A path as text; relative to the folder of the specification until `load` has made it absolute."""
-Positive = Annotated[int, Field(ge=1)]
-Named = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class Methodic(Table):
-    """A method with parameters, which its own registry checks (fusion, chunker, cut).
-
-    Attributes:
-        method: Name in the registry.
-    """
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    method: Named
-
-
-class Index(Table):
-    """A kind of vector index with parameters, which its own registry checks.
-
-    Attributes:
-        name: Name in the registry ("flat", "hnsw-f32", "int8"…).
-    """
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    name: Named
-
-
-class Bm25(Table):
-    """Parameters of BM25.
-
-    Attributes:
-        k1: Saturation of the term count, > 0.
-        b: Length normalisation, 0 to 1.
-        language: Of stemmer and stop words; None = the collection's.
-    """
-
-    k1: Annotated[float, Field(gt=0)] = 1.5
-    b: Annotated[float, Field(ge=0, le=1)] = 0.75
-    language: Named | None = None
-
-
-class Encoder(Table):
-    """An embedder with dimensions of its own.
-
-    Attributes:
-        name: A model of a vendor's catalogue, a local engine, or a name under [models].
-        dim: Its dimensions; empty = those of the axis `dim`, else its default.
-    """
-
-    name: Named
-    dim: Many[Positive] = ()
-
-
-Fusion = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
-Cut = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
-Chunker = Annotated[Methodic, BeforeValidator(_under("method"), json_schema_input_type=str | Methodic)]
-IndexChoice = Annotated[Index, BeforeValidator(_under("name"), json_schema_input_type=str | Index)]
-EncoderChoice = Annotated[Encoder, BeforeValidator(_under("name"), json_schema_input_type=str | Encoder)]
-ChunksSent = Positive | Literal["all"]
 
 
 class CollectionSource(Table):
@@ -223,7 +126,8 @@ class Axes(Table):
         candidates: K, the depth of the candidate pool.
         reranker: Models, or "none".
         rewrite: How queries are rewritten first, or "none".
-        chunker: How documents are cut into passages; empty = the collection's passages as they are.
+        chunker: How documents are cut into passages; empty = files of text by sentences (the paper's way), and
+            passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".
         chunks_sent: How many passages go to the generator, or "all".
     """
@@ -332,13 +236,13 @@ class SweepSpec(Table):
     name: Named = "sweep"
     preset: Named | None = None
     collection: Annotated[
-        CollectionSource, BeforeValidator(_under("path"), json_schema_input_type=str | CollectionSource)
+        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
     ]
     queries: Annotated[
-        QuerySource, BeforeValidator(_under("path"), json_schema_input_type=str | QuerySource)
+        QuerySource, BeforeValidator(under("path"), json_schema_input_type=str | QuerySource)
     ] = QuerySource()
     golden_set: (
-        Annotated[GoldenSource, BeforeValidator(_under("path"), json_schema_input_type=str | GoldenSource)]
+        Annotated[GoldenSource, BeforeValidator(under("path"), json_schema_input_type=str | GoldenSource)]
         | None
     ) = None
     axes: Many[Axes] = ()

@@ -10,6 +10,7 @@ from core.clq.prices import CURRENCY, PriceBook
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.steps import NONE, Graph, Route, Step, graph
+from core.pipeline.sweep.canonical import pool_name
 from core.pipeline.sweep.expect import Resources, resources
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import Counting, Paid, Usage
@@ -59,6 +60,16 @@ class PlannedStack:
     stack: Stack
     usd_per_1k: float | None
     reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its short name."""
+        return self.stack.label
+
+    @property
+    def pool(self) -> str:
+        """The convention of its candidate pool."""
+        return pool_name(self.stack.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,11 @@ hours and days.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import polars as pl
 
 from core.providers.base import Amount
 
@@ -81,6 +84,34 @@ class Rates:
         if written:
             return Expected(CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED)
         return Expected(RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED)
+
+
+_MODELS = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}
+
+
+def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
+    """Median times of models in earlier runs.
+
+    Args:
+        runs: run_id and spec (JSON).
+        timings: Rows of the table "timings" of these runs.
+
+    Returns:
+        Milliseconds by stage, model and candidate depth (0 for stages that it does not matter to).
+    """
+    specs = {row["run_id"]: json.loads(row["spec"]) for row in runs.select("run_id", "spec").to_dicts()}
+    found: dict[tuple[str, str, int], float] = {}
+    medians = (
+        timings.filter(pl.col("stage").is_in(list(_MODELS)))
+        .group_by("run_id", "stage")
+        .agg(pl.col("ms").median())
+    )
+    for run_id, stage, ms in medians.sort("run_id").iter_rows():
+        spec = specs.get(run_id, {})
+        model = spec.get(_MODELS[stage])
+        if model and ms is not None:
+            found[stage, model, int(spec.get("candidates", 0)) if stage == "rerank" else 0] = ms
+    return found
 
 
 def corpus_s(calls: int, tokens: float, *, concurrency: int, tokens_per_minute: float | None) -> float:

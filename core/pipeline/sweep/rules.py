@@ -13,6 +13,8 @@ from core.pipeline.sweep.problems import Severity, suggestion
 from core.records import JsonMap
 
 LEGS = 2
+TOKEN_ENCODERS = ("onnx",)
+"""Providers whose encoders are `core.providers.embed.TokenEmbedder`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,16 @@ def _method(key: str) -> Rule:
     return rule
 
 
+def _late(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    """Late chunking takes an encoder that gives the vectors of tokens."""
+    embedder = facts.known.embedder(spec.get("embedder", ""))
+    late = spec.get("chunker", {}).get("late") == "yes"
+    if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
+        found = f"{embedder.name} gives no vectors of tokens, which late chunking is made of."
+        do = f"Use an encoder of {' or '.join(TOKEN_ENCODERS)}, or a chunker without late."
+        yield Finding("chunker", found, do)
+
+
 def _pool(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
     """The candidate depth is one that the pool can have."""
     k = spec["candidates"]
@@ -155,6 +167,7 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("fusion", _method("fusion")),
     ("cut", _method("cut")),
     ("chunker", _method("chunker")),
+    ("chunker", _late),
     ("fusion", _pool),
     ("", _sent),
     ("reranker", _deepest),

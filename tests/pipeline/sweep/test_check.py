@@ -8,6 +8,7 @@ import pytest
 
 from core.clq.prices import PriceBook
 from core.errors import ClqError
+from core.paths import ROOT
 from core.pipeline.sweep import SpecError, parse, presets
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import MAX_STACKS
@@ -17,7 +18,7 @@ from core.providers.calls import Keys
 
 ALL_KEYS = Keys(dict.fromkeys(("VOYAGE_API_KEY", "COHERE_API_KEY", "OPENAI_API_KEY"), "k"), ())
 NO_KEYS = Keys({}, ())
-HEAD = 'collection = "."\n'
+HEAD = f'collection = "{ROOT / "tests" / "cases"}"\n'
 DENSE = HEAD + '[axes]\nmode = "dense"\n'
 HYBRID = HEAD + '[axes]\nmode = "hybrid"\n'
 
@@ -48,7 +49,7 @@ CASES = {
     "a fusion": (
         HYBRID + 'fusion = "rff"\n',
         [
-            "error: fusion.method of BM25 ⊕ wordllama 256 d, K = 50: There is no fusion 'rff'. "
+            "error: fusion.method of BM25 ⊕ wordllama 256 d, K = 50 · rff: There is no fusion 'rff'. "
             'Did you mean "rrf"? Known: convex, rrf, weighted.'
         ],
     ),
@@ -61,12 +62,15 @@ CASES = {
     ),
     "a rewrite": (
         DENSE + 'rewrite = "rule"\n',
-        ["error: rewrite of wordllama 256 d, K = 50: There is no rewrite 'rule'. Did you mean \"rules\"? "],
+        [
+            "error: rewrite of wordllama 256 d, K = 50 · rule: There is no rewrite 'rule'. "
+            'Did you mean "rules"? '
+        ],
     ),
     "a language": (
         HEAD + '[axes]\nmode = "sparse"\nbm25 = { language = "frensh" }\n',
         [
-            "error: bm25.language of BM25, K = 50: There is no language 'frensh'. "
+            "error: bm25.language of BM25, K = 50 · bm25 language frensh: There is no language 'frensh'. "
             'Did you mean "french"? Known: '
         ],
     ),
@@ -84,7 +88,7 @@ CASES = {
     "an option of an index": (
         DENSE + 'index = { name = "hnsw-f32", efSerch = 3 }\n',
         [
-            "error: index of wordllama 256 d hnsw-f32, K = 50: "
+            "error: index of wordllama 256 d hnsw-f32, K = 50 · index efSerch 3: "
             "There is no option 'efSerch' of index hnsw-f32. "
             'Did you mean "efSearch"? Known: M, efConstruction, efSearch.'
         ],
@@ -92,37 +96,39 @@ CASES = {
     "parts that do not divide the dimension": (
         DENSE + 'dim = 64\nindex = { name = "pq", m = 3 }\n',
         [
-            "error: index of wordllama 64 d pq, K = 50: 64 dimensions cannot be cut into m=3 equal parts. "
+            "error: index of wordllama 64 d pq, K = 50 · index m 3: 64 dimensions cannot be cut "
+            "into m=3 equal parts. "
             "Choose m from 1, 2, 4, 8, 16, 32, 64."
         ],
     ),
     "an option of a fusion": (
         HYBRID + 'fusion = { method = "convex", alpha = 2.5 }\n',
         [
-            "error: fusion of BM25 ⊕ wordllama 256 d, K = 50: alpha=2.5 is not allowed. "
+            "error: fusion of BM25 ⊕ wordllama 256 d, K = 50 · convex alpha 2.5: alpha=2.5 is not allowed. "
             "Use 0 to 1 (default 0.5)."
         ],
     ),
     "the inner product of vectors of any length": (
         DENSE + 'embedder = "embed-english-v3.0"\nmetric = ["cosine", "l2", "ip"]\n',
         [
-            "error: metric of embed-english-v3.0 1024 d, K = 50: The model does not normalise its vectors: "
-            "by inner product long vectors win whatever they say. "
+            "error: metric of embed-english-v3.0 1024 d, K = 50 · ip: The model does not normalise its "
+            "vectors: by inner product long vectors win whatever they say. "
         ],
     ),
     "K beyond the pool": (
         HYBRID + 'fusion = { method = "rrf", depth = 30 }\ncandidates = [30, 60, 61]\n',
         [
-            "error: candidates of BM25 ⊕ wordllama 256 d, K = 61: K = 61 is beyond the pool: the fusion "
-            "merges 2 rankings of 30. Raise fusion.depth to 61, or lower candidates to 60 or fewer.",
-            "warning: candidates of BM25 ⊕ wordllama 256 d, K = 60: Pools may hold fewer than K = 60 "
-            "passages: the fusion merges 2 rankings of 30. Raise fusion.depth to 60 to be sure.",
+            "error: candidates of BM25 ⊕ wordllama 256 d, K = 61 · rrf depth 30: K = 61 is beyond the pool: "
+            "the fusion merges 2 rankings of 30. Raise fusion.depth to 61, or lower candidates to 60 or fewer.",
+            "warning: candidates of BM25 ⊕ wordllama 256 d, K = 60 · rrf depth 30: Pools may hold fewer than "
+            "K = 60 passages: the fusion merges 2 rankings of 30. Raise fusion.depth to 60 to be sure.",
         ],
     ),
     "more chunks sent than there are": (
         DENSE + "candidates = [8, 10]\nchunks_sent = [5, 9]\n",
         [
-            "error: chunks_sent of wordllama 256 d, K = 8: 9 chunks cannot be sent of a pool of K = 8. "
+            "error: chunks_sent of wordllama 256 d, K = 8 · 9 sent: 9 chunks cannot be sent of a "
+            "pool of K = 8. "
             "Lower chunks_sent to 8 or fewer, or raise candidates."
         ],
     ),
@@ -191,7 +197,7 @@ def test_all_of_them_at_once_and_each_once():
 
 
 def test_a_key_that_is_not_set_is_one_problem_and_names_it():
-    text = 'preset = "clq-paper"\ncollection = "."\n'
+    text = 'preset = "clq-paper"\ncollection = "tests/cases"\n'
     missing = [each for each in told(text, NO_KEYS) if not each.startswith("warning")]
     assert missing == [
         "missing: voyage-3-large, voyage-3.5, voyage-3.5-lite, rerank-2.5, rerank-2.5-lite: "
@@ -203,7 +209,9 @@ def test_a_key_that_is_not_set_is_one_problem_and_names_it():
 
 @pytest.mark.parametrize("name", presets())
 def test_presets_need_no_more_than_a_key(name: str):
-    assert all(each.startswith("warning") for each in told(f'preset = "{name}"\ncollection = "."\n'))
+    assert all(
+        each.startswith("warning") for each in told(f'preset = "{name}"\ncollection = "tests/cases"\n')
+    )
 
 
 def test_a_package_that_is_not_installed_names_the_command(monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,186 @@
+"""What a collection is made of: passages that are searched as they are, or documents that are cut first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers import Import, Options, load, preview
+from core.importers.base import slug
+from core.pipeline.anchors import read_spans
+from core.pipeline.anchors.read import holds_spans
+from core.pipeline.documents import Documents, read_documents
+from core.pipeline.documents.read import READERS
+from core.pipeline.sweep.model import CollectionSource, GoldenSource
+from core.records import Batch, Collection
+
+WHOLE = ("beir", "clq")
+"""Formats of the importers that bring a collection with its questions and judgements."""
+
+
+class Shelf(Protocol):
+    """What the caller has already, by id: a store, for those who may read one."""
+
+    def collection(self, collection_id: str) -> Batch:
+        """A collection with passages, questions and its judgements.
+
+        Raises:
+            UnknownNameError: If there is none.
+        """
+
+    def golden_set(self, golden_set_id: str) -> Batch:
+        """A golden set with judgements, or with spans.
+
+        Raises:
+            UnknownNameError: If there is none.
+        """
+
+
+def is_documents(source: CollectionSource) -> bool:
+    """Whether a collection is made of files of text, which are cut into passages by default."""
+    path = source.path
+    if path is None or source.format not in {"auto", "documents"}:
+        return False
+    if source.format == "documents" or path.suffix.lower() in READERS:
+        return True
+    return (
+        path.is_dir()
+        and not any(path.glob("corpus.*"))
+        and any(each.suffix.lower() in READERS for each in path.rglob("*"))
+    )
+
+
+def collection_id(source: CollectionSource) -> str:
+    """The id of a collection: given, or from its path."""
+    if source.stored is not None:
+        return source.stored
+    path = source.path or Path()
+    return source.id or slug((path.stem if path.is_file() else path.absolute().name), "collection")
+
+
+def read_collection(source: CollectionSource, golden: GoldenSource | None, shelf: Shelf | None) -> Batch:
+    """The passages of a collection, with the questions and judgements that come with it.
+
+    Args:
+        source: Where it is.
+        golden: How grades that come with it are read.
+        shelf: Where stored collections are.
+
+    Returns:
+        One collection and its frames, empty ones left out. Of documents and tables, each is one passage.
+
+    Raises:
+        InputError: If it cannot be read.
+        UnknownNameError: If there is no such collection.
+    """
+    if source.stored is not None:
+        return on_shelf(shelf, source.stored).collection(source.stored)
+    path = source.path or Path()
+    if _kind(source, path) in WHOLE:
+        return _batch(load([path], _options(source, golden)))
+    documents = read_source_documents(source)
+    made = Collection(collection_id=collection_id(source), name=collection_id(source), source=path.name)
+    rows = documents.frame.select(
+        collection_id=pl.lit(made.collection_id),
+        passage_id="source",
+        title="title",
+        text="text",
+        tokens=pl.lit(None, pl.Int32),
+        tokenizer=pl.lit(None, pl.String),
+        source="source",
+    )
+    return Batch(collections=(made,), frames={"passages": rows})
+
+
+def documents_of(source: CollectionSource, whole: Batch) -> pl.DataFrame:
+    """The documents of a collection, for chunkers and spans: its files, or its passages one by one."""
+    if source.path is not None:
+        return read_source_documents(source).frame
+    passages = whole.frames["passages"].lazy().collect()
+    return passages.select("title", source="passage_id", text=pl.col("text").fill_null(""))
+
+
+def read_source_documents(source: CollectionSource) -> Documents:
+    """The documents of a collection that has a path.
+
+    Raises:
+        InputError: If they cannot be read.
+    """
+    return read_documents(source.path or Path(), format=source.format, columns=source.columns or None)
+
+
+def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame], collection: str) -> Batch:
+    """The judgements or spans of a golden set in a file.
+
+    Args:
+        golden: With a path.
+        documents: The documents, for places of spans.
+        collection: The collection that they judge.
+
+    Raises:
+        InputError: If it cannot be read, or holds neither.
+    """
+    path = golden.path or Path()
+    options = Options(
+        collection_id=collection,
+        golden_set_id=golden.id,
+        grades=golden.mapping,
+        split=golden.split,
+        columns=golden.columns,
+    )
+    if path.is_file() and holds_spans(path):
+        spans = read_spans(path, documents(), options)
+        return Batch(golden_sets=(spans.golden_set,), frames={"spans": spans.spans})
+    made = load([path], options)
+    if not made.golden_sets:
+        raise InputError("It holds no judgements.", where=path.name, do="Give qrels, a table or spans.")
+    kept = {name: rows for name, rows in made.frames.items() if name in {"judgements", "spans"}}
+    return Batch(golden_sets=made.golden_sets, frames=kept)
+
+
+def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
+    """The shelf.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if shelf is None:
+        raise InputError(f"{name!r} is no path, and no store was named.", do="Give a path.")
+    return shelf
+
+
+def _kind(source: CollectionSource, path: Path) -> str:
+    if source.format != "auto":
+        return source.format
+    if is_documents(source):
+        return "documents"
+    return preview([path])[0].format or ""
+
+
+def _options(source: CollectionSource, golden: GoldenSource | None) -> Options:
+    elsewhere = golden is not None and (golden.path or golden.stored) is not None
+    return Options(
+        format="beir" if source.format == "beir" else None,
+        collection_id=collection_id(source),
+        golden_set_id=golden.id if golden and not elsewhere else None,
+        grades=golden.mapping if golden and not elsewhere else None,
+        # Judgements that are not wanted must not be asked about.
+        split="all" if elsewhere else (golden.split if golden else None),
+        columns=source.columns,
+    )
+
+
+def _batch(made: Import) -> Batch:
+    if "passages" not in made.frames:
+        names = ", ".join(each.name for each in made.detected)
+        raise InputError("It holds no passages.", where=names, do="A BEIR collection has a corpus.jsonl.")
+    frames: Mapping[str, pl.DataFrame] = {
+        name: made.frames[name].lazy().collect()
+        for name in ("passages", "queries", "judgements", "spans", "chunks")
+        if name in made.frames
+    }
+    return Batch(collections=made.collections, golden_sets=made.golden_sets, frames=frames)
