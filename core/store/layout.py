@@ -6,6 +6,7 @@
     LOCK                                      locked by the one writer; says who holds it
     catalogue/00000012-9f3c….duckdb           immutable once published; the last few are kept
     parts/00000012-51ab…/rankings.parquet     immutable; written to a hidden folder first, then renamed
+    parts/00000012-51ab…/rankings.codes.arrow the same rows as integers, for joining (core.store.codes)
 
 Names carry random digits so that a name never comes back with other content, not even after a store was
 deleted and made again: readers may cache by name.

@@ -13,7 +13,7 @@ import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.records import TABLES, Frame
-from core.store import rules
+from core.store import codes, rules
 from core.store.layout import Layout, remove, sync
 
 ROW_GROUP = 20_480
@@ -102,13 +102,22 @@ def write_parts(
             part = _write(cursor, table, staged, working / f"{table}.parquet", known)
             staged.unlink()
             if part is not None:
-                parts.append(part)
+                parts += [part, *_codes(part, working)]
         if parts:
             sync(working)
             working.rename(layout.parts / name)
     finally:
         remove(working)
     return layout.parts / name, parts
+
+
+def _codes(part: Part, folder: Path) -> list[Part]:
+    """Write the integers beside a part whose rows are joined by passage; they hold no rows of their own."""
+    if part.table not in codes.CODED:
+        return []
+    file = codes.write(folder / part.name)
+    sync(file)
+    return [Part(f"{part.table}.codes", file.name, part.rows, file.stat().st_size, checksum(file), {})]
 
 
 def _stage(table: str, rows: Frame, target: Path) -> None:

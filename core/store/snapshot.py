@@ -260,10 +260,15 @@ class Snapshot:
         for run_id, name in self.judging(asked, golden_set_id).items():
             judges.setdefault(name, []).append(run_id)
         groups = [
-            graded.Judges(name, tuple(runs), self._files("rankings", runs), self._files("judgements", [name]))
+            graded.Judges(
+                name,
+                tuple(runs),
+                tuple(self._files("rankings", runs)),
+                tuple(self._files("judgements", [name])),
+            )
             for name, runs in (judges or {golden_set_id: []}).items()
         ]
-        return graded.join(self.catalogue.cursor(), groups, run_ids=asked, stage=stage, depth=depth)
+        return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Per run the collection whose passages it ranks: the run's own, or the part with its chunks.

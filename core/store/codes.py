@@ -1,0 +1,185 @@
+"""Rows of a part as integers, so that a join compares every text once and not once per row.
+
+Beside the Parquet file of rankings or judgements lies a small Arrow file of the same rows: the distinct
+passage ids, and per row the place of its passage among them; rows of one query follow one another and form a
+list. Joining two parts then takes one look-up per distinct id; what remains is picking integers. Codes are
+places in the part's own list of ids: nothing is hashed, so nothing can collide, and no part depends on
+another one. A part of an earlier release, which has no such file, is coded when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.store.engine import ENGINE
+
+CODED = ("rankings", "judgements")
+"""Tables that are joined by passage."""
+STAGES = ("final", "pool")
+_VERSION = b"1"
+_INTEGERS = {
+    "owner": pa.int32(),
+    "query": pa.int32(),
+    "stage": pa.int8(),
+    "start": pa.int64(),
+    "code": pa.int32(),
+    "rank": pa.int32(),
+    "grade": pa.int8(),
+    "raw": pa.int16(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A part as integers; a list is the rows of one owner, stage and query.
+
+    Attributes:
+        ids: Distinct passage ids (Arrow large_string).
+        owners: Distinct run ids or golden set ids.
+        queries: Distinct query ids.
+        owner: int32 [lists], place in `owners`.
+        query: int32 [lists], place in `queries`.
+        stage: int8 [lists], place in `STAGES`; 0 for judgements.
+        start: int64 [lists + 1], first row of each list.
+        code: int32 [rows], place in `ids`.
+        rank: int32 [rows], or None where the ranks of every list count 1, 2, 3… and for judgements.
+        grade: int8 [rows] for judgements.
+        raw: int16 [rows] for judgements: the grade as it was given; the grade itself where that is unknown.
+    """
+
+    ids: pa.Array
+    owners: tuple[str, ...]
+    queries: tuple[str, ...]
+    owner: npt.NDArray[np.int32]
+    query: npt.NDArray[np.int32]
+    stage: npt.NDArray[np.int8]
+    start: npt.NDArray[np.int64]
+    code: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int32] | None = None
+    grade: npt.NDArray[np.int8] | None = None
+    raw: npt.NDArray[np.int16] | None = None
+
+    @property
+    def length(self) -> npt.NDArray[np.int64]:
+        """int64 [lists], rows of each list."""
+        return np.diff(self.start)
+
+
+def path_of(part: Path) -> Path:
+    """Where the codes of a part lie."""
+    return part.with_suffix(".codes.arrow")
+
+
+# Rows of a part are sorted by these columns, so that lists in this order cover the rows one after the other.
+_LISTS = """
+SELECT run_id AS owner, query_id AS query, stage, count(*) AS rows, max(rank) AS deepest
+FROM read_parquet($part) GROUP BY ALL ORDER BY run_id, stage, query_id
+"""
+_JUDGED_LISTS = """
+SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
+FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
+"""
+
+
+def encode(part: Path) -> Coded:
+    """Code the rows of a Parquet file of rankings or judgements, which are sorted as `RULES` says."""
+    ranked = part.stem == "rankings"
+    query = _LISTS if ranked else _JUDGED_LISTS
+    lists = ENGINE.cursor().sql(query, params={"part": str(part)}).to_arrow_table()
+    owner, owners = _coded(lists["owner"])
+    of_query, queries = _coded(lists["query"])
+    code, ids = _coded(_column(part, "passage_id"))
+    made = Coded(
+        ids=ids,
+        owners=tuple(owners.to_pylist()),
+        queries=tuple(queries.to_pylist()),
+        owner=owner,
+        query=of_query,
+        stage=pc.index_in(lists["stage"], value_set=pa.array(STAGES)).to_numpy().astype(np.int8),
+        start=np.concatenate([[0], np.cumsum(lists["rows"].to_numpy())]),
+        code=code,
+    )
+    if not ranked:
+        grade, raw = _column(part, "grade"), _column(part, "raw")
+        raw = pc.coalesce(raw, grade.cast(pa.int16()))
+        return replace(made, grade=grade.to_numpy(), raw=raw.to_numpy())
+    # Ranks are distinct and begin at 1: they have no gaps where the deepest is their number.
+    whole = np.array_equal(lists["deepest"].to_numpy(), lists["rows"].to_numpy())
+    return made if whole else replace(made, rank=_column(part, "rank").to_numpy())
+
+
+def _coded(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """Texts as codes, and the distinct texts in order of first appearance."""
+    made = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return made.indices.to_numpy(), made.dictionary
+
+
+def _column(part: Path, column: str) -> pa.ChunkedArray:
+    return pq.read_table(part, columns=[column])[column]
+
+
+def write(part: Path) -> Path:
+    """Write the codes of a part beside it and return their path."""
+    coded, target = encode(part), path_of(part)
+    columns: dict[str, pa.Array] = {
+        "ids": _one(coded.ids),
+        "owners": _one(pa.array(coded.owners, type=pa.large_string())),
+        "queries": _one(pa.array(coded.queries, type=pa.large_string())),
+    }
+    for name, kind in _INTEGERS.items():
+        values = getattr(coded, name)
+        if values is not None:
+            columns[name] = _one(pa.array(values, type=kind))
+    table = pa.table(columns).replace_schema_metadata({b"version": _VERSION})
+    with pa.OSFile(str(target), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return target
+
+
+def _one(values: pa.Array) -> pa.Array:
+    """A whole array as the one cell of a column, which Arrow maps into memory as it lies in the file."""
+    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), values)
+
+
+@lru_cache(maxsize=512)
+def coded(part: str) -> Coded:
+    """The codes of a part: from their file, mapped into memory, or made now where it cannot be read.
+
+    Kept, for files of a store never change.
+    """
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(path_of(Path(part))))).read_all()
+    except (FileNotFoundError, pa.ArrowInvalid):  # of an earlier release, or damaged, which the doctor finds
+        return encode(Path(part))
+    held = {name: table[name].chunk(0).values for name in table.column_names}
+    numbers = {name: held[name].to_numpy(zero_copy_only=True) for name in _INTEGERS if name in held}
+    return Coded(
+        ids=held["ids"],
+        owners=tuple(held["owners"].to_pylist()),
+        queries=tuple(held["queries"].to_pylist()),
+        **numbers,
+    )
+
+
+def found_in(parts: Sequence[Coded], known: pa.Array) -> list[npt.NDArray[np.int32]]:
+    """The place of every passage id of some parts in a list of ids; its length where it is not there.
+
+    Args:
+        parts: Their ids are looked up.
+        known: Distinct ids (Arrow large_string).
+
+    Returns:
+        Per part int32 [ids].
+    """
+    ids = pa.chunked_array([part.ids for part in parts], type=pa.large_string())
+    places = pc.index_in(ids, value_set=known).fill_null(len(known)).to_numpy()
+    return np.split(places, np.cumsum([len(part.ids) for part in parts])[:-1])

@@ -1,0 +1,52 @@
+"""A bounded memory for what was computed from files that never change."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
+
+class Memory:
+    """Keeps what was used last, up to a number of bytes; safe to use from several threads.
+
+    Args:
+        most: Bytes to keep; something larger is made every time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def once(self, key: Hashable, make: Callable[[], Made], size: Callable[[Made], int]) -> Made:
+        """What was made under this key, made now if it is not kept.
+
+        Args:
+            key: Says all that the result depends on.
+            make: Makes it; two threads that ask at the same time may both make it.
+            size: Its bytes.
+        """
+        with self._guard:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]  # type: ignore[return-value]
+        made = make()
+        taken = size(made)
+        with self._guard:
+            if key not in self._kept and taken <= self._most:
+                self._kept[key] = (made, taken)
+                self._held += taken
+                while self._held > self._most:
+                    self._held -= self._kept.popitem(last=False)[1][1]
+        return made
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._guard:
+            self._kept.clear()
+            self._held = 0
