@@ -21,7 +21,7 @@ are tied to passage ids cannot judge the passages of two chunkers; `require_comp
 from core.pipeline.anchors.compare import require_comparable
 from core.pipeline.anchors.derive import COVERAGE, Derived, derive, judged
 from core.pipeline.anchors.place import Anchored, anchor
-from core.pipeline.anchors.read import Spans, read_spans
+from core.pipeline.anchors.read import Spans, holds_spans, read_spans
 
 __all__ = [
     "COVERAGE",
@@ -30,6 +30,7 @@ __all__ = [
     "Spans",
     "anchor",
     "derive",
+    "holds_spans",
     "judged",
     "read_spans",
     "require_comparable",

@@ -15,6 +15,7 @@ COVERAGE = 0.5
 """The usual coverage."""
 
 _ROUNDING = 1e-9
+_PLACE = ("query_id", "source", "start_char", "end_char")
 _KEY = ("golden_set_id", "query_id", "passage_id")
 
 
@@ -51,12 +52,7 @@ def derive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float = COVERAGE
     Raises:
         InputError: The coverage is out of range.
     """
-    best = (
-        _covered(spans, chunks, coverage)
-        .sort(*_KEY, "grade", "start_char", "end_char", descending=[False] * 3 + [True] + [False] * 2)
-        .unique(_KEY, keep="first", maintain_order=True)
-    )
-    return frame("judgements", best.select(list(TABLES["judgements"])).to_dict())
+    return _best(_covered(spans, chunks, coverage))
 
 
 def judged(
@@ -75,10 +71,9 @@ def judged(
     """
     name, whole = chunked.name, golden_set.golden_set_id
     own = whole if name is None else part_id(whole, name)
-    covered = _covered(spans, chunked.chunks, coverage).select("query_id", "source", "start_char", "end_char")
-    lost = spans.join(covered, on=covered.columns, how="anti", maintain_order="left")
-    judgements = derive(spans, chunked.chunks, coverage).with_columns(golden_set_id=pl.lit(own))
-    asked = set(judgements["query_id"])
+    covered = _covered(spans, chunked.chunks, coverage)
+    lost = spans.join(covered, on=_PLACE, how="anti", maintain_order="left")
+    judgements = _best(covered).with_columns(golden_set_id=pl.lit(own))
     part = replace(
         golden_set,
         golden_set_id=own,
@@ -91,8 +86,16 @@ def judged(
         golden_set=golden_set if name is None else part,
         judgements=judgements,
         lost=lost,
-        unasked=tuple(sorted(set(spans["query_id"]) - asked)),
+        unasked=tuple(sorted(set(spans["query_id"]) - set(judgements["query_id"]))),
     )
+
+
+def _best(covered: pl.DataFrame) -> pl.DataFrame:
+    """The judgements that covered spans make: of each query and passage the highest grade."""
+    best = covered.sort(
+        *_KEY, "grade", "start_char", "end_char", descending=[False] * 3 + [True] + [False] * 2
+    ).unique(_KEY, keep="first", maintain_order=True)
+    return frame("judgements", best.select(list(TABLES["judgements"])).to_dict())
 
 
 def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.DataFrame:
