@@ -28,7 +28,9 @@ class Graded:
     problems: tuple[Problem, ...] = ()
 
 
-def graded(golden: Batch, cut: Sequence[Chunked], whole: Chunked | None, coverage: float) -> Graded:
+def graded(
+    golden: Batch, cut: Sequence[Chunked], whole: Chunked | None, *, coverage: float, uncut: bool
+) -> Graded:
     """Work out what a golden set says about each chunking.
 
     Grades anchored to spans hold for any chunker; those of whole documents are spans, too. Grades of chunks
@@ -39,6 +41,7 @@ def graded(golden: Batch, cut: Sequence[Chunked], whole: Chunked | None, coverag
         cut: The chunkings that are searched.
         whole: The documents as passages; None where they are not at hand.
         coverage: See `core.pipeline.anchors`.
+        uncut: Whether some stacks search the collection's own passages.
 
     Raises:
         InputError: If the stacks search differently cut passages and the grades are tied to one of them.
@@ -57,7 +60,8 @@ def graded(golden: Batch, cut: Sequence[Chunked], whole: Chunked | None, coverag
         if anchored.spans.height and not anchored.unplaced.height:
             parts = [judged(record, anchored.spans, each, coverage) for each in cut]
             return _derived(golden, parts, told=False)
-    require_comparable([each.name for each in cut], record.name, anchored=False)
+    searched = [*(each.name for each in cut), *([None] if uncut else [])]
+    require_comparable(searched, record.name, anchored=False)
     return Graded(_tied(golden, record, judgements, cut[0]))
 
 

@@ -126,8 +126,8 @@ class Axes(Table):
         candidates: K, the depth of the candidate pool.
         reranker: Models, or "none".
         rewrite: How queries are rewritten first, or "none".
-        chunker: How documents are cut into passages; empty = files of text by sentences (the paper's way), and
-            passages of a collection as they are.
+        chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
+            and passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".
         chunks_sent: How many passages go to the generator, or "all".
     """

@@ -103,8 +103,13 @@ class _Material:
         """The documents, read once."""
         return documents_of(self._spec.collection, self._whole)
 
+    @property
+    def searches_uncut(self) -> bool:
+        """Whether some stacks search the collection's own passages."""
+        return any(not stack.spec.get("chunker") for stack in self._stacks)
+
     @cached_property
-    def uncut(self) -> Chunked:
+    def whole(self) -> Chunked:
         """The documents as passages, with their places."""
         return self._cut({"method": "none"})
 
@@ -117,7 +122,7 @@ class _Material:
     def corpora(self) -> dict[str | None, Corpus]:
         """What is searched, by chunking."""
         made: dict[str | None, Corpus] = {each.name: corpus_of(each.passages, each.name) for each in self.cut}
-        if any(not stack.spec.get("chunker") for stack in self._stacks):
+        if self.searches_uncut:
             made[None] = corpus_of(_frame(self._whole, "passages"))
         return made
 
@@ -153,7 +158,8 @@ def _golden(spec: SweepSpec, material: _Material, shelf: Shelf | None) -> Graded
         found = material.own_golden
     coverage = named.coverage if named is not None else GoldenSource().coverage
     anchored = "spans" in found.frames or material.cut
-    return graded(found, material.cut, material.uncut if anchored else None, coverage)
+    whole = material.whole if anchored else None
+    return graded(found, material.cut, whole, coverage=coverage, uncut=material.searches_uncut)
 
 
 def _queries(spec: SweepSpec, whole: Batch, golden: Batch, collection_id: str) -> pl.DataFrame:

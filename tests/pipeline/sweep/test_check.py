@@ -119,7 +119,8 @@ CASES = {
         HYBRID + 'fusion = { method = "rrf", depth = 30 }\ncandidates = [30, 60, 61]\n',
         [
             "error: candidates of BM25 ⊕ wordllama 256 d, K = 61 · rrf depth 30: K = 61 is beyond the pool: "
-            "the fusion merges 2 rankings of 30. Raise fusion.depth to 61, or lower candidates to 60 or fewer.",
+            "the fusion merges 2 rankings of 30. "
+            "Raise fusion.depth to 61, or lower candidates to 60 or fewer.",
             "warning: candidates of BM25 ⊕ wordllama 256 d, K = 60 · rrf depth 30: Pools may hold fewer than "
             "K = 60 passages: the fusion merges 2 rankings of 30. Raise fusion.depth to 60 to be sure.",
         ],
