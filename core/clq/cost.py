@@ -18,7 +18,7 @@ from core.clq.calculator import (
     rerank_usd_per_1k,
     search_units,
 )
-from core.clq.prices import CPU_MS_PER_HOUR, CURRENCY, PriceBook
+from core.clq.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
 from core.records import JsonMap
 
 __all__ = [
@@ -72,12 +72,12 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason when any
         part of the stage has no amount or no price.
     """
-    in_hours = pl.col("unit") == "cpu_ms"
+    in_hours = pl.col("unit").is_in(list(PRICED_AS))
     priced = (
         mean_usage(usage)
         .with_columns(
-            pl.when(in_hours).then(pl.lit("cpu_hour")).otherwise(pl.col("unit")).alias("priced_unit"),
-            pl.when(in_hours).then(pl.col("amount") / CPU_MS_PER_HOUR).otherwise(pl.col("amount")),
+            pl.col("unit").replace(PRICED_AS).alias("priced_unit"),
+            pl.when(in_hours).then(pl.col("amount") / MS_PER_HOUR).otherwise(pl.col("amount")),
         )
         .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
         .with_columns((1000 * pl.col("amount") * pl.col("each")).alias("usd"), _reason(book.name))

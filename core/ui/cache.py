@@ -7,12 +7,14 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import polars as pl
 import streamlit as st
 
-from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books
+from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.metrics import Measure
+from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.amounts import Start, start_from
@@ -37,20 +39,36 @@ def snapshot(revision: int | None) -> Snapshot:
     return store().read(revision)
 
 
-@st.cache_resource(show_spinner=False)
 def books() -> dict[str, PriceBook]:
-    """The price books that ship with the product, by name; the list prices first."""
-    found = load_books()
+    """The shipped price books and the user's own, by name, the list prices first; read anew when edited."""
+    folder = own_folder(store().path)
+    return _books(folder, tuple((file.name, file.stat().st_mtime_ns) for file in own_files(folder)))
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceBook]:
+    del files  # part of the key
+    found = load_books(PRICES, own=folder)
     return {name: found[name] for name in sorted(found, key=lambda name: (name != DEFAULT_BOOK, name))}
 
 
-@st.cache_resource(show_spinner="Scoring the stacks of this workspace…", max_entries=64)
 def stacks(
     path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: str
 ) -> pl.DataFrame:
     """The stack table of a workspace at a revision; see `core.views.stacks.stack_table`."""
+    return _stacks(path, revision, scope=scope, quality=quality, latency=latency, book=books()[book])
+
+
+@st.cache_resource(
+    show_spinner="Scoring the stacks of this workspace…",
+    max_entries=64,
+    hash_funcs={PriceBook: lambda book: (book.name, book.digest)},
+)
+def _stacks(
+    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> pl.DataFrame:
     del path  # part of the key: tests open several stores in one process
-    return stack_table(snapshot(revision), scope, quality, latency, books()[book])
+    return stack_table(snapshot(revision), scope, quality, latency, book)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

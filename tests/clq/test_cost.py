@@ -34,6 +34,7 @@ BOOK = PriceBook(
         price("writer", "input_tokens", 1.0),
         price("writer", "output_tokens", 10.0),
         price("local-cpu", "cpu_hour", 0.36, per=1),
+        price("local-gpu", "gpu_hour", 1.8, per=1),
         price("foreign", "input_tokens", 1.0, currency="EUR"),
     ),
 )
@@ -65,6 +66,12 @@ def test_mean_over_queries_times_price():
 def test_processor_time_is_priced_by_the_hour():
     found = costs(("a", None, "embed", "local-cpu", "cpu_ms", 10.0, "measured"))
     assert found["usd_per_1k"].item() == pytest.approx(0.36 * 10 / 3_600_000 * 1000)
+
+
+def test_graphics_time_is_priced_by_the_hour():
+    # 20 ms at $1.80 an hour is a hundred-thousandth of a dollar: 1 cent per 1,000 queries
+    found = costs(("a", None, "rerank", "local-gpu", "gpu_ms", 20.0, "measured"))
+    assert found["usd_per_1k"].item() == pytest.approx(0.01)
 
 
 def test_weakest_basis_names_the_stage():

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from core.clq.prices import UNITS, Price, PriceBook, load_books
+from core.clq.prices import UNITS, Price, PriceBook, load_books, own_folder
 from core.errors import PriceError, UnknownNameError
 from core.paths import PRICES
 
@@ -37,7 +37,7 @@ def price(**changes):
 
 
 def test_shipped_books_are_complete():
-    books = load_books()
+    books = load_books(PRICES)
     assert set(books) == {"list", "clq-paper"}
     assert {p.provider for p in books["list"].prices} == {"voyage", "cohere", "openai", "local"}
     for entry in (entry for book in books.values() for entry in book.prices):
@@ -48,7 +48,7 @@ def test_shipped_books_are_complete():
 
 
 def test_every_shipped_file_is_read():
-    read = {p.provider for book in load_books().values() for p in book.prices}
+    read = {p.provider for book in load_books(PRICES).values() for p in book.prices}
     assert len(read) == len(list(PRICES.glob("*.toml")))
 
 
@@ -105,6 +105,75 @@ def test_two_prices_of_one_date_are_refused(tmp_path: Path):
     (tmp_path / "acme.toml").write_text(f"{GOOD}[[price]]{entry}", encoding="utf-8")
     with pytest.raises(PriceError, match="two prices"):
         load_books(tmp_path)
+
+
+OWN = GOOD.replace("provider", 'book = "our contract"\nextends = "list"\nprovider').replace(
+    'item = "m"', 'item = "rerank-2.5"'
+)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    monkeypatch.setenv("CLQ_PRICES", str(folder))
+    return folder
+
+
+def test_own_books_stand_beside_the_shipped_ones_and_take_over_what_they_do_not_price(own: Path):
+    (own / "acme.toml").write_text(OWN, encoding="utf-8")
+    books = load_books()
+    assert set(books) == {"list", "clq-paper", "our contract"}
+    ours = books["our contract"]
+    assert ours.find("rerank-2.5", "input_tokens").each == 2e-6
+    assert ours.find("rerank-2.5", "input_tokens").provider == "acme"
+    assert ours.find("voyage-3.5", "input_tokens") == books["list"].find("voyage-3.5", "input_tokens")
+    assert books["list"].find("rerank-2.5", "input_tokens").price == 0.05
+    assert "our contract" not in load_books(PRICES)
+
+
+def test_an_entry_may_name_its_own_provider(own: Path):
+    (own / "a.toml").write_text(OWN + 'provider = "other"\n', encoding="utf-8")
+    assert load_books()["our contract"].find("rerank-2.5", "input_tokens").provider == "other"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('book = "our contract"', ""), "no name of a book"),
+        (('book = "our contract"', 'book = "list"'), "'list' comes with the product"),
+        (('book = "our contract"', 'book = "<b>x</b>"'), "cannot be the name"),
+        (('book = "our contract"', 'book = ""'), "cannot be the name"),
+        (('extends = "list"', 'extends = "nobody"'), "extends 'nobody', which does not exist"),
+        (('extends = "list"', 'extends = "our contract"'), "extends itself"),
+        (('extends = "list"', "extends = 3"), "cannot extend 3"),
+    ],
+)
+def test_own_books_are_checked(own: Path, change, says):
+    (own / "acme.toml").write_text(OWN.replace(*change), encoding="utf-8")
+    with pytest.raises(PriceError) as caught:
+        load_books()
+    assert says in str(caught.value)
+
+
+def test_own_books_may_not_extend_each_other_in_a_circle(own: Path):
+    for name, other in (("a", "b"), ("b", "a")):
+        text = OWN.replace("our contract", name).replace('extends = "list"', f'extends = "{other}"')
+        (own / f"{name}.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(PriceError, match="extends itself"):
+        load_books()
+
+
+def test_where_own_books_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CLQ_PRICES", raising=False)
+    monkeypatch.setenv("CLQ_STORE", str(tmp_path / "a" / "store"))
+    assert own_folder() == tmp_path / "a" / "price-books"
+    assert own_folder(tmp_path / "b" / "store") == tmp_path / "b" / "price-books"
+    assert set(load_books()) == {"list", "clq-paper"}
+    monkeypatch.setenv("CLQ_PRICES", str(tmp_path / "nowhere"))
+    assert own_folder(tmp_path / "b" / "store") == tmp_path / "nowhere"
+    with pytest.raises(PriceError, match="no such folder"):
+        load_books()
 
 
 def test_newest_price_in_force():
