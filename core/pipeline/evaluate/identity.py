@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
-from core.pipeline.rewrite import rewrite_config
+from core.pipeline.rewrite import make_rewrite, rewrite_config
+from core.providers.base import Amount
 from core.providers.config import ModelConfig
 from core.providers.embed import embedder_config
-from core.providers.rerank import reranker_config
+from core.providers.rerank import make_reranker, reranker_config
 from core.records import JsonMap, short_hash
 
 _MATTERS = (
@@ -27,6 +28,8 @@ _MATTERS = (
     "pooling",
 )
 """What of a model's configuration decides what it answers."""
+LOCAL = ("wordllama", "fake", "onnx", "fastembed", "sentence-transformers")
+"""Providers of embedders that run here, so that nothing is paid."""
 _PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "wordllama": "wordllama",
@@ -62,6 +65,24 @@ def identities(job: Job) -> Identities:
         full_dims={(name, dim): configs[name].full_dim(dim) for name, dim in embedders},
         versions={kind: _versions(packages) for kind, packages in _ENGINES.items()},
     )
+
+
+def billed(job: Job) -> list[tuple[str, str]]:
+    """Item and unit of everything that a job's models are paid by."""
+    found: dict[tuple[str, str], None] = {}
+    for stack in job.stacks:
+        spec = stack.spec
+        if spec.get("embedder"):
+            config = embedder_config(job.models.get(spec["embedder"], spec["embedder"]))
+            if config.provider not in LOCAL:
+                found[config.price_item, "input_tokens"] = None
+        used: list[Amount] = []
+        if spec.get("reranker", NONE) != NONE:
+            used += make_reranker(spec["reranker"], models=job.models, ready=False).expected(1, [1])
+        if spec.get("rewrite", NONE) != NONE:
+            used += make_rewrite(spec["rewrite"], models=job.models, ready=False).expected("?")
+        found |= dict.fromkeys((each.item, each.unit) for each in used)
+    return list(found)
 
 
 def model_identity(config: ModelConfig) -> JsonMap:

@@ -18,7 +18,6 @@ from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.outbox import Outbox
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import Route
-from core.pipeline.sweep.canonical import pool_name
 from core.records import JsonMap, Origin, Run, now
 
 Rounds = Callable[[], Mapping[int, tuple[datetime, datetime | None]]]
@@ -78,7 +77,7 @@ class Writer:
             stack=route.stack,
             label=route.stack.label,
             origin=Origin.RUN,
-            pool=pool_name(route.stack.spec),
+            pool=route.pool_name,
             environment={**self._machine, "load_average": load},
             manifest=self._manifest(route),
             created_at=self._started,

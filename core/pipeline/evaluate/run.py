@@ -16,7 +16,7 @@ from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.executor import Executor, ThisMachine
 from core.pipeline.evaluate.files import locked, write_json
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Measurements, folder_of
-from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.identity import billed, identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.ledger import Ledger, Spent
 from core.pipeline.evaluate.log import Log
@@ -150,6 +150,7 @@ class _Session:
         job, folder = self._job, self._folder
         every, todo = self._routes()
         budget = Budget(job.book, job.budget_usd, self._ledger)
+        budget.require_prices(billed(job))
         tracker = self._tracker(progress, len(every.routes), len(todo))
         write_json(folder.spec, job.spec)
         write_json(folder.manifest, manifest.evaluation_manifest(job, self._machine))

@@ -105,6 +105,14 @@ class Route:
         return self.rerank is not None and self.rerank.params["depth"] != self.depth
 
     @property
+    def pool_name(self) -> str:
+        """The convention of the pool: "bm25@K", "dense@K", or a fusion with its depth, "rrf100@K"."""
+        told = self.pool.params.get("fusion", {})
+        heads = {"sparse": "bm25", "search": "dense"}
+        head = heads.get(self.pool.kind) or f"{told['method']}{told.get('depth', '')}"
+        return f"{head}@{self.depth}"
+
+    @property
     def keeps_pool(self) -> bool:
         """Whether something chooses from the pool, so that it is stored apart."""
         return self.rerank is not None or self.cut is not None or self.sent is not None

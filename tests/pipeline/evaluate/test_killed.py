@@ -18,7 +18,7 @@ from core.pipeline.evaluate.ledger import Ledger
 from core.pipeline.evaluate.status import State
 from core.store import Snapshot, Store
 from core.store.doctor import examine
-from tests.pipeline.evaluate import killed
+from tests.pipeline.evaluate import paid
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 _KILLS = 20
@@ -28,21 +28,21 @@ _KILLS = 20
 def test_killed_evaluations(tmp_path: Path):
     draw = np.random.default_rng(2026)
     with vendor(tmp_path, delay_s=0.004) as server:
-        whole = killed.work(tmp_path / "whole", server.url, "whole")
+        whole = paid.work_much(tmp_path / "whole", server.url, "whole")
         attempts = _kill_until_done(tmp_path / "killed", server, draw)
         needed, requests = server.paid("whole"), [server.requests(key) for key in attempts]
         billed = server.billed() - server.billed("whole")
 
     died = list(attempts.values())
     assert died.count(True) >= _KILLS
-    paid = Counter(thing for sent in requests for things in sent for thing in things)
-    assert not needed - paid
-    again = paid - needed
+    bought = Counter(thing for sent in requests for things in sent for thing in things)
+    assert not needed - bought
+    again = bought - needed
     _only_what_was_under_way(again, died, requests)
     _same_results(tmp_path)
 
     ledger = Ledger(_folder(tmp_path / "killed").ledger)
-    usd = billed * killed.USD_PER_TOKEN
+    usd = billed * paid.USD_PER_TOKEN
     assert ledger.settled <= usd + 1e-9
     assert usd <= ledger.settled + ledger.lost + 1e-9
     ledger.close()
@@ -59,7 +59,7 @@ def _only_what_was_under_way(again: Counter[str], died: list[bool], requests: li
     for number, sent in enumerate(requests):
         later = {thing for others in requests[number + 1 :] for things in others for thing in things}
         lost = [things for things in sent if any(_of_corpus(thing) and thing in later for thing in things)]
-        assert len(lost) <= (killed.AT_ONCE if died[number] else 0)
+        assert len(lost) <= (paid.AT_ONCE if died[number] else 0)
     ends = [sent[-1] for was_killed, sent in zip(died, requests, strict=True) if was_killed and sent]
     last = Counter(thing for things in ends for thing in things)
     assert all(times <= last[thing] for thing, times in again.items() if not _of_corpus(thing))
@@ -73,11 +73,11 @@ def _of_corpus(thing: str) -> bool:
 def _kill_until_done(folder: Path, server: Vendor, draw: np.random.Generator) -> dict[str, bool]:
     """Start, kill, start again until it finishes; the key of each process and whether it was killed."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([killed.__name__])
+    context.set_forkserver_preload([paid.__name__])
     attempts: dict[str, bool] = {}
     while True:
         key = f"attempt-{len(attempts)}"
-        process = context.Process(target=killed.work, args=(folder, server.url, key))
+        process = context.Process(target=paid.work_much, args=(folder, server.url, key))
         process.start()
         if sum(attempts.values()) < _KILLS:
             _wait(process, server, key, draw)

@@ -1,9 +1,10 @@
-"""An evaluation with paid models, for processes that are killed; imported before they are forked."""
+"""An evaluation with paid models; imported before processes that are killed are forked."""
 
 from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import openai  # noqa: F401 - loaded once for all processes
 import voyageai.client  # noqa: F401
@@ -24,32 +25,38 @@ AT_ONCE = 2
 USD_PER_TOKEN = 0.001
 
 
-def job(url: str, *, budget_usd: float | None = 1_000.0, concurrency: int = 1) -> Job:
-    limits = Limits(concurrency=AT_ONCE, attempts=2)
+def job(url: str, *, attempts: int = 2, size: int = 15, **changes: Any) -> Job:
+    """Four stacks of two paid models over `size` passages, asked about `size` / 3 questions at most."""
+    limits = Limits(concurrency=AT_ONCE, attempts=attempts)
+    common = {"key_env": "KEY", "limits": limits}
     models = {
         "embedder": ModelConfig(
-            provider="openai", model="e", dims=(8, 16), matryoshka=True, base_url=f"{url}/openai/v1",
-            key_env="KEY", batch_items=3, limits=limits,
+            provider="openai", model="e", name="embedder", base_url=f"{url}/openai/v1", dims=(8, 16),
+            matryoshka=True, batch_items=3, **common,
         ),
         "reranker": ModelConfig(
-            provider="voyage", model="r", base_url=f"{url}/voyage/v1", key_env="KEY", limits=limits,
+            provider="voyage", model="r", name="reranker", base_url=f"{url}/voyage/v1", **common
         ),
     }  # fmt: skip
-    texts = [f"{text} number {at}" for at, text in enumerate(random_texts(60, seed=3))]
+    texts = [f"{text} number {at}" for at, text in enumerate(random_texts(size, seed=3))]
+    asked = queries(QUESTIONS[: size // 3])
+    setup = Batch(
+        collections=(Collection(collection_id="c", name="C"),),
+        frames={"passages": passages(texts), "queries": asked},
+    )
     return Job(
-        name="killed",
-        collection_id="c",
-        corpora={None: corpus_of(passages(texts))},
-        queries=queries(QUESTIONS),
-        stacks=stacks(),
-        setup=Batch(
-            collections=(Collection(collection_id="c", name="C"),),
-            frames={"passages": passages(texts), "queries": queries(QUESTIONS)},
-        ),
-        models=models,
-        protocol=Protocol(repeats=2, concurrency=concurrency),
-        budget_usd=budget_usd,
-        book=book(),
+        **{
+            "name": "paid",
+            "collection_id": "c",
+            "corpora": {None: corpus_of(passages(texts))},
+            "queries": asked,
+            "stacks": stacks(),
+            "setup": setup,
+            "models": models,
+            "protocol": Protocol(repeats=2),
+            "book": book(),
+            **changes,
+        }
     )
 
 
@@ -75,7 +82,7 @@ def book() -> PriceBook:
     return PriceBook("fake", tuple(Price(item=item, **made) for item in ("e", "r")))
 
 
-def work(folder: Path, url: str, key: str, budget_usd: float | None = 1_000.0) -> Outcome:
+def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: Any) -> Outcome:
     """Run the evaluation or what is left of it, into a store."""
     store = Store.open(folder / "store")
 
@@ -85,4 +92,10 @@ def work(folder: Path, url: str, key: str, budget_usd: float | None = 1_000.0) -
 
     held = store.read().runs()["run_id"].to_list()
     keys = Keys({"KEY": key}, secrets=())
-    return run_job(job(url, budget_usd=budget_usd), sink, work=folder / "evaluations", held=held, keys=keys)
+    whole = asked or job(url)
+    return run_job(whole, sink, work=folder / "evaluations", held=held, keys=keys, **options)
+
+
+def work_much(folder: Path, url: str, key: str) -> Outcome:
+    """Run one that takes long enough to be killed many times."""
+    return work(folder, url, key, job(url, size=60, budget_usd=1_000.0))

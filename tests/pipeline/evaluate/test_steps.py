@@ -1,0 +1,115 @@
+"""Steps are shared by what they are made of, and go as deep as any stack needs."""
+
+from __future__ import annotations
+
+from core.pipeline.evaluate.steps import Graph, Identities, Step, graph
+from core.pipeline.spec import grid
+from core.records import Stack, canonical_json
+
+NAMES = Identities(
+    corpora={None: "h", "cut": "h2"}, full_dims={("wordllama", d): 256 for d in (64, 128, 256)}
+)
+DENSE = {"mode": "dense", "embedder": "e", "dim": 4, "index": "flat", "reranker": "none", "candidates": 10}
+RRF = {"method": "rrf", "constant": 60, "depth": 100}
+HYBRID = {**DENSE, "mode": "hybrid", "sparse": "bm25", "fusion": RRF}
+
+
+def routes(*specs: dict[str, object], deepest: tuple[str, ...] = (), names: Identities = NAMES) -> Graph:
+    return graph(map(Stack, specs), names, deepest=deepest)
+
+
+def kinds(steps: tuple[Step, ...]) -> dict[str, int]:
+    found = [step.kind for step in steps]
+    return {kind: found.count(kind) for kind in found}
+
+
+def test_the_demo_embeds_once_and_searches_every_index_once():
+    made = graph(grid(), NAMES)
+    assert len(made.routes) == 76
+    assert kinds(made.builds) == {"bm25": 1, "vectors": 1, "slice": 2, "index": 9}
+    assert kinds(made.steps) == {"sparse": 1, "embed": 3, "search": 9, "fuse": 9}
+    assert {made.depths[step] for step in made.steps if step.kind in ("search", "sparse", "fuse")} == {200}
+
+
+def test_what_is_needed_comes_first():
+    made = graph(grid(), NAMES)
+    for steps in (made.steps, made.builds):
+        for at, step in enumerate(steps):
+            assert all(each in steps[:at] for each in step.needs if each.asks == step.asks)
+
+
+def test_a_fusion_asks_its_legs_for_its_own_depth():
+    made = routes({**HYBRID, "candidates": 10}, {**HYBRID, "candidates": 30})
+    assert {step.kind: made.depths[step] for step in made.steps if step in made.depths} == {
+        "sparse": 100, "search": 100, "fuse": 30,
+    }  # fmt: skip
+
+
+def test_equal_content_is_one_step_and_other_content_another():
+    base = routes(DENSE).steps
+    assert routes({**DENSE, "candidates": 99}).steps == base
+    for change in (
+        {"dim": 8},
+        {"metric": "ip"},
+        {"index_params": {"M": 9}},
+        {"embedder": "x"},
+        {"rewrite": "rules"},
+    ):
+        assert routes({**DENSE, **change}).steps[-1] != base[-1]
+    told = Identities(corpora={None: "h"}, models={"e": {"files": "1"}})
+    assert routes(DENSE, names=told).steps[0] != base[0]
+    other = Identities(corpora={None: "other"})
+    assert routes(DENSE, names=other).steps[0] == base[0]  # the query is embedded alike
+    assert routes(DENSE, names=other).steps[1] != base[1]
+
+
+def test_a_rewrite_changes_what_every_later_step_is_asked():
+    (plain,), (rewritten,) = (routes(each).routes for each in (HYBRID, {**HYBRID, "rewrite": "rules"}))
+    assert [step.kind for step in rewritten.steps] == ["rewrite", "sparse", "embed", "search", "fuse"]
+    assert all(step.rewrite == rewritten.steps[0] for step in rewritten.steps)
+    assert set(plain.steps).isdisjoint(rewritten.steps)
+    assert {step.built for step in plain.steps if step.kind in ("sparse", "search")} == {
+        step.built for step in rewritten.steps if step.kind in ("sparse", "search")
+    }
+
+
+def test_rerankers_are_asked_at_each_depth_or_at_the_deepest():
+    stacks = [{**DENSE, "reranker": name, "candidates": k} for name in ("r", "listwise") for k in (5, 10)]
+    each = routes(*stacks)
+    assert kinds(each.steps)["rerank"] == 4
+    assert not any(route.replayed for route in each.routes)
+    deep = routes(*stacks, deepest=("r",))
+    assert [route.rerank.params["depth"] for route in deep.routes if route.rerank] == [10, 10, 5, 10]
+    assert [route.replayed for route in deep.routes] == [True, False, False, False]
+    assert deep.depths[deep.routes[0].pool] == 10
+
+
+def test_cuts_and_what_is_sent_keep_the_pool():
+    plain, cut, sent, rerank = routes(
+        DENSE,
+        {**DENSE, "cut": {"method": "otsu"}},
+        {**DENSE, "chunks_sent": 3},
+        {**DENSE, "reranker": "r"},
+    ).routes
+    assert [route.keeps_pool for route in (plain, cut, sent, rerank)] == [False, True, True, True]
+    assert (plain.pool, plain.depth) == (cut.pool, cut.depth)
+    assert sent.sent == 3
+    assert {route.pool_name for route in (plain, cut, sent, rerank)} == {"dense@10"}
+    assert routes(HYBRID).routes[0].pool_name == "rrf100@10"
+
+
+def test_chunkings_are_other_corpora():
+    chunker = {"method": "fixed", "size": 100}
+    names = Identities(
+        corpora={None: "h", "fixed-100": "h2"}, chunkings={canonical_json(chunker): "fixed-100"}
+    )
+    whole, cut = routes(DENSE, {**DENSE, "chunker": chunker}, names=names).routes
+    assert (whole.chunking, cut.chunking) == (None, "fixed-100")
+    assert whole.steps[0] == cut.steps[0]
+    assert whole.steps[1] != cut.steps[1]
+
+
+def test_the_first_step_of_a_model_stays_the_first_whatever_is_left():
+    stacks = [{**DENSE, "dim": 4}, {**DENSE, "dim": 8}, {**DENSE, "reranker": "r"}]
+    made = routes(*stacks)
+    assert {(step.kind, step.params.get("dim")) for step in made.firsts} == {("embed", 4), ("rerank", None)}
