@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +87,7 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
         spec[key] = value
 
 
-def pool_name(spec: Mapping[str, Any]) -> str:
+def pool_name(spec: JsonMap) -> str:
     """The convention of a stack's candidate pool: "bm25@K", "dense@K", or fusion, depth and K: "rrf100@K"."""
     head = {"sparse": "bm25", "dense": "dense"}.get(spec["mode"])
     if head is None:

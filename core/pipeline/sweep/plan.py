@@ -53,11 +53,13 @@ class PlannedStack:
 
     Attributes:
         stack: The stack.
+        pool: The convention of its candidate pool.
         usd_per_1k: Dollars of 1,000 queries in production, time of this machine left out; None = not known.
         reason: Why they are not known.
     """
 
     stack: Stack
+    pool: str
     usd_per_1k: float | None
     reason: str = ""
 
@@ -65,11 +67,6 @@ class PlannedStack:
     def label(self) -> str:
         """Its short name."""
         return self.stack.label
-
-    @property
-    def pool(self) -> str:
-        """The convention of its candidate pool."""
-        return pool_name(self.stack.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,4 +228,6 @@ def _stack(
     costs = [dollars(each, book) for each in total([Reply(None, each) for each in used])]
     reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
     known = [usd for usd, _ in costs if usd is not None]
-    return PlannedStack(route.stack, None if reasons else 1000 * math.fsum(known), "; ".join(reasons))
+    return PlannedStack(
+        route.stack, route.pool_name, None if reasons else 1000 * math.fsum(known), "; ".join(reasons)
+    )

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.pipeline.sweep import parse
-from core.pipeline.sweep.canonical import pool_name
 from core.pipeline.sweep.expand import count, expand, grid
 from core.pipeline.sweep.model import Axes
 from core.records import canonical_json, short_hash
@@ -196,14 +195,25 @@ def test_expansion_is_deterministic_distinct_and_bounded(**values: Any):
         assert len(made) == len(tails) * sum(legs[mode] for mode in set(values["mode"]))
 
 
-@pytest.mark.parametrize(
-    ("spec", "name"),
-    [
-        ({"mode": "sparse", "candidates": 50}, "bm25@50"),
-        ({"mode": "dense", "candidates": 50}, "dense@50"),
-        ({"mode": "hybrid", "fusion": RRF, "candidates": 20}, "rrf100@20"),
-        ({"mode": "hybrid", "fusion": {"method": "convex", "depth": 50}, "candidates": 20}, "convex50@20"),
-    ],
-)
-def test_pools_are_named_by_how_they_were_made(spec: dict[str, Any], name: str):
-    assert pool_name(spec) == name
+LABELS = {
+    "mode = 'sparse'": "BM25, K = 50",
+    "mode = 'dense'": "wordllama 256 d, K = 50",
+    "mode = 'hybrid'\nfusion = {method = 'rrf', constant = 10}": (
+        "BM25 ⊕ wordllama 256 d, K = 50 · rrf constant 10"
+    ),
+    "mode = 'sparse'\nbm25 = {k1 = 0.9}\nrewrite = 'rules'\nchunks_sent = 5": (
+        "BM25, K = 50 · rules · bm25 k1 0.9 · 5 sent"
+    ),
+    "mode = 'dense'\nmetric = 'l2'\nindex = {name = 'hnsw-f32', M = 16}\nreranker = 'rerank-2.5'": (
+        "wordllama 256 d hnsw-f32 + rerank-2.5, K = 50 · index M 16 · l2"
+    ),
+    "mode = 'sparse'\ncut = {method = 'percentile', percentile = 8}\nchunker = {method = 'page', size = 9}": (
+        "BM25, K = 50 · page size 9 · percentile percentile 8.0"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "label"), LABELS.items(), ids=LABELS.values())
+def test_labels_tell_stacks_apart(text: str, label: str):
+    (stack,) = expand(parse('collection = "c/"\n[axes]\n' + text))
+    assert stack.label == label
