@@ -17,6 +17,7 @@ page = st.navigation(
             st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
             st.Page("pages/curves.py", title="K curves", icon=":material/show_chart:"),
             st.Page("pages/compare.py", title="Compare", icon=":material/compare_arrows:"),
+            st.Page("pages/sensitivity.py", title="Sensitivity", icon=":material/tune:"),
             st.Page("pages/queries.py", title="Queries", icon=":material/manage_search:"),
             st.Page("pages/evidence.py", title="Evidence", icon=":material/fact_check:"),
             st.Page("pages/outcome.py", title="Measure and outcome", icon=":material/grading:"),

@@ -23,6 +23,7 @@ PAGES = {
     "headroom": "headroom",
     "curves": "curves",
     "compare": "compare",
+    "sensitivity": "sensitivity",
     "queries": "queries?q=q31",
     "evidence": "evidence",
     "outcome": "outcome",

@@ -16,6 +16,7 @@ PAGES = (
     "headroom",
     "curves",
     "compare",
+    "sensitivity",
     "queries",
     "evidence",
     "outcome",

@@ -19,6 +19,7 @@ TITLES = {
     "evidence": "Evidence",
     "outcome": "Measure and outcome",
     "compare": "Compare",
+    "sensitivity": "Sensitivity",
     "queries": "Queries",
     "import": "Import",
 }

@@ -1,0 +1,37 @@
+"""Other weights: a limit moves the choice in the cells while the page stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+
+def test_a_quality_floor_moves_the_choice_cell_by_cell(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/sensitivity")
+    before = page.answer
+    assert "24 settings of alpha, cap4 and cap3" in before
+    words = page.page.locator(".js-plotly-plot").first.locator(".heatmap-label")
+    expect(words).to_have_count(24)
+    expect(words.first).to_contain_text("A")
+    floor = page.slider("Quality floor")
+    page.press(floor, "PageUp", 9)
+    assert page.answer != before
+    assert page.answer.startswith("No stack is within the limits as usual")
+    expect(page.page.get_by_text("– = none")).to_be_visible()
+    colleague = visit(page.copy_link())
+    assert colleague.answer == page.answer
+
+
+def test_one_stack_is_followed_by_its_name_in_the_link(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/sensitivity?stack=BM25%2C%20K%20%3D%2050")
+    words = page.page.locator(".js-plotly-plot").nth(1).locator(".heatmap-label")
+    expect(words).to_have_count(24)
+    expect(words.first).to_contain_text("#")

@@ -1,0 +1,60 @@
+"""The sensitivity page: limits move the choice in every cell, other measures are replaced and named."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, details, everything, figure, rows
+
+
+def test_the_choice_and_the_order_are_followed_through_the_grid(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "sensitivity")
+    assert_sound(app, "Sensitivity")
+    said = answer(app)
+    assert "24 settings" in said
+    assert "RA-nWG@10" in said
+    assert "n = 64" in said
+    assert "Kendall tau-b of at least" in said
+    assert "best stacks of different scores" in details(app)
+    heat = figure(app)["data"][0]
+    assert heat["type"] == "heatmap"
+    assert len(heat["text"]) == 4
+    assert len(heat["text"][0]) == 6
+    cells = rows(app, 2)
+    assert set(cells.columns) >= {"alpha", "cap4", "cap3", "quality", "rank", "chosen"}
+
+
+def test_a_limit_changes_the_choice_in_the_cells(open_page: OpenPage, demo_store: Path):
+    free = answer(open_page(demo_store, "sensitivity"))
+    app = open_page(demo_store, "sensitivity", floor="0.99")
+    assert_sound(app)
+    assert answer(app).startswith("No stack is within the limits as usual")
+    assert answer(app) != free
+    assert "– = none" in everything(app)
+
+
+def test_a_measure_without_weights_is_replaced_and_named(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "sensitivity", m="N-Recall4+", k="20")
+    assert_sound(app)
+    assert "RA-nWG@20" in answer(app)
+    assert "N-Recall4+@20 has no such weights" in everything(app)
+
+
+def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "sensitivity", stack="BM25, K = 50")
+    assert_sound(app)
+    assert not app.warning
+    row = rows(app).filter(name="BM25, K = 50").row(0, named=True)
+    start = figure(app, 1)["data"][0]["text"][2][4]
+    assert start == f"{row['quality']:.3f}<br>#{row['rank']}"
+
+
+@pytest.mark.parametrize("address", [{}, {"k": "10"}])
+def test_published_figures_cannot_be_scored_again_and_the_page_says_so(
+    open_page: OpenPage, published_store: Path, address: dict[str, str]
+):
+    app = open_page(published_store, "sensitivity", **address)
+    assert_sound(app, "Sensitivity")
+    assert "came without per-query data" in answer(app)
+    assert not app.get("plotly_chart")
