@@ -85,12 +85,3 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
     """Set a key unless its value is empty."""
     if value:
         spec[key] = value
-
-
-def pool_name(spec: JsonMap) -> str:
-    """The convention of a stack's candidate pool: "bm25@K", "dense@K", or fusion, depth and K: "rrf100@K"."""
-    head = {"sparse": "bm25", "dense": "dense"}.get(spec["mode"])
-    if head is None:
-        fusion = spec["fusion"]
-        head = f"{fusion['method']}{fusion.get('depth', '')}"
-    return f"{head}@{spec['candidates']}"

@@ -10,7 +10,6 @@ from core.clq.prices import CURRENCY, PriceBook
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.steps import NONE, Graph, Route, Step, graph
-from core.pipeline.sweep.canonical import pool_name
 from core.pipeline.sweep.expect import Resources, resources
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import Counting, Paid, Usage
