@@ -91,7 +91,7 @@ def test_a_plan_as_json(cli: Cli):
 def test_a_plan_as_csv(cli: Cli):
     path = cli.spec(SPEC)
     rows = list(csv.DictReader(io.StringIO(cli(path, "--format", "csv").stdout)))
-    assert [row["stage"] for row in rows] == ["embed corpus", "rerank", "embed"]
+    assert [row["stage"] for row in rows] == ["embed corpus", "embed", "rerank"]
     assert rows[0]["unit"] == "input_tokens"
     stacks = list(csv.DictReader(io.StringIO(cli(path, "--format", "csv", "--stacks").stdout)))
     assert len(stacks) == 12

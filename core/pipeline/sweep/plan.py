@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from core.clq.prices import CURRENCY, PriceBook
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
-from core.pipeline.evaluate.steps import NONE, Graph, Route, Step, graph
+from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
 from core.pipeline.sweep.expect import Resources, resources
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.paid import Counting, Paid, Usage
+from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.rates import Rates
 from core.providers.base import Amount, Reply, total
 from core.records import Stack
+
+_STAGES = (CORPUS, *QUERY_STAGES.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,7 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
     for each in paid:
         grouped.setdefault((each.stage, each.model), []).append(each)
     lines = []
-    for (stage, model), parts in grouped.items():
+    for (stage, model), parts in sorted(grouped.items(), key=lambda each: _STAGES.index(each[0][0])):
         calls = sum(each.calls for each in parts)
         notes = tuple(dict.fromkeys(note for each in parts for note in each.notes))
         exact = all(each.exact for each in parts)
