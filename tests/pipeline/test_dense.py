@@ -232,7 +232,7 @@ def test_blocks_and_mapped_files_change_nothing(name: str, tmp_path: Path, monke
 def test_eight_bits_learn_from_extremes_what_they_learn_from_all():
     learned = make_index("int8", VECTORS)._index
     peer = faiss.IndexScalarQuantizer(32, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-    peer.train(VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True))
+    peer.train(metric.unit(VECTORS, metric.row_lengths(VECTORS)))
     np.testing.assert_array_equal(
         faiss.vector_to_array(learned.sq.trained), faiss.vector_to_array(peer.sq.trained)
     )

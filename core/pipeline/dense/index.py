@@ -13,7 +13,7 @@ import numpy as np
 from core.errors import InputError
 from core.pipeline.dense.exact import ExactSearch
 from core.pipeline.dense.kinds import INDEXES, Kind, Training, index_options
-from core.pipeline.dense.metric import METRICS, blocks, check_metric, row_lengths, unit
+from core.pipeline.dense.metric import BLOCK_ROWS, METRICS, blocks, check_metric, row_lengths, unit
 from core.pipeline.folders import about_folder, new_folder
 from core.pipeline.hits import Hits, top_k_rows
 from core.pipeline.options import Options, whole
@@ -203,6 +203,7 @@ def make_index(
         index.train(corpus.extremes())
     elif kind.training is Training.SAMPLE:
         index.train(corpus.sample(whole(read, "train")))
+    _reserve(index, count)
     for block in corpus.blocks():
         index.add(block)
     seconds = perf_counter() - started
@@ -243,6 +244,16 @@ def _unusable(path: Path) -> InputError:
     return InputError("The saved vector index cannot be read.", where=str(path), do="Build it again.")
 
 
+def _reserve(index: faiss.Index, count: int) -> None:
+    """Take the memory for all vectors at once: growing would copy them and for a moment hold them twice."""
+    import faiss  # noqa: PLC0415 - not needed to plan
+
+    kept = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
+    if isinstance(kept, faiss.IndexFlatCodes):
+        kept.codes.resize(count * kept.code_size)
+        kept.codes.resize(0)
+
+
 class _Corpus:
     """The vectors to index, scaled to unit length or as they are, read block by block.
 
@@ -257,12 +268,15 @@ class _Corpus:
         self.longest = 1.0 if scale else float(lengths.max())
 
     def blocks(self) -> Iterator[Vectors]:
-        """All of them, in order."""
+        """All of them, in order; a block may be overwritten by the next."""
+        if self._lengths is None:
+            yield from blocks(self._vectors)
+            return
+        scaled = np.empty((min(len(self._vectors), BLOCK_ROWS), self._vectors.shape[1]), dtype=np.float32)
         done = 0
         for block in blocks(self._vectors):
-            rows = slice(done, done + len(block))
-            yield block if self._lengths is None else unit(block, self._lengths[rows])
-            done = rows.stop
+            yield unit(block, self._lengths[done : done + len(block)], out=scaled[: len(block)])
+            done += len(block)
 
     def extremes(self) -> Vectors:
         """Smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""

@@ -96,7 +96,7 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
         InputError: If a row holds something that is not a finite number.
     """
     with np.errstate(over="ignore"):  # a length beyond float32 is refused below
-        parts = [np.sqrt(np.square(block).sum(axis=1)) for block in blocks(vectors)]
+        parts = [np.sqrt(np.linalg.vecdot(block, block)) for block in blocks(vectors)]
     lengths: NDArray[np.float32] = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if np.isfinite(lengths).all():
         return lengths
@@ -108,7 +108,7 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
     )
 
 
-def unit(block: Vectors, lengths: NDArray[np.float32]) -> Vectors:
-    """Scaled copies [n, dim] of rows of these lengths; rows of zeros stay zeros."""
+def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = None) -> Vectors:
+    """Scaled copies [n, dim] of rows of these lengths, put into `out` if given; zeros stay zeros."""
     divisors = np.where(lengths > 0, lengths, np.float32(1))[:, np.newaxis]
-    return np.divide(block, divisors, dtype=np.float32)
+    return np.divide(block, divisors, out=out, dtype=np.float32)
