@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import combinations, product
 from typing import Any
 
 import polars as pl
@@ -99,6 +100,8 @@ AXES = (
 )
 """What can change, the narrower first: a pair counts for the first axis that explains it."""
 
+_Stack = tuple[str, str, JsonMap]
+_Said = tuple[str, _Stack]
 _OPAQUE = "name"
 """A stack that is known by its name only differs from others in nobody knows what."""
 _OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
@@ -131,25 +134,34 @@ def changes(runs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PAIRS, orient="row")
 
 
-def _pairs(
-    axis: Axis, stacks: Iterable[tuple[str, str, JsonMap]], seen: set[frozenset[str]]
-) -> Iterable[tuple[str, ...]]:
-    alike: dict[str, list[tuple[str, str, JsonMap]]] = {}
+def _pairs(axis: Axis, stacks: Iterable[_Stack], seen: set[frozenset[str]]) -> Iterable[tuple[str, ...]]:
+    alike: dict[str, list[_Said]] = {}
     for stack in stacks:
         rest = {key: value for key, value in stack[2].items() if key not in axis.keys}
-        alike.setdefault(canonical_json(rest), []).append(stack)
+        alike.setdefault(canonical_json(rest), []).append((axis.say(stack[2]), stack))
     for group in alike.values():
-        for pair in combinations(group, 2):
-            runs = frozenset(stack[0] for stack in pair)
-            said = sorted(((axis.say(stack[2]), stack) for stack in pair), key=lambda each: _natural(each[0]))
-            (first, one), (second, other) = said
-            apart = not axis.whole or one[2].get("mode") != other[2].get("mode")
-            if first != second and apart and runs not in seen:
+        for (first, one), (second, other) in _couples(group, axis.whole):
+            runs = frozenset((one[0], other[0]))
+            if first != second and runs not in seen:
                 seen.add(runs)
                 yield (axis.name, f"{first} → {second}", one[1], other[1], one[0], other[0])
 
 
-def _natural(words: str) -> tuple[bool, list[tuple[int, float, str]]]:
+def _couples(group: list[_Said], whole: bool) -> Iterable[tuple[_Said, _Said]]:
+    """Every two of a group, in the order of their values; if `whole`, only those of different modes."""
+    ordered = sorted(group, key=lambda each: _natural(each[0]))
+    if not whole:
+        yield from combinations(ordered, 2)
+        return
+    modes: dict[object, list[_Said]] = {}
+    for each in ordered:
+        modes.setdefault(each[1][2].get("mode"), []).append(each)
+    for one, other in combinations(modes.values(), 2):
+        yield from product(one, other)
+
+
+@lru_cache(maxsize=4096)
+def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
     """Order of values: what switches something off first, numbers by size."""
     parts = []
     for part in words.replace("=", " ").split():
@@ -157,7 +169,7 @@ def _natural(words: str) -> tuple[bool, list[tuple[int, float, str]]]:
             parts.append((0, float(part), ""))
         except ValueError:
             parts.append((1, 0.0, part))
-    return not words.startswith(_OFF), parts
+    return not words.startswith(_OFF), tuple(parts)
 
 
 def kinds(found: pl.DataFrame) -> list[str]:

@@ -58,7 +58,14 @@ def resampled(sample: Sample, drawn: Floats) -> Floats:
     made = np.empty((len(sample.top), len(drawn)))
     for rows in _blocks(len(made)):
         bottoms, which = _distinct(sample.bottom[rows])
-        made[rows] = quotient(sample.top[rows] @ drawn.T, (bottoms @ drawn.T)[which])
+        below = bottoms @ drawn.T
+        np.matmul(sample.top[rows], drawn.T, out=made[rows])
+        if not below.all():
+            made[rows] = quotient(made[rows], below[which])
+        elif len(below) == 1:
+            made[rows] /= below
+        else:
+            made[rows] /= below[which]
     return made
 
 
