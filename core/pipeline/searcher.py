@@ -7,11 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from core.pipeline.hits import Hits
 from core.providers.embed import Vectors
 from core.records import JsonMap
+
+if TYPE_CHECKING:
+    from core.pipeline.bm25 import Bm25Index
+    from core.pipeline.dense import DenseIndex
 
 _One_contra = TypeVar("_One_contra", contravariant=True)
 _Many_contra = TypeVar("_Many_contra", contravariant=True)
@@ -40,3 +44,8 @@ SparseSearcher = Searcher[str, Sequence[str]]
 
 DenseSearcher = Searcher[Vectors, Vectors]
 """Asked with a query's vector, float32 [dim]; with many, float32 [queries, dim]."""
+
+if TYPE_CHECKING:
+
+    def _have_this_shape(sparse: Bm25Index, dense: DenseIndex) -> tuple[SparseSearcher, DenseSearcher]:
+        return sparse, dense
