@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import delete, demo, doctor, export, import_, listing, plan, restore, score
+from core.cli import delete, demo, doctor, export, import_, listing, plan, prices, restore, score
 from core.cli.context import Context
 from core.cli.output import complain
 from core.errors import ClqError
@@ -66,3 +66,4 @@ def main(
 
 for _name, _command in COMMANDS:
     app.command(_name)(_command)
+app.add_typer(prices.app, name="prices")

@@ -10,7 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from core.cli.output import complain
+from core.clq.prices import PriceBook, load_books, own_folder
 from core.errors import InputError, UnknownNameError
+from core.paths import PRICES
 from core.store import Store, Writer
 
 
@@ -27,6 +29,10 @@ class Context:
     def store(self) -> Store:
         """Open the store."""
         return Store.open(self.path)
+
+    def books(self) -> dict[str, PriceBook]:
+        """The shipped price books and the user's own, by name."""
+        return load_books(PRICES, own=own_folder(self.store().path))
 
     @contextmanager
     def write(self, action: str, note: str = "") -> Iterator[Writer]:

@@ -49,7 +49,7 @@ def run(
         raise typer.BadParameter("Name a specification, or ask for the --schema.", param_hint="SPEC")
     context: Context = ctx.obj
     snapshot = context.store().read()
-    job, problems = read_job(load(spec), shelf=StoreShelf(snapshot), to_run=False)
+    job, problems = read_job(load(spec), shelf=StoreShelf(snapshot), books=context.books(), to_run=False)
     made = plan(job, rates=_rates(snapshot), problems=problems)
     for problem in made.problems:
         complain(f"{problem.severity}: {problem}")

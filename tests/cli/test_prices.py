@@ -1,0 +1,149 @@
+"""``prices list|check|import``."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from core.cli import prices
+from core.records import Batch, Collection, Origin, Run, Stack, frame
+from tests.cli.test_commands import Cli
+from tests.clq.test_price_import import TABLE
+
+TODAY = date(2026, 11, 22)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.delenv("CLQ_PRICES", raising=False)
+    monkeypatch.setattr(prices, "_today", lambda: TODAY)
+    return Cli(tmp_path)
+
+
+def fill(cli: Cli) -> None:
+    """Two runs: one with recorded usage, one that only names its models."""
+    specs = {
+        "r-a": {"mode": "dense", "embedder": "voyage-3.5", "reranker": "rerank-9"},
+        "r-b": {"mode": "dense", "embedder": "my-embedder", "reranker": "relevance:my-chat"},
+    }
+    runs = tuple(
+        Run(run_id=name, collection_id="c", stack=Stack(spec), label=name, origin=Origin.IMPORT)
+        for name, spec in specs.items()
+    )
+    rows = [
+        ("embed", "voyage-3.5", "input_tokens", 12.0),
+        ("rerank", "rerank-9", "input_tokens", 900.0),
+        ("rerank", "local-cpu", "cpu_ms", 3.0),
+    ]
+    usage = [
+        {
+            "run_id": "r-a",
+            "query_id": None,
+            "stage": stage,
+            "item": item,
+            "unit": unit,
+            "amount": amount,
+            "basis": "measured",
+        }
+        for stage, item, unit, amount in rows
+    ]
+    with cli.store.write("test") as writer:
+        writer.add(
+            Batch(
+                collections=(Collection(collection_id="c", name="C"),),
+                runs=runs,
+                frames={"usage": frame("usage", usage)},
+            )
+        )
+
+
+def test_list_shows_every_book_and_filters(cli):
+    rows = cli.rows("prices", "list")
+    assert {row["book"] for row in rows} == {"list", "clq-paper"}
+    assert all(row["source"] and row["looked_up"] for row in rows)
+    only = cli.rows("prices", "list", "--book", "clq-paper", "--item", "RERANK")
+    assert [row["item"] for row in only] == ["rerank-2.5", "rerank-2.5-lite"]
+    assert "rerank-2.5-lite" in cli("prices", "list").stdout
+    refused = cli("prices", "list", "--book", "nope", code=1).stderr
+    assert refused.startswith("error: No price book 'nope'. Found: clq-paper, list.")
+
+
+def test_check_names_old_prices_and_models_without_one(cli, monkeypatch):
+    fill(cli)
+    rows = cli.rows("prices", "check")
+    assert [(row["problem"], row["item"], row["unit"]) for row in rows] == [
+        ("no price", "my-chat", ""),
+        ("no price", "my-embedder", ""),
+        ("no price", "rerank-9", "input_tokens"),
+    ]
+    cli("prices", "check", "--strict", code=1)
+    monkeypatch.setattr(prices, "_today", lambda: date(2027, 3, 1))
+    aged = [row for row in cli.rows("prices", "check") if row["problem"] == "old"]
+    assert ("local-cpu", "looked up 100 days ago") in {(row["item"], row["detail"]) for row in aged}
+    assert len(cli.rows("prices", "check", "--days", "1000")) == 3
+
+
+def test_an_empty_store_needs_no_price(cli):
+    out = cli("prices", "check", "--strict").stdout
+    assert out == "Nothing: every model in the store has a price, none older than 90 days.\n"
+
+
+def test_import_makes_a_book_that_every_command_reads(cli):
+    table = cli.file("model_prices_and_context_window.json", json.dumps(TABLE))
+    made = cli.rows(
+        "prices", "import", table, "--book", "vendors", "--provider", "cohere", "--provider", "voyage"
+    )
+    assert made[0]["count"] == 3
+    assert (cli.folder / "price-books" / "vendors.toml").exists()
+    rows = {row["item"]: row for row in cli.rows("prices", "list", "--book", "vendors")}
+    assert (rows["rerank-v3.5"]["unit"], rows["rerank-v3.5"]["price"], rows["rerank-v3.5"]["per"]) == (
+        "search_units",
+        2.0,
+        1000.0,
+    )
+    assert rows["rerank-2.5"]["looked_up"] == "2026-11-22"
+    assert rows["local-cpu"]["provider"] == "local"  # taken over from the list
+    refused = cli("prices", "import", table, "--book", "vendors", code=1).stderr
+    assert "The file is there already." in refused
+    cli(
+        "prices",
+        "import",
+        table,
+        "--book",
+        "vendors",
+        "--replace",
+        "--extends",
+        "",
+        "--fetched",
+        "2026-01-31",
+    )
+    rows = {row["item"]: row for row in cli.rows("prices", "list", "--book", "vendors")}
+    assert "local-cpu" not in rows
+    assert rows["gpt-4o-mini"]["looked_up"] == "2026-01-31"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--book", "list"], "The book 'list' comes with the product."),
+        (["--book", "../x"], "cannot be the name of a price book"),
+        (["--provider", "acme"], "It has no provider 'acme'."),
+        (["--fetched", "yesterday"], "--fetched: 'yesterday' is not a day."),
+        (["--extends", "nobody"], "It extends 'nobody', which does not exist."),
+    ],
+)
+def test_import_refuses(cli, words, says):
+    table = cli.file("t.json", json.dumps(TABLE))
+    assert says in cli("prices", "import", table, *words, code=1).stderr
+    assert not list(cli.folder.glob("price-books/*"))
+
+
+def test_own_books_are_named_in_errors(cli, monkeypatch, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "bad.toml").write_text("provider =", encoding="utf-8")
+    monkeypatch.setenv("CLQ_PRICES", str(mine))
+    assert "error: bad.toml: Not readable as TOML" in cli("prices", "list", code=1).stderr
