@@ -170,13 +170,16 @@ def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float)
         [B], equal to `numpy.quantile` of the values repeated by their counts; NaN where none is drawn.
     """
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
-    ordered, reached = values[order], np.cumsum(counts[order], axis=0)
-    size = reached[-1]
+    size = counts[order].sum(axis=0)
     place = share * (size - 1)
-    below = np.floor(place).astype(np.int64)
-    last = len(ordered) - 1
-    low = ordered[np.minimum((reached <= below).sum(axis=0), last)]
-    high = ordered[np.minimum((reached <= np.minimum(below + 1, size - 1)).sum(axis=0), last)]
+    below = np.floor(place).astype(np.int32)
+    above = np.minimum(below + 1, size - 1)
+    reached, first, second = np.zeros((3, counts.shape[1]), dtype=np.int32)
+    for row in order[:-1]:  # by rows: several times faster than one cumulative sum of all
+        reached += counts[row]
+        first += reached <= below
+        second += reached <= above
+    low, high = values[order[first]], values[order[second]]
     return np.where(size > 0, low + (high - low) * (place - below), np.nan)
 
 
