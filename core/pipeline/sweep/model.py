@@ -207,7 +207,7 @@ class Budget(Table):
         usd: Hard limit in dollars; None = none.
         prices: Name of a price book.
         amortise_over_queries: Spread the cost of embedding the corpus over so many queries when costs per
-            1,000 queries are shown; None = leave it out of them.
+            1,000 queries are planned; None = leave it out of them.
     """
 
     usd: Annotated[float, Field(ge=0)] | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from core.clq.prices import CURRENCY, PriceBook
 from core.pipeline.evaluate import Job
@@ -55,7 +55,8 @@ class PlannedStack:
     Attributes:
         stack: The stack.
         pool: The convention of its candidate pool.
-        usd_per_1k: Dollars of 1,000 queries in production, time of this machine left out; None = not known.
+        usd_per_1k: Dollars of 1,000 queries in use, time of this machine left out, and embedding the corpus,
+            too, unless it is to be spread over queries; None = not known.
         reason: Why they are not known.
     """
 
@@ -150,10 +151,10 @@ def plan(
     steps = graph(job.stacks, names, deepest=deepest)
     counting = Counting(job, steps, names, known, built)
     paid = counting.all()
-    per_query = {each.step: each.per_query for each in paid}
+    production = _Production(job, paid, counting)
     return Plan(
         name=job.name,
-        stacks=tuple(_stack(route, per_query, counting, job.book) for route in steps.routes),
+        stacks=tuple(map(production.stack, steps.routes)),
         queries=job.queries.height,
         asked=max(1, job.protocol.passes),
         passages={chunking: len(corpus) for chunking, corpus in job.corpora.items()},
@@ -218,17 +219,41 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
     return lines
 
 
-def _stack(
-    route: Route, per_query: Mapping[Step, Usage], counting: Counting, book: PriceBook
-) -> PlannedStack:
-    used = [per_query.get(step, ()) for step in route.steps if step is not route.rerank]
-    if route.rerank is not None and route.rerank in per_query:
-        replayed = route.replayed  # production would ask about this stack's own depth
-        rerank = per_query[route.rerank]
-        used.append(counting.reranked(route.rerank, route.stack.spec, route.depth) if replayed else rerank)
-    costs = [dollars(each, book) for each in total([Reply(None, each) for each in used])]
-    reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
-    known = [usd for usd, _ in costs if usd is not None]
-    return PlannedStack(
-        route.stack, route.pool_name, None if reasons else 1000 * math.fsum(known), "; ".join(reasons)
-    )
+class _Production:
+    """What 1,000 queries of a stack cost when it is in use."""
+
+    def __init__(self, job: Job, paid: Sequence[Paid], counting: Counting) -> None:
+        self._book, self._counting = job.book, counting
+        self._per_query = {each.step: each.per_query for each in paid}
+        self._corpus = {each.step: each.used for each in paid if each.stage == CORPUS}
+        self._spread_over = job.spec.get("budget", {}).get("amortise_over_queries")
+
+    def stack(self, route: Route) -> PlannedStack:
+        """A stack with its costs."""
+        used = [*self._queries(route), *self._vectors(route)]
+        costs = [dollars(each, self._book) for each in total([Reply(None, each) for each in used])]
+        reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
+        known = math.fsum(usd for usd, _ in costs if usd is not None)
+        return PlannedStack(
+            route.stack, route.pool_name, None if reasons else 1000 * known, "; ".join(reasons)
+        )
+
+    def _queries(self, route: Route) -> Iterator[Usage]:
+        for step in route.steps:
+            if step is route.rerank and step in self._per_query and route.replayed:
+                # In use it is asked about its own depth.
+                yield self._counting.reranked(step, route.stack.spec, route.depth)
+            else:
+                yield self._per_query.get(step, ())
+
+    def _vectors(self, route: Route) -> Iterator[Usage]:
+        """A query's share of embedding the corpus, where that is to be spread over queries."""
+        for step in route.steps:
+            if self._spread_over and step.kind == "search":
+                made = step.built
+                while made.kind != "vectors":
+                    made = made.needs[0]
+                yield tuple(
+                    replace(each, amount=None if each.amount is None else each.amount / self._spread_over)
+                    for each in self._corpus.get(made, ())
+                )

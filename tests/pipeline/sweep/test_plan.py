@@ -120,6 +120,12 @@ def test_embedding_by_hand():
     assert made.resources.index_bytes >= four + eight
 
 
+def test_embedding_the_corpus_can_be_spread_over_queries():
+    made = plan(job(DENSE, spec={"budget": {"amortise_over_queries": 4}}))
+    # 8 tokens of the corpus over 4 queries, and 1 of the question.
+    assert [each.usd_per_1k for each in made.stacks] == [pytest.approx(3 * 0.06e-3)] * 4
+
+
 def test_what_is_built_already_is_not_paid_again():
     made = plan(job(DENSE), built=lambda step: step.kind == "vectors")
     assert [each.stage for each in made.lines] == ["embed"]
