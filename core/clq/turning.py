@@ -1,0 +1,144 @@
+"""What would have to be true for the runner-up to win: the change of one number at which the choice turns.
+
+Each number is changed by itself and the whole rule is applied again, ties and all, so that what is said here
+is what the product would then choose. A choice that turns and turns back within 1/64 of the way is overlooked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from core.clq.rules import Constraints, Decision, Rule, decide
+
+Axis = Literal["cost", "latency_ms", "quality"]
+_SEARCHED = 64
+_HALVINGS = 50
+_DEARER = 10.0
+"""Up to how many times its value a cost or a latency of the chosen stack is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One change after which another stack is chosen.
+
+    Attributes:
+        of: Row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse).
+        axis: Which number.
+        now: Its value; in $ per 1,000 queries, ms, or 0..1.
+        then: The nearest value at which the choice has turned; None = no value within reach turns it.
+        winner: Row that is chosen then; None = nothing.
+        reason: Why `then` is None, in words.
+    """
+
+    of: int
+    axis: Axis
+    now: float | None
+    then: float | None
+    winner: int | None
+    reason: str = ""
+
+    @property
+    def change(self) -> float | None:
+        """How much the number changes; None where either value is unknown."""
+        return None if self.then is None or self.now is None else self.then - self.now
+
+
+def turns(
+    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, decision: Decision | None = None
+) -> list[Turn]:
+    """The changes at which the runner-up would win, and those at which the chosen stack would lose.
+
+    Args:
+        table: As for `core.clq.rules.decide`; a quality that changes takes its interval along.
+        constraints: What a stack must meet.
+        rule: What is best.
+        decision: What was chosen, where it is known already.
+
+    Returns:
+        Three changes of the runner-up (cost, latency, quality; each better), which win only by making it the
+        chosen one, then three of the chosen stack (each worse), which turn the choice to whichever stack
+        then wins. Empty without a choice or a runner-up.
+    """
+    found = decision or decide(table, constraints, rule)
+    if found.chosen is None or found.runner_up is None:
+        return []
+    axes: tuple[Axis, ...] = ("cost", "latency_ms", "quality")
+
+    def chosen_with(row: int, axis: Axis, value: float) -> int | None:
+        return decide(_changed(table, row, axis, value), constraints, rule).chosen
+
+    made = [
+        _turn(table, found.runner_up, axis, better=True, chosen=chosen_with, wins=_is(found.runner_up))
+        for axis in axes
+    ]
+    made += [
+        _turn(table, found.chosen, axis, better=False, chosen=chosen_with, wins=_is_not(found.chosen))
+        for axis in axes
+    ]
+    return made
+
+
+def _is(row: int) -> Callable[[int | None], bool]:
+    return lambda chosen: chosen == row
+
+
+def _is_not(row: int) -> Callable[[int | None], bool]:
+    return lambda chosen: chosen != row
+
+
+def _turn(
+    table: pl.DataFrame,
+    row: int,
+    axis: Axis,
+    *,
+    better: bool,
+    chosen: Callable[[int, Axis, float], int | None],
+    wins: Callable[[int | None], bool],
+) -> Turn:
+    """Go from the present value towards the end in steps, then halve the step in which the choice turned."""
+    now = table[axis].cast(pl.Float64)[row]
+    if now is None or np.isnan(now):
+        return Turn(row, axis, None, None, None, f"its {_words(axis)} is unknown")
+    end = _end(now, axis, better=better)
+    kept = now
+    for share in np.linspace(0, 1, _SEARCHED + 1)[1:]:
+        there = float(now + (end - now) * share)
+        if wins(chosen(row, axis, there)):
+            break
+        kept = there
+    else:
+        return Turn(row, axis, now, None, None, f"not even a {_words(axis)} of {end:g} turns the choice")
+    for _ in range(_HALVINGS):
+        middle = (kept + there) / 2
+        if abs(there - kept) <= 1e-9 * max(1.0, abs(there)):
+            break
+        kept, there = (kept, middle) if wins(chosen(row, axis, middle)) else (middle, there)
+    return Turn(row, axis, now, there, chosen(row, axis, there))
+
+
+def _end(now: float, axis: Axis, *, better: bool) -> float:
+    if axis == "quality":
+        return 1.0 if better else 0.0
+    return 0.0 if better else _DEARER * max(now, 1.0)
+
+
+def _words(axis: Axis) -> str:
+    return "latency" if axis == "latency_ms" else axis
+
+
+def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
+    """The table with one number changed; the interval of a quality moves with it."""
+    here = pl.int_range(pl.len()) == row
+    moved = [pl.when(here).then(pl.lit(value)).otherwise(pl.col(axis)).alias(axis)]
+    if axis == "quality":
+        moved += [
+            pl.when(here).then(pl.col(bound) + value - pl.col(axis)).otherwise(pl.col(bound)).alias(bound)
+            for bound in ("quality_low", "quality_high")
+            if bound in table.columns
+        ]
+    return table.with_columns(moved)
