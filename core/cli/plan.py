@@ -37,6 +37,8 @@ def run(
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
     # Here because the engines take a second to load, which no other command should wait for.
+    from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.folder import ARTIFACTS, EVALUATIONS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
@@ -50,7 +52,24 @@ def run(
     context: Context = ctx.obj
     snapshot = context.store().read()
     job, problems = read_job(load(spec), shelf=StoreShelf(snapshot), books=context.books(), to_run=False)
-    made = plan(job, rates=_rates(snapshot), problems=problems)
+    artifacts = Artifacts(context.store().path.parent / EVALUATIONS / ARTIFACTS)
+    made = plan(
+        job,
+        rates=_rates(snapshot),
+        built=lambda step: artifacts.find(step) is not None,
+        problems=problems,
+    )
+    show(made, form, stacks=stacks)
+
+
+def show(made: Plan, form: Format, *, stacks: bool = False) -> None:
+    """Print a plan, and its problems on standard error.
+
+    Args:
+        made: The plan.
+        form: Tables with a few sentences, one JSON object, or CSV.
+        stacks: All stacks; of CSV the stacks instead of the stages.
+    """
     for problem in made.problems:
         complain(f"{problem.severity}: {problem}")
     if form is Format.JSON:
