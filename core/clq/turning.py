@@ -1,7 +1,8 @@
 """What would have to be true for the runner-up to win: the change of one number at which the choice turns.
 
 Each number is changed by itself and the whole rule is applied again, ties and all, so that what is said here
-is what the product would then choose. A choice that turns and turns back within 1/64 of the way is overlooked.
+is what the product would then choose. A choice that turns and turns back within 1/32 of the way is
+overlooked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 from core.clq.rules import Constraints, Decision, Rule, decide
 
 Axis = Literal["cost", "latency_ms", "quality"]
-_SEARCHED = 64
+_SEARCHED = 32
 _HALVINGS = 50
 _DEARER = 10.0
 """Up to how many times its value a cost or a latency of the chosen stack is raised."""
