@@ -27,7 +27,7 @@ def described() -> JsonMap:
 def evaluation_manifest(job: Job, machine: JsonMap) -> JsonMap:
     """What is needed to repeat an evaluation, as JSON."""
     return {
-        "evaluation": {"id": job.evaluation_id, "name": job.name},
+        "evaluation": {"id": job.evaluation_id, "name": job.name, "nonce": job.nonce},
         "sweep": dict(job.spec),
         "collection": job.collection_id,
         "stacks": [dict(stack.spec) for stack in job.stacks],

@@ -47,6 +47,7 @@ class Signals:
     def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex]) -> None:
         self._graph, self._results, self._index = graph, results, index
         self._exact: dict[Step, list[Hits]] = {}
+        self._found: dict[tuple[Step, int], list[float | None]] = {}
 
     def frame(self, run_id: str, route: Route, query_ids: pl.Series) -> pl.DataFrame:
         """Rows of the table "signals"; figures that are not known have none."""
@@ -82,8 +83,10 @@ class Signals:
         if search is None or INDEXES[search.built.params["name"]].exact:
             return
         depth = _leg_depth(route)
-        pairs = zip(self._results.values[search], self._exact_hits(search), strict=True)
-        yield Signal(ANN_RECALL, depth, [ann_recall(found, exact, depth) for found, exact in pairs])
+        if (search, depth) not in self._found:
+            pairs = zip(self._results.values[search], self._exact_hits(search), strict=True)
+            self._found[search, depth] = [ann_recall(found, exact, depth) for found, exact in pairs]
+        yield Signal(ANN_RECALL, depth, self._found[search, depth])
 
     def _exact_hits(self, search: Step) -> list[Hits]:
         built, embed = search.built, search.inputs[0]

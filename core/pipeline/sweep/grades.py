@@ -10,7 +10,7 @@ import polars as pl
 from core.pipeline.anchors import Derived, anchor, judged, require_comparable
 from core.pipeline.chunk import Chunked
 from core.pipeline.sweep.problems import Problem, Severity
-from core.records import Batch, GoldenSet, part_id
+from core.records import Batch, GoldenSet, part_id, short_hash
 
 _LISTED = 5
 
@@ -26,6 +26,39 @@ class Graded:
 
     batch: Batch
     problems: tuple[Problem, ...] = ()
+
+
+def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
+    """The part of a golden set that judges the questions that are asked; itself if it judges no others.
+
+    A judged question that a run does not answer counts as 0, so that questions which nobody asked would pull
+    every mean down.
+
+    Args:
+        golden: At most one golden set, with judgements or spans.
+        queries: Frame of `TABLES["queries"]`, those that are asked.
+
+    Returns:
+        The golden set, its part under an id of its own, or nothing if it judges none of the questions.
+    """
+    rows = {name: _rows(golden, name) for name in ("judgements", "spans")}
+    frames = {name: each for name, each in rows.items() if each is not None}
+    asked = queries.select("query_id")
+    if not any(each.join(asked, on="query_id", how="anti").height for each in frames.values()):
+        return golden
+    (record,) = golden.golden_sets
+    kept = {name: each.join(asked, on="query_id", how="semi") for name, each in frames.items()}
+    ids = sorted({query for each in kept.values() for query in each["query_id"]})
+    if not ids:
+        return Batch()
+    part = replace(
+        record,
+        golden_set_id=f"{record.golden_set_id}-{len(ids)}q-{short_hash(*ids)[:4]}",
+        name=f"{record.name}, {len(ids)} questions",
+        notes=f"{record.notes} Only the grades of the questions that are asked.".strip(),
+    )
+    own = pl.lit(part.golden_set_id).alias("golden_set_id")
+    return Batch(golden_sets=(part,), frames={name: each.with_columns(own) for name, each in kept.items()})
 
 
 def graded(

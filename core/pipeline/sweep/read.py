@@ -14,7 +14,7 @@ from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.sweep.asked import chosen, read_queries
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
-from core.pipeline.sweep.grades import Graded, graded
+from core.pipeline.sweep.grades import Graded, graded, of_asked
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem
@@ -55,8 +55,9 @@ def read_job(
     corpora = material.corpora()
     largest = max(len(corpus) for corpus in corpora.values())
     problems = require(check(spec, known=known, stacks=stacks, books=books, passages=largest), to_run=to_run)
-    golden = _golden(spec, material, shelf)
-    queries = _queries(spec, whole, golden.batch, material.collection.collection_id)
+    found = _golden(spec, material, shelf)
+    queries = _queries(spec, whole, found, material.collection.collection_id)
+    golden = _graded(spec, material, of_asked(found, queries))
     job = Job(
         name=spec.name,
         collection_id=material.collection.collection_id,
@@ -147,15 +148,18 @@ class _Material:
         return chunk(self.documents, chunker, collection=self.collection)
 
 
-def _golden(spec: SweepSpec, material: _Material, shelf: Shelf | None) -> Graded:
+def _golden(spec: SweepSpec, material: _Material, shelf: Shelf | None) -> Batch:
     """The golden set: the one that is named, or the one that comes with the collection."""
     named = spec.golden_set
     if named is not None and named.path is not None:
-        found = read_golden_set(named, lambda: material.documents, material.collection.collection_id)
-    elif named is not None and named.stored is not None:
-        found = on_shelf(shelf, named.stored).golden_set(named.stored)
-    else:
-        found = material.own_golden
+        return read_golden_set(named, lambda: material.documents, material.collection.collection_id)
+    if named is not None and named.stored is not None:
+        return on_shelf(shelf, named.stored).golden_set(named.stored)
+    return material.own_golden
+
+
+def _graded(spec: SweepSpec, material: _Material, found: Batch) -> Graded:
+    named = spec.golden_set
     coverage = named.coverage if named is not None else GoldenSource().coverage
     anchored = "spans" in found.frames or material.cut
     whole = material.whole if anchored else None

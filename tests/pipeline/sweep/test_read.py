@@ -101,6 +101,11 @@ def test_a_draw_of_questions_is_seeded_and_among_judged_ones(beir: Path):
     assert job.queries.height == 2
     assert set(ids(job.queries, "query_id")) <= {"q0", "q1", "q2"}
     assert len(ids(job.setup.frames["queries"], "query_id")) == 4
+    # What was not asked must not count as not found.
+    (golden,) = job.setup.golden_sets
+    assert golden.golden_set_id.startswith("farm-test-2q-")
+    assert ids(job.setup.frames["judgements"], "query_id") == ids(job.queries, "query_id")
+    assert set(ids(job.setup.frames["judgements"], "golden_set_id")) == {golden.golden_set_id}
 
 
 def test_draws():
