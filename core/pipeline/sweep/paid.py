@@ -94,7 +94,8 @@ class Counting:
 
     def all(self) -> list[Paid]:
         """Every step that is paid for, those that build first."""
-        found = [each for step in self._graph.builds if (each := self._corpus(step)) is not None]
+        left = (step for step in self._graph.builds if not self._built(step))
+        found = [each for step in left if (each := self.corpus(step)) is not None]
         warm: set[str] = set()
         for step in self._graph.steps:
             key = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}.get(step.kind)
@@ -110,12 +111,11 @@ class Counting:
         reranker = self._reranker(step.params["model"]["name"])
         return _mean([used for used, _ in self._reranks(reranker, spec, depth).each])
 
-    def _corpus(self, step: Step) -> Paid | None:
-        if step.kind != "vectors":
+    def corpus(self, step: Step) -> Paid | None:
+        """Embedding a corpus, done already or not; None for other steps and for what runs here."""
+        if step.kind != "vectors" or self._known.is_local("embedder", step.params["model"]["name"]):
             return None
         name = step.params["model"]["name"]
-        if self._known.is_local("embedder", name) or self._built(step):
-            return None
         config = self._known.config("embedder", name)
         corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
         counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))

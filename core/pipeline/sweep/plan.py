@@ -225,7 +225,6 @@ class _Production:
     def __init__(self, job: Job, paid: Sequence[Paid], counting: Counting) -> None:
         self._book, self._counting = job.book, counting
         self._per_query = {each.step: each.per_query for each in paid}
-        self._corpus = {each.step: each.used for each in paid if each.stage == CORPUS}
         self._spread_over = job.spec.get("budget", {}).get("amortise_over_queries")
 
     def stack(self, route: Route) -> PlannedStack:
@@ -253,7 +252,8 @@ class _Production:
                 made = step.built
                 while made.kind != "vectors":
                     made = made.needs[0]
+                paid = self._counting.corpus(made)
                 yield tuple(
                     replace(each, amount=None if each.amount is None else each.amount / self._spread_over)
-                    for each in self._corpus.get(made, ())
+                    for each in (paid.used if paid else ())
                 )

@@ -121,7 +121,8 @@ def test_embedding_by_hand():
 
 
 def test_embedding_the_corpus_can_be_spread_over_queries():
-    made = plan(job(DENSE, spec={"budget": {"amortise_over_queries": 4}}))
+    spread = job(DENSE, spec={"budget": {"amortise_over_queries": 4}})
+    made = plan(spread, built=lambda step: step.kind == "vectors")
     # 8 tokens of the corpus over 4 queries, and 1 of the question.
     assert [each.usd_per_1k for each in made.stacks] == [pytest.approx(3 * 0.06e-3)] * 4
 
