@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from core.metrics.info import Counts, Grades, Scores
 from core.metrics.inputs import Extra, Inputs, Judged
 from core.metrics.measure import Measure
 
+Whole = TypeVar("Whole", np.int8, np.int32)
 _BLOCK = 200_000
 """Values per block and measure, small enough that what a measure works on stays in a processor's cache."""
 
@@ -141,7 +142,8 @@ class _Job:
         some_runs = max(1, cells // some_queries)
         for first in range(0, queries, some_queries):
             part = slice(first, first + some_queries)
-            shared = self._judged(slice(None), part) if self._counts.shape[1] == 1 else None
+            apart = self._counts.shape[1] > 1 or (self._facets is not None and self._facets.shape[1] > 1)
+            shared = None if apart else self._judged(slice(None), part)
             for run in range(0, runs, some_runs):
                 of = slice(run, run + some_runs)
                 yield _Block(self, of, part, shared or self._judged(of, part), ahead)
@@ -150,7 +152,8 @@ class _Job:
         facets = None
         if self._facets is not None:
             facets = self._facets[:, runs if self._facets.shape[1] > 1 else slice(None), queries]
-        return Judged(self._counts[:, runs, queries], self.shape[0], facets=facets, gains=self._gains)
+        counts = self._counts[:, runs if self._counts.shape[1] > 1 else slice(None), queries]
+        return Judged(counts, self.shape[0], facets=facets, gains=self._gains)
 
     def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
         """Where runs have judged passages of their own: no value for a query without any."""
@@ -207,8 +210,8 @@ def score_at(
     return scored[..., measure.k - 1]
 
 
-def to_depth(grades: Grades, depth: int) -> Grades:
-    """Cut rankings to `depth` slots, or fill them up with empty ones."""
+def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
+    """Cut rankings (grades, or codes of sources) to `depth` slots, or fill them up with empty ones (-1)."""
     missing = depth - grades.shape[-1]
     if missing <= 0:
         return grades[..., :depth]

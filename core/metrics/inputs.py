@@ -8,7 +8,6 @@ row of a hundred cutoffs is a loop of its own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -315,12 +314,11 @@ def running(values: NDArray[Any]) -> None:
 
 
 def count_grades(grades: Grades) -> Counts:
-    """Count grades 1..5 along the last axis: int8 [..., P] to int64 [..., 5]."""
-    rows = math.prod(grades.shape[:-1])
-    # One bincount over (row, grade) is faster than five comparisons with a sum along an axis.
-    keys = np.arange(rows, dtype=np.int64)[:, None] * 7 + 1 + grades.reshape(rows, grades.shape[-1])
-    counts = np.bincount(keys.ravel(), minlength=rows * 7).reshape(*grades.shape[:-1], 7)
-    return counts[..., 2:]
+    """Count grades 1..5 along the last axis: int8 [..., P] to int32 [..., 5]."""
+    made = np.empty((*grades.shape[:-1], 5), dtype=np.int32)
+    for grade in range(1, 6):
+        made[..., grade - 1] = _count(np.moveaxis(grades == grade, -1, 0))
+    return made
 
 
 def clipped(counts: Counts, depth: int) -> Tally:

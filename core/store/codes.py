@@ -170,16 +170,16 @@ def coded(part: str) -> Coded:
     )
 
 
-def found_in(parts: Sequence[Coded], known: pa.Array) -> list[npt.NDArray[np.int32]]:
-    """The place of every passage id of some parts in a list of ids; its length where it is not there.
+def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:
+    """The place of every id of some parts in a list of ids; its length where it is not there.
 
     Args:
-        parts: Their ids are looked up.
+        ids: Per part its ids (Arrow large_string).
         known: Distinct ids (Arrow large_string).
 
     Returns:
         Per part int32 [ids].
     """
-    ids = pa.chunked_array([part.ids for part in parts], type=pa.large_string())
-    places = pc.index_in(ids, value_set=known).fill_null(len(known)).to_numpy()
-    return np.split(places, np.cumsum([len(part.ids) for part in parts])[:-1])
+    together = pa.chunked_array(list(ids), type=pa.large_string())
+    places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
+    return np.split(places, np.cumsum([len(each) for each in ids])[:-1])

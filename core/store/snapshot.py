@@ -9,10 +9,12 @@ import polars as pl
 
 from core.errors import UnknownNameError
 from core.records import TABLES
-from core.store import chunkings, graded
+from core.store import chunkings, graded, sources
 from core.store.engine import Catalogue, Params
 from core.store.graded import Graded
+from core.store.lists import Judges
 from core.store.rules import RULES
+from core.store.sources import Sourced
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
 # else that a page reads, and what they answer is kept for as long as the catalogue is current.
@@ -255,20 +257,42 @@ class Snapshot:
         Raises:
             UnknownNameError: If a run or the golden set does not exist.
         """
+        asked, groups = self._judges(run_ids, golden_set_id)
+        return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
+
+    def sources(
+        self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int
+    ) -> Sourced:
+        """The sources of the passages that `graded` grades; arguments and errors as there."""
+        asked, groups = self._judges(run_ids, golden_set_id, apart=True)
+        searched = self.searched(asked)
+        collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
+        passages = [(name, tuple(self._files("passages", [name]))) for name in collections]
+        return sources.join(groups, passages, run_ids=asked, stage=stage, depth=depth)
+
+    def has_sources(self, collection_id: str) -> bool:
+        """Whether any passage of a collection (or of a part with chunks) says what it was cut from."""
+        return sources.any_source(collection_id, tuple(self._files("passages", [collection_id])))
+
+    def _judges(
+        self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
+    ) -> tuple[list[str], list[Judges]]:
+        """The runs, and which golden set judges which of them; apart: those that searched one collection."""
         asked = list(dict.fromkeys(run_ids))
-        judges: dict[str, list[str]] = {}
+        searched = self.searched(asked) if apart else {}
+        together: dict[tuple[str, str], list[str]] = {}
         for run_id, name in self.judging(asked, golden_set_id).items():
-            judges.setdefault(name, []).append(run_id)
+            together.setdefault((name, searched.get(run_id, "")), []).append(run_id)
         groups = [
-            graded.Judges(
+            Judges(
                 name,
                 tuple(runs),
                 tuple(self._files("rankings", runs)),
                 tuple(self._files("judgements", [name])),
             )
-            for name, runs in (judges or {golden_set_id: []}).items()
+            for (name, _), runs in (together or {(golden_set_id, ""): []}).items()
         ]
-        return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
+        return asked, groups
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Per run the collection whose passages it ranks: the run's own, or the part with its chunks.

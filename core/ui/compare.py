@@ -108,7 +108,8 @@ def _key(view: View, names: Mapping[str, str]) -> Key:
 @st.cache_resource(show_spinner="Scoring every query…", max_entries=64)
 def _scored(key: Key) -> Scored:
     _, revision, scope, quality, names = key
-    found = evidence(cache.snapshot(revision), [run_id for run_id, _ in names], scope.golden_set_id or "")
+    run_ids = [run_id for run_id, _ in names]
+    found = evidence(cache.snapshot(revision), run_ids, scope.golden_set_id or "", (quality.measure,))
     return compare.scored(found, dict(names), quality)
 
 

@@ -177,7 +177,7 @@ def sources(
     measure, ceiling = quality.measure, quality.ceiling
     if measure is None or ceiling is None or scope.golden_set_id is None:
         return pl.DataFrame()
-    found = evidence(snapshot, list(pair), scope.golden_set_id)
+    found = evidence(snapshot, list(pair), scope.golden_set_id, (measure, ceiling))
     wanted = {
         measure: "what the user gets",
         ceiling: "what the candidate pool holds: retrieval",

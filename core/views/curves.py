@@ -12,7 +12,7 @@ import polars as pl
 from plotly.subplots import make_subplots
 
 from core.clq.intervals import bootstrap_curve
-from core.metrics import REGISTRY, Measure, aggregate, score_all
+from core.metrics import REGISTRY, Measure, aggregate
 from core.records import stack_label
 from core.store import Snapshot
 from core.views import text, theme
@@ -50,22 +50,29 @@ def curve_table(
     ranked = runs.filter(pl.col("has_rankings"))
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
-        parts.append(
-            _computed(evidence(snapshot, ranked["run_id"].to_list(), golden_set_id), ranked, measure)
-        )
+        wanted = _wanted(measure)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted)
+        parts.append(_computed(found, ranked, measure, wanted))
     rest = runs.filter(~pl.col("has_rankings"))
     if not rest.is_empty():
         parts.append(_reported(snapshot, rest))
     return pl.concat(parts).sort("measure", "name", "k")
 
 
-def _computed(found: Evidence, runs: pl.DataFrame, measure: Measure | None) -> pl.DataFrame:
-    depth = min(MAX_DEPTH, found.depth)
+def _wanted(measure: Measure | None) -> list[Measure]:
+    """The measures beside it, the measure, and its ceiling."""
     wanted = [Measure(name) for name in BESIDE]
     if measure is not None:
         wanted += [measure] if measure not in wanted else []
         wanted += [replace(measure, name=f"PROC[{measure.name}]")] if measure.info.ceiling else []
-    scored = score_all(wanted, found.grades, found.pool_counts, pool_grades=found.pool_grades, depth=depth)
+    return wanted
+
+
+def _computed(
+    found: Evidence, runs: pl.DataFrame, measure: Measure | None, wanted: Sequence[Measure]
+) -> pl.DataFrame:
+    depth = min(MAX_DEPTH, found.depth)
+    scored = found.score(wanted, depth)
     names = dict(runs.select("run_id", "name").iter_rows())
     own_depth = (found.grades >= 0).any(axis=1).sum(axis=1)
     parts = []
@@ -123,7 +130,10 @@ def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str]) ->
         The view; stacks that have no value for a measure are missing from its chart.
     """
     main = table.filter(pl.col("measure") == quality.bare)
-    ceiling = table.filter(pl.col("measure") == f"PROC[{quality.bare}]")
+    best = quality.ceiling
+    ceiling = table.filter(
+        pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
+    )
     return CurvesView(
         answer=_answer(main, quality),
         main=_main(main, ceiling, quality, colours),

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from core.metrics import Grades, Measure, Weighting, ideal_gain, score_at, weights
+from core.metrics import Measure, Weighting, ideal_gain, weights
 from core.store import Snapshot
 from core.views.scope import Quality, Scope
+from core.views.scores import at_cutoff, evidence
 
 ROWS = 20
 """Ranks shown at least; down to K where that is deeper."""
@@ -116,7 +117,9 @@ def one_query(
     for run_id, name in runs.items():
         same = [other for other in ids if searched[other] == searched[run_id]]
         comparable = ranked.filter(pl.col("run_id").is_in(same))
-        sides[run_id] = _side(comparable, run_id, name, judged[judges[run_id]], quality)
+        side = _side(comparable, run_id, name, judged[judges[run_id]], quality)
+        score, best = _scores(snapshot, run_id, golden, query_id, quality)
+        sides[run_id] = replace(side, score=score, best=best)
     return OneQuery(
         weigher=weigher,
         sides=tuple(_with_texts(snapshot, searched[run_id], side) for run_id, side in sides.items()),
@@ -152,11 +155,10 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality:
     pool = final if pool.is_empty() else pool
     others = ranked.filter((pl.col("run_id") != run_id) & (pl.col("stage") == "final"))
     oracle = _oracle(final, pool, quality.k)
-    score, best = (_value(measure, final, pool, weighed) for measure in (quality.measure, quality.ceiling))
     return Side(
         name=name,
-        score=score,
-        best=best,
+        score=None,
+        best=None,
         gain=float(final.filter(pl.col("rank") <= quality.k)["weight"].sum()),
         reachable=float(oracle["weight"].sum()),
         ranked=final.height,
@@ -170,23 +172,20 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality:
     )
 
 
-def _value(
-    measure: Measure | None, final: pl.DataFrame, pool: pl.DataFrame, judged: pl.DataFrame
-) -> float | None:
-    """The measure of this one ranking; None where it is not applicable or nothing is judged."""
-    if measure is None or judged.is_empty():
-        return None
-    counts = np.bincount(judged["grade"].to_numpy(), minlength=6)[None, 1:]
-    value = float(score_at(measure, _slots(final), counts, pool_grades=_slots(pool))[0])
-    return None if np.isnan(value) else value
-
-
-def _slots(ranking: pl.DataFrame) -> Grades:
-    """A ranking as grades [1, depth]: 0 unjudged, -1 where no passage has the rank."""
-    ranks = ranking["rank"].to_numpy()
-    slots = np.full((1, ranks.max(initial=0)), -1, dtype=np.int8)
-    slots[0, ranks - 1] = ranking["grade"].fill_null(0).to_numpy()
-    return slots
+def _scores(
+    snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str, quality: Quality
+) -> tuple[float | None, float | None]:
+    """The measure and its ceiling for this query; None where it is not applicable or nothing is judged."""
+    wanted = quality.measure, quality.ceiling
+    if golden_set_id is None or quality.measure is None:
+        return None, None
+    found = evidence(snapshot, [run_id], golden_set_id, wanted)
+    if query_id not in found.query_ids:
+        return None, None
+    position = found.query_ids.index(query_id)
+    values = [float("nan") if each is None else float(at_cutoff(found, each)[0, position]) for each in wanted]
+    score, best = (None if np.isnan(value) else value for value in values)
+    return score, best
 
 
 def _ranking(final: pl.DataFrame, others: pl.DataFrame, k: int, *, judged: bool) -> pl.DataFrame:

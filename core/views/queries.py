@@ -95,8 +95,8 @@ def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFram
 def _scores(snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str]) -> pl.DataFrame:
     if scope.golden_set_id is None:
         return pl.DataFrame(schema=_SCORES)
-    found = evidence(snapshot, run_ids, scope.golden_set_id)
     measure, ceiling = quality.measure, quality.ceiling
+    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling))
     columns: dict[str, Any] = {
         "query_id": found.query_ids,
         "holes": (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1),

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.clq.intervals import bootstrap_means
 from core.errors import InputError
-from core.metrics import Measure, na_reason, score_all
+from core.metrics import Measure, na_reason
 from core.store import Snapshot
 from core.views.scores import Evidence, evidence, mean
 
@@ -62,7 +62,7 @@ def score_table(
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         make = _queries if per_query else _means
         parts += [make(found, measure, values) for measure, values in _scored(found, measures).items()]
     rest = runs.join(ranked, on="run_id", how="anti")
@@ -76,7 +76,7 @@ def score_table(
 def _scored(found: Evidence, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
     """Values [runs, queries] of every measure at its cutoff; measures share their counts."""
     depth = max(measure.k or 1 for measure in measures)
-    scored = score_all(measures, found.grades, found.pool_counts, pool_grades=found.pool_grades, depth=depth)
+    scored = found.score(measures, depth)
     return {measure: values[..., (measure.k or 1) - 1] for measure, values in scored.items()}
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from core.errors import InputError
-from core.metrics import Measure, aggregate, score_at, to_depth
+from core.metrics import Extra, Measure, aggregate, score_all, score_at, to_depth
+from core.metrics.info import Counts, Need
+from core.metrics.inputs import count_grades
 from core.store import Graded, Snapshot
+from core.store.memory import Memory
 
+_KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int8]
+Whole = TypeVar("Whole", np.int8, np.int32)
 EMPTY_SLOT = -1
 
 
@@ -29,6 +37,7 @@ class Evidence:
         pool_counts: int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] where
             runs of several chunkings are judged by grades that were anchored to the documents.
         unjudged_queries: int32 [runs]: ranked queries without any judgement, left out.
+        extra: What only some measures need: gains always, sources and answers where they were asked for.
     """
 
     run_ids: tuple[str, ...]
@@ -37,6 +46,46 @@ class Evidence:
     pool_grades: Grades
     pool_counts: npt.NDArray[np.int32]
     unjudged_queries: npt.NDArray[np.int32]
+    extra: Extra = field(default_factory=Extra)
+
+    @cached_property
+    def candidates(self) -> Counts:
+        """int32 [runs, queries, 5]: passages with grade 1..5 in each candidate pool; counted once."""
+        return count_grades(self.pool_grades)
+
+    def score(self, measures: Iterable[Measure], depth: int | None = None) -> dict[Measure, Floats]:
+        """Measures at every K.
+
+        Args:
+            measures: Which; their own cutoffs do not matter here.
+            depth: Largest K; None for the deepest final rank.
+
+        Returns:
+            Per measure float64 [runs, queries, K]; NaN where it is not applicable.
+        """
+        wanted = tuple(measures)
+        extra = self.extra
+        if any(measure.info.needs_pool for measure in wanted):
+            extra = replace(extra, candidates=self.candidates)
+        return score_all(
+            wanted, self.grades, self.pool_counts, pool_grades=self.pool_grades, depth=depth, extra=extra
+        )
+
+    def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
+        """A measure at its cutoff, were the slots graded otherwise.
+
+        Args:
+            measure: With its cutoff, and of a ranking alone (no PROC).
+            grades: int8 [runs, queries, K].
+            counts: Integers [runs, queries, 5], judged passages then.
+
+        Returns:
+            float64 [runs, queries]; NaN where it is not applicable, and everywhere for a measure of sources,
+            for a passage that nobody judged has no known place among those of the ideal.
+        """
+        if "sources" in measure.info.needs:
+            return np.full(grades.shape[:2], np.nan)
+        return score_at(measure, grades, counts, extra=self.extra)
 
     @property
     def depth(self) -> int:
@@ -48,13 +97,16 @@ class Evidence:
         return self.pool_counts if self.pool_counts.ndim == 2 else self.pool_counts[run]
 
 
-def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> Evidence:
+def evidence(
+    snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str, measures: Iterable[Measure | None] = ()
+) -> Evidence:
     """Join the rankings of some runs with the judgements of a golden set.
 
     Args:
         snapshot: Where to read.
         run_ids: Runs that have rankings.
         golden_set_id: The judgements.
+        measures: What will be scored, so that whatever they need is read as well.
 
     Returns:
         The grades of the final rankings and of the candidate pools.
@@ -66,6 +118,24 @@ def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> 
     _require_one_passage_set(snapshot, run_ids, golden_set_id)
     final = snapshot.graded(run_ids, golden_set_id, stage="final")
     pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
+    # What the store joined is one object for as long as it is kept there.
+    found = _KEPT.once((final, pool), lambda: _evidence(final, pool), _size)
+    needs = frozenset(need for measure in measures if measure for need in measure.info.needs)
+    if needs <= {"pool"}:
+        return found
+    return replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+
+
+def _size(found: Evidence) -> int:
+    """Bytes that it holds, with what it is made from and the counts of candidates."""
+    return (
+        2 * found.grades.nbytes
+        + 2 * found.pool_grades.nbytes
+        + 20 * len(found.run_ids) * len(found.query_ids)
+    )
+
+
+def _evidence(final: Graded, pool: Graded) -> Evidence:
     return Evidence(
         run_ids=final.run_ids,
         query_ids=final.query_ids,
@@ -73,7 +143,47 @@ def evidence(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> 
         pool_grades=_pools(final, pool),
         pool_counts=final.pool_counts,
         unjudged_queries=final.unjudged_queries,
+        extra=Extra(gains=final.gains),
     )
+
+
+def _extra(
+    snapshot: Snapshot, golden_set_id: str, final: Graded, pool: Graded, needs: frozenset[Need]
+) -> Extra:
+    made = Extra(gains=final.gains)
+    if "answers" in needs:
+        made = replace(made, answers=_answers(snapshot, final))
+    if "sources" in needs:
+        depth = final.grades.shape[2]
+        own = snapshot.sources(final.run_ids, golden_set_id, depth=depth)
+        made = replace(made, sources=own.codes, facets=own.facets)
+        if "pool" in needs:
+            offered = snapshot.sources(final.run_ids, golden_set_id, stage="pool", depth=pool.grades.shape[2])
+            made = replace(made, pool_sources=_either(pool, own.codes, offered.codes))
+    return made
+
+
+def _answers(snapshot: Snapshot, final: Graded) -> Floats:
+    """Correctness 0..1 of the answer from the first K passages: [runs, queries, K], NaN where none is graded.
+
+    A scale is written "low-high"; a grade on any other scale is not known to be good or bad.
+    """
+    scale = pl.col("scale").str.extract_groups(r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$")
+    low, high = (scale.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
+    rows = (
+        snapshot.answers(final.run_ids)
+        .filter(pl.col("k") >= 1, pl.col("query_id").is_in(final.query_ids))
+        .with_columns(((pl.col("grade") - low) / (high - low)).clip(0, 1).alias("correct"))
+        .filter(pl.col("correct").is_finite())
+    )
+    deepest = rows["k"].max()
+    made = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)
+    run, query = (
+        rows[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
+        for name, ids in (("run_id", final.run_ids), ("query_id", final.query_ids))
+    )
+    made[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
+    return made
 
 
 def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> None:
@@ -90,11 +200,16 @@ def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_
 
 def _pools(final: Graded, pool: Graded) -> Grades:
     """The pool of each run; a run that stored none could choose from its final ranking only."""
+    return _either(pool, final.grades, pool.grades)
+
+
+def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
+    """Per run what belongs to its stored pool, or else to its final ranking."""
     stored = (pool.grades != EMPTY_SLOT).any(axis=(1, 2))
     if not stored.any():
-        return final.grades
-    depth = max(final.grades.shape[2], pool.grades.shape[2])
-    return np.where(stored[:, None, None], to_depth(pool.grades, depth), to_depth(final.grades, depth))
+        return own
+    depth = max(own.shape[2], offered.shape[2])
+    return np.where(stored[:, None, None], to_depth(offered, depth), to_depth(own, depth))
 
 
 def at_cutoff(found: Evidence, measure: Measure) -> Floats:
@@ -102,8 +217,13 @@ def at_cutoff(found: Evidence, measure: Measure) -> Floats:
 
     Returns:
         float64 [runs, queries]; NaN where the measure is not applicable.
+
+    Raises:
+        InputError: If the measure has no cutoff.
     """
-    return score_at(measure, found.grades, found.pool_counts, pool_grades=found.pool_grades)
+    if measure.k is None:
+        raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    return found.score([measure], depth=measure.k)[measure][..., measure.k - 1]
 
 
 def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:

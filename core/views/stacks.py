@@ -119,7 +119,7 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling))
         bases = ranked.select("run_id", _basis())
         parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
     rest = runs.join(ranked, on="run_id", how="anti")

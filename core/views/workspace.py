@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.metrics import REGISTRY
+from core.metrics.info import Need
 from core.records import Origin
 from core.store import Snapshot
 from core.views.scope import Scope
@@ -64,10 +65,11 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         .agg(pl.col("k").unique().sort())
     )
     reported = {measure: tuple(ks) for measure, ks in figures.iter_rows()}
+    there = _there(snapshot, runs) if computed else frozenset()
     own = [
         info.name
         for info in REGISTRY.values()
-        if computed and info.higher_is_better and info.unit == "share" and not info.needs
+        if computed and info.higher_is_better and info.unit == "share" and info.needs <= there
     ]
     names = sorted({*own, *reported}, key=lambda name: (name != _FIRST, name not in REGISTRY, name))
     return Choices(
@@ -77,6 +79,17 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         reported=reported,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
     )
+
+
+def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
+    """What measures may need besides grades and is there; ceilings are shown beside their measure."""
+    found: set[Need] = set()
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
+        found.add("sources")
+    if snapshot.answers(ranked)["grade"].is_not_null().any():
+        found.add("answers")
+    return frozenset(found)
 
 
 def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:

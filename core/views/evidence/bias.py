@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from core.metrics import Measure, score_at
-from core.views.scores import Evidence, Floats, at_cutoff, mean
+from core.metrics import Measure
+from core.views.scores import Evidence, at_cutoff, mean
 
 MAX_RUNS = 200
 """Runs that are compared at most; every further one makes the judgements of the others less unique."""
@@ -38,8 +38,7 @@ def leave_one_out(
     np.subtract.at(counts, (run, query, unique["grade"].to_numpy() - 1), 1)
     shown = (unique["rank"] <= grades.shape[2]).fill_null(False).to_numpy()
     grades[run[shown], query[shown], unique["rank"].to_numpy()[shown].astype(np.int64) - 1] = 0
-    flat = score_at(measure, grades.reshape(-1, grades.shape[2]), counts.reshape(-1, 5))
-    without: Floats = mean(flat.reshape(grades.shape[:2]))[0]
+    without = mean(found.rescored(measure, grades, counts))[0]
     score = mean(at_cutoff(found, measure))[0]
     return (
         pl.DataFrame(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.clq.rules import Decision
-from core.metrics import Measure, score_at
+from core.metrics import Measure
 from core.views import text
 from core.views.scope import Quality
 from core.views.scores import Evidence, Floats, Grades, mean
@@ -38,10 +38,7 @@ def _scored(found: Evidence, top: Grades, measure: Measure, grade: int) -> Float
     counts = np.broadcast_to(found.pool_counts, (*top.shape[:2], 5)).copy()
     counts[..., grade - 1] += holes.sum(axis=2, dtype=counts.dtype)
     grades = np.where(holes, np.int8(grade), top)
-    # Every (run, query) has an ideal of its own now, so that the runs become further queries.
-    flat = score_at(measure, grades.reshape(-1, top.shape[2]), counts.reshape(-1, 5))
-    scored: Floats = flat.reshape(top.shape[:2])
-    return scored
+    return found.rescored(measure, grades, counts)
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:

@@ -75,7 +75,7 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     if measure is None or golden is None or judgements.is_empty() or not 2 <= runs.height <= bias.MAX_RUNS:
         return pl.DataFrame(schema={**empty, **floats})
     ids = runs["run_id"].to_list()
-    found = evidence(snapshot, ids, golden)
+    found = evidence(snapshot, ids, golden, (measure,))
     left_out = bias.leave_one_out(found, snapshot.rankings(ids), judgements, measure)
     return runs.select("name", "run_id").join(left_out, on="run_id", maintain_order="right").select(
         *empty, *floats

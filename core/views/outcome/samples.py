@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.metrics import Measure, score
+from core.metrics import Measure
 from core.store import Snapshot
 from core.views.scope import Scope
 from core.views.scores import Evidence, Floats, evidence
@@ -42,7 +42,7 @@ class Samples:
 
     def values(self, measure: Measure) -> Floats:
         """A measure at each answer's own K: float64 [n], NaN where not applicable."""
-        scored = score(measure, self.found.grades, self.found.pool_counts, pool_grades=self.found.pool_grades)
+        scored = self.found.score([measure])[measure]
         run, query, k = self.places.T
         values: Floats = scored[run, query, k]
         return values

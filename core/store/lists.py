@@ -1,0 +1,152 @@
+"""Ranked lists of one part, by the positions of their runs and queries in an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from core.store.codes import STAGES, Coded
+from core.store.judged import Judged
+
+Places = npt.NDArray[np.int64]
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """A golden set and the runs that it judges.
+
+    Attributes:
+        golden_set_id: The golden set, whole or part.
+        run_ids: The runs.
+        rankings: Parquet files with the runs' rankings.
+        judgements: Parquet files with the golden set's judgements.
+    """
+
+    golden_set_id: str
+    run_ids: tuple[str, ...]
+    rankings: tuple[str, ...]
+    judgements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Runs and queries of an answer.
+
+    Attributes:
+        run_ids: The runs, first axis.
+        query_ids: Every query that some golden set judges, sorted; second axis.
+        run_at: Position of each run.
+        query_at: Position of each query.
+    """
+
+    run_ids: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    run_at: Mapping[str, int]
+    query_at: Mapping[str, int]
+
+    @classmethod
+    def of(cls, run_ids: tuple[str, ...], goldens: Sequence[Judged]) -> Axes:
+        """The axes for some runs and the golden sets that judge them."""
+        queries = goldens[0].query_ids
+        if len(goldens) > 1:
+            queries = tuple(sorted({query for golden in goldens for query in golden.query_ids}))
+        run_at, query_at = ({name: place for place, name in enumerate(names)} for names in (run_ids, queries))
+        return cls(run_ids, queries, run_at, query_at)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of runs and of queries."""
+        return len(self.run_ids), len(self.query_ids)
+
+    def queries(self, query_ids: Sequence[str]) -> list[int]:
+        """Positions of some queries."""
+        return [self.query_at[query_id] for query_id in query_ids]
+
+    def spread(
+        self, groups: Sequence[Judges], goldens: Sequence[Judged], counts: Sequence[npt.NDArray[Number]]
+    ) -> npt.NDArray[Number]:
+        """Counts [queries, kinds] of each golden set for its runs; as they are where there is one set."""
+        if len(groups) == 1:
+            return counts[0]
+        made = np.zeros((*self.shape, counts[0].shape[1]), dtype=counts[0].dtype)
+        for group, golden, each in zip(groups, goldens, counts, strict=True):
+            runs = [self.run_at[run_id] for run_id in group.run_ids]
+            made[np.ix_(runs, self.queries(golden.query_ids))] = each
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Ranked lists of one part: those of the wanted runs and stage.
+
+    Attributes:
+        part: The part.
+        number: int64 [lists], which of its lists.
+        run: int64 [lists], position of the run.
+        query: int64 [lists], position of the query; -1 where nobody judged it.
+    """
+
+    part: Coded
+    number: Places
+    run: Places
+    query: Places
+
+    @classmethod
+    def of(
+        cls,
+        part: Coded,
+        run_ids: Sequence[str],
+        stage: str,
+        axes: Axes,
+    ) -> Lists:
+        """Find the lists of some runs and their positions."""
+        wanted = frozenset(run_ids)
+        runs = np.array(
+            [axes.run_at[owner] if owner in wanted else -1 for owner in part.owners], dtype=np.int64
+        )
+        queries = np.array([axes.query_at.get(query, -1) for query in part.queries], dtype=np.int64)
+        number = np.flatnonzero((part.stage == STAGES.index(stage)) & (runs[part.owner] >= 0))
+        return cls(part, number, runs[part.owner[number]], queries[part.query[number]])
+
+    def chosen(self, which: Places) -> Lists:
+        """Some of them."""
+        return Lists(self.part, self.number[which], self.run[which], self.query[which])
+
+    def among_queries(self) -> Lists:
+        """Those of queries that have a position."""
+        return self.chosen(np.flatnonzero(self.query >= 0))
+
+    def unjudged(self, known: Set[str], runs: int) -> npt.NDArray[np.int32]:
+        """How many queries each run ranks that are not among those known."""
+        strange = np.array([query not in known for query in self.part.queries], dtype=np.bool_)
+        theirs = self.run[strange[self.part.query[self.number]]]
+        return np.bincount(theirs, minlength=runs).astype(np.int32)
+
+    def deepest(self) -> int:
+        """The deepest rank of any list."""
+        if self.part.rank is None:
+            return int(self.part.length[self.number].max(initial=0))
+        return int(self.part.rank[self.part.start[self.number + 1] - 1].max(initial=0))
+
+    def codes(self, depth: int) -> npt.NDArray[np.int32]:
+        """Passage codes by rank: int32 [lists, depth], -1 where there is no passage."""
+        begins, lengths = self.part.start[self.number], self.part.length[self.number]
+        if self.part.rank is None and depth and (lengths >= depth).all():
+            step = int(lengths[0])
+            if (lengths == step).all() and (np.diff(begins) == step).all():
+                rows = self.part.code[begins[0] : begins[0] + len(begins) * step]
+                return rows.reshape(len(begins), step)[:, :depth]
+            return np.asarray(self.part.code[begins[:, None] + np.arange(depth)])
+        made = np.full((len(begins), depth), -1, dtype=np.int32)
+        row = np.repeat(np.arange(len(begins)), lengths)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        source = np.repeat(begins, lengths) + within
+        rank = within if self.part.rank is None else self.part.rank[source] - 1
+        shown = rank < depth
+        made[row[shown], rank[shown]] = self.part.code[source[shown]]
+        return made
