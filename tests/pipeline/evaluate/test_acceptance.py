@@ -188,7 +188,7 @@ def test_a_french_collection_is_searched_with_the_french_analyzer(tmp_path: Path
     reached = quality(snapshot)
     used = {label: told["indexes"]["bm25"]["stemmer"] for label, told in runs.items() if "BM25" in label}
     assert sorted(used.values()) == ["english", "english", "french", "french"]
-    assert min(value for label, value in reached.items() if label in used) > 0.8
+    assert min(value for label, value in reached.items() if "⊕" not in label and label in used) > 0.85
     french, english = (
         next(rankings(snapshot, label) for label in used if used[label] == language and "⊕" not in label)
         for language in ("french", "english")
