@@ -1,5 +1,6 @@
 """Pages as a visitor gets them, without a browser."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
 
     With ``fresh=True`` as the first visitor of a server does, see `core.ui.view.front_door`.
     """
+    # AppTest makes the app the process's main module, which processes started by later tests would run.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     # AppTest looks through all installed packages for components, which takes longer than a page.
     monkeypatch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
     began = PagesManager.__init__
