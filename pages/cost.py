@@ -1,23 +1,28 @@
 import streamlit as st
 
 from core.ui import cache, cost, show
+from core.ui.cost_columns import BILL_COLUMNS, RECORDED_COLUMNS, SWING_COLUMNS, paper_columns
 from core.ui.view import find_view
 from core.views import text
 from core.views.cost import PAPER_BOOK, PAPER_TOKENS, paper_generator, paper_rerank
 from core.views.cost import cost as bill_of
+from core.views.cost_recorded import recorded_answer
+from core.views.cost_swings import swings
 
 view = find_view()
 head = st.container()
-inputs, book = cost.ask(view)
+asked = cost.ask(view)
 result = st.container()
 
 st.subheader("Prices", anchor=False)
 st.caption(
     "The selected price book. Double-click a price to try another: a what-if for this page only; other "
-    "pages, links and the files in data/prices keep the book."
+    "pages, links and the files of the book keep it. Books of your own are TOML files in "
+    "the folder that CLQ_PRICES names, else in price-books beside the store."
 )
-changes = cost.edit_prices(book)
-found = bill_of(inputs, book, changes)
+changes = cost.edit_prices(asked.book)
+found = bill_of(asked.inputs, asked.book, changes, asked.basis)
+prices = asked.book.with_changes(changes)
 
 with head:
     show.head(
@@ -32,7 +37,23 @@ with head:
 with result:
     drawn, paper = st.columns([2, 3], gap="medium")
     if not found.bill.is_empty():
-        show.table(found.bill, "bill", cost.BILL_COLUMNS, placeholder="unknown")
+        show.table(found.bill, "bill", BILL_COLUMNS, placeholder="unknown")
+    if view and asked.start:
+        run_id, name = asked.start
+        rows = cache.recorded_cost(view, run_id, prices)
+        st.markdown(f"**As recorded** · {text.plain(recorded_answer(rows, name))}")
+        if not rows.is_empty():
+            show.table(rows, "recorded", RECORDED_COLUMNS, placeholder="unknown")
+    st.subheader("What moves the monthly bill", anchor=False)
+    share = cost.ask_range()
+    moved = swings(asked.inputs, prices, share=share)
+    st.markdown(text.plain(moved.answer))
+    if not moved.rows.is_empty():
+        bars, ends = st.columns([1, 1], gap="medium")
+        with bars:
+            show.chart(moved.figure, "tornado", alt=moved.answer)
+        with ends:
+            show.table(moved.rows, "sensitivity_of_the_bill", SWING_COLUMNS)
 with drawn:
     if not found.bill.is_empty():
         show.chart(found.figure, "cost", alt=found.answer)
@@ -47,8 +68,8 @@ published = cache.books()[PAPER_BOOK]
 with left:
     st.caption("Reranker, by K candidates")
     rerank = paper_rerank(published)
-    show.table(rerank, "paper_rerank", cost.paper_columns(rerank, "K"))
+    show.table(rerank, "paper_rerank", paper_columns(rerank, "K"))
 with right:
     st.caption("Generator input, by chunks sent")
     generator = paper_generator(published)
-    show.table(generator, "paper_generator", cost.paper_columns(generator, "chunks"))
+    show.table(generator, "paper_generator", paper_columns(generator, "chunks"))

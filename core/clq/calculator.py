@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from core.clq.prices import CPU_MS_PER_HOUR, CURRENCY, Price, PriceBook
+from core.clq.prices import CURRENCY, MS_PER_HOUR, Price, PriceBook
+from core.clq.units import GIB, LINKS, TOKENS_PER_DOCUMENT, index_bytes, search_units
 from core.errors import InputError
 
-DOCUMENTS_PER_SEARCH_UNIT = 100
-TOKENS_PER_DOCUMENT = 500
-"""Cohere: a search unit is one query with up to 100 documents; longer documents count once per 500 tokens."""
+__all__ = [
+    "NO_INDEX",
+    "TOKENS_PER_DOCUMENT",
+    "CostBreakdown",
+    "CostInputs",
+    "CostLine",
+    "calculator",
+    "rerank_usd_per_1k",
+    "search_units",
+]
+
+NO_INDEX = "none"
+"""Stands for a corpus that no dense index is kept of."""
+_NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +41,16 @@ class CostInputs:
         tokens_per_chunk: Their length.
         prompt_tokens: Instructions and question sent beside the chunks.
         output_tokens: Length of the answer.
-        cpu_ms: Local machine time per query; 0 = none.
-        machine: The item that prices machine time.
+        cpu_ms, gpu_ms: Local machine time per query; 0 = none.
+        machine, gpu: The items that price machine time.
+        passages: How many passages are embedded and indexed; 0 = the corpus is left out of the bill.
+        tokens_per_passage: Their length.
+        spread_queries: Over how many queries the embedding of the corpus is spread; 0 = it is left out.
+        index: A key of `core.clq.units.INDEX_KINDS`, or "none".
+        dim: Dimension of the vectors.
+        links: Neighbours per vector in a graph (M).
+        copies: How many machines keep the index in memory.
+        memory, disk: The items that price a GiB-month in memory and on disk.
     """
 
     queries_per_month: float = 0.0
@@ -46,19 +66,42 @@ class CostInputs:
     output_tokens: float = 0
     cpu_ms: float = 0
     machine: str = "local-cpu"
+    gpu_ms: float = 0
+    gpu: str = "local-gpu"
+    passages: float = 0
+    tokens_per_passage: float = 500
+    spread_queries: float = 0
+    index: str = "hnsw-f32"
+    dim: float = 1024
+    links: float = LINKS
+    copies: float = 1
+    memory: str = "local-memory"
+    disk: str = "local-disk"
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One stage of the bill. usd_per_query is None, with the reason, when the price is unknown."""
+    """One stage of the bill. usd_per_query is None, with the reason, when the price is unknown.
+
+    Of what is paid by the month whatever is asked, units_per_month is set; units_per_query is then a query's
+    share of it, and None without queries.
+    """
 
     stage: str
     item: str
     unit: str
-    units_per_query: float
+    units_per_query: float | None
     price: Price | None
     usd_per_query: float | None
     reason: str = ""
+    units_per_month: float | None = None
+
+    def per_month(self, queries: float) -> float | None:
+        """$ per month at a query volume, or None when the price is unknown."""
+        if self.units_per_month is None:
+            return None if self.usd_per_query is None else queries * self.usd_per_query
+        priced = self.price is not None and self.price.currency == CURRENCY
+        return self.units_per_month * self.price.each if priced and self.price else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +126,9 @@ class CostBreakdown:
     @property
     def per_month(self) -> float | None:
         """$ per month at the query volume, or None when a line is unknown."""
-        return None if self.per_query is None else self.queries_per_month * self.per_query
+        amounts = [line.per_month(self.queries_per_month) for line in self.lines]
+        known = [amount for amount in amounts if amount is not None]
+        return math.fsum(known) if len(known) == len(amounts) else None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -93,21 +138,29 @@ class CostBreakdown:
     def frame(self) -> pl.DataFrame:
         """The lines as a table: stage, item, unit, units_per_query, reason, usd_per_query, _1k and _month."""
         rows = [
-            (line.stage, line.item, line.unit, line.units_per_query, line.usd_per_query, line.reason)
+            (
+                line.stage,
+                line.item,
+                line.unit,
+                line.units_per_query,
+                line.usd_per_query,
+                line.reason,
+                None if line.usd_per_query is None else 1000 * line.usd_per_query,
+                line.per_month(self.queries_per_month),
+            )
             for line in self.lines
         ]
         text, number = pl.String(), pl.Float64()
         schema = {"stage": text, "item": text, "unit": text, "units_per_query": number}
-        return pl.DataFrame(
-            rows, schema={**schema, "usd_per_query": number, "reason": text}, orient="row"
-        ).with_columns(
-            (pl.col("usd_per_query") * 1000).alias("usd_per_1k"),
-            (pl.col("usd_per_query") * self.queries_per_month).alias("usd_per_month"),
-        )
+        schema |= {"usd_per_query": number, "reason": text, "usd_per_1k": number, "usd_per_month": number}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
-    """What a query costs, split by stage: embed, rerank, generate-input, generate-output and local machine.
+    """What a query costs, split by stage.
+
+    The stages are embed, rerank, generate-input, generate-output, machine, gpu, and of the corpus
+    embed-corpus, index (in memory) and storage (on disk).
 
     Args:
         inputs: What is sent where.
@@ -130,9 +183,31 @@ def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
         lines.append(_line("generate-input", inputs.generator, "input_tokens", sent, book))
         lines.append(_line("generate-output", inputs.generator, "output_tokens", inputs.output_tokens, book))
     if inputs.cpu_ms:
-        hours = inputs.cpu_ms / CPU_MS_PER_HOUR
-        lines.append(_line("machine", inputs.machine, "cpu_hour", hours, book))
-    return CostBreakdown(tuple(lines), inputs.queries_per_month)
+        lines.append(_line("machine", inputs.machine, "cpu_hour", inputs.cpu_ms / MS_PER_HOUR, book))
+    if inputs.gpu_ms:
+        lines.append(_line("gpu", inputs.gpu, "gpu_hour", inputs.gpu_ms / MS_PER_HOUR, book))
+    return CostBreakdown((*lines, *_corpus_lines(inputs, book)), inputs.queries_per_month)
+
+
+def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
+    lines = []
+    if inputs.embedder and inputs.passages and inputs.spread_queries:
+        each = inputs.passages * inputs.tokens_per_passage / inputs.spread_queries
+        lines.append(_line("embed-corpus", inputs.embedder, "input_tokens", each, book))
+    if inputs.passages and inputs.index != NO_INDEX:
+        whole = index_bytes(inputs.index, vectors=inputs.passages, dim=inputs.dim, links=inputs.links) / GIB
+        lines.append(_monthly("index", inputs.memory, whole * inputs.copies, inputs.queries_per_month, book))
+        lines.append(_monthly("storage", inputs.disk, whole, inputs.queries_per_month, book))
+    return lines
+
+
+def _monthly(stage: str, item: str, gib: float, queries: float, book: PriceBook) -> CostLine:
+    """What is paid by the month, shared by the queries of a month."""
+    each = gib / queries if queries else None
+    line = _line(stage, item, "gib_month", gib if each is None else each, book)
+    if each is None:
+        line = replace(line, units_per_query=None, usd_per_query=None, reason=line.reason or _NOT_SPREAD)
+    return replace(line, units_per_month=gib)
 
 
 def _rerank_line(inputs: CostInputs, reranker: str, book: PriceBook) -> CostLine:
@@ -161,20 +236,6 @@ def _check(inputs: CostInputs) -> None:
         value = getattr(inputs, name)
         if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name} = {value} is not an amount.", do="Give a number of 0 or more.")
-
-
-def search_units(documents: float, tokens_per_document: float = 0) -> float:
-    """Search units of one query.
-
-    Args:
-        documents: How many documents are ranked, 0 or more.
-        tokens_per_document: Their length including the query; above 500 a document counts once per 500.
-
-    Returns:
-        One unit for every started 100 documents; 101 documents are 2 units.
-    """
-    each = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
-    return float(math.ceil(documents * each / DOCUMENTS_PER_SEARCH_UNIT))
 
 
 def rerank_usd_per_1k(candidates: float, tokens_per_candidate: float, price: Price) -> float | None:

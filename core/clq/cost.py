@@ -28,6 +28,7 @@ __all__ = [
     "calculator",
     "cost_per_1k",
     "mean_usage",
+    "priced_usage",
     "rerank_usd_per_1k",
     "scope_of",
     "search_units",
@@ -72,17 +73,7 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason when any
         part of the stage has no amount or no price.
     """
-    in_hours = pl.col("unit").is_in(list(PRICED_AS))
-    priced = (
-        mean_usage(usage)
-        .with_columns(
-            pl.col("unit").replace(PRICED_AS).alias("priced_unit"),
-            pl.when(in_hours).then(pl.col("amount") / MS_PER_HOUR).otherwise(pl.col("amount")),
-        )
-        .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
-        .with_columns((1000 * pl.col("amount") * pl.col("each")).alias("usd"), _reason(book.name))
-        .sort("run_id", "stage", "item", "unit")
-    )
+    priced = priced_usage(usage, book)
     known = pl.col("reason").is_null().all()
     return (
         priced.group_by("run_id", "stage")
@@ -94,6 +85,30 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         .with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")).alias("reason"))
         .select([pl.col(name).cast(dtype) for name, dtype in STAGE_COST.items()])
         .sort("run_id", "stage")
+    )
+
+
+def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """Price what a query uses on average, every item by itself.
+
+    Args:
+        usage: Rows of the table "usage".
+        book: Prices; the newest of an item counts.
+
+    Returns:
+        run_id, stage, item, unit, priced_unit, amount (in priced units), basis, each, currency, usd (per
+        1,000 queries) and reason (why usd is null), sorted.
+    """
+    in_hours = pl.col("unit").is_in(list(PRICED_AS))
+    return (
+        mean_usage(usage)
+        .with_columns(
+            pl.col("unit").replace(PRICED_AS).alias("priced_unit"),
+            pl.when(in_hours).then(pl.col("amount") / MS_PER_HOUR).otherwise(pl.col("amount")),
+        )
+        .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
+        .with_columns((1000 * pl.col("amount") * pl.col("each")).alias("usd"), _reason(book.name))
+        .sort("run_id", "stage", "item", "unit")
     )
 
 

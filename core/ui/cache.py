@@ -18,6 +18,7 @@ from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.amounts import Start, start_from
+from core.views.cost_recorded import recorded
 from core.views.curves import curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
@@ -192,3 +193,18 @@ def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
 def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> Start:
     del path  # part of the key
     return start_from(snapshot(revision), dict(stack))
+
+
+def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
+    """What a run's recorded usage costs; see `core.views.cost_recorded.recorded`."""
+    return _recorded(str(store().path), view.snapshot.revision, run_id, book)
+
+
+@st.cache_resource(
+    show_spinner=False,
+    max_entries=64,
+    hash_funcs={PriceBook: lambda book: (book.name, book.digest)},
+)
+def _recorded(path: str, revision: int, run_id: str, book: PriceBook) -> pl.DataFrame:
+    del path  # part of the key
+    return recorded(snapshot(revision), run_id, book)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from core.clq.cost import CostInputs
+from core.clq.calculator import NO_INDEX, CostInputs
 from core.clq.prices import PriceBook
+from core.clq.units import INDEX_KINDS
 from core.ui import cache, show
 from core.ui.pick import listed
 from core.ui.view import View
 from core.views import text
-from core.views.amounts import NONE, Start, models, provenance
+from core.views.amounts import NONE, Start, basis_by_stage, models, provenance
 from core.views.cost import PRICES_SHOWN, price_changes
 
 _TYPED = "no stack: type the amounts"
@@ -40,49 +42,42 @@ _DEFAULTS: Mapping[str, Any] = {
     "toks": 500.0,
     "prompt": 0.0,
     "out": 300.0,
+    "gpu": 0.0,
+    "npas": 0,
+    "tokp": 500.0,
+    "spread": 0,
+    "idx": "hnsw-f32",
+    "dims": 1024,
+    "copies": 1,
+    "swing": 25,
 }
 _LARGEST = 1_000_000_000
 _EDITS = "_price_edits"
 
 
-def _exact(label: str, help_text: str = "") -> Any:
-    """A column of numbers from millionths to millions: six significant digits, so that none becomes 0."""
-    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None, width=98)
+@dataclass(frozen=True)
+class Asked:
+    """What the calculator is asked.
+
+    Attributes:
+        inputs: What is sent where, and how often.
+        book: The prices to use.
+        basis: How the amounts of a stage are known, by stage.
+        start: The run_id and the name of the stack that was started from, if any.
+    """
+
+    inputs: CostInputs
+    book: PriceBook
+    basis: Mapping[str, str]
+    start: tuple[str, str] | None
 
 
-BILL_COLUMNS: Mapping[str, Any] = {
-    "stage": show.text_column("stage", width=112),
-    "item": show.text_column("item", width=118),
-    "units_per_query": _exact("units / query", "Tokens, search units, requests or hours."),
-    "unit": show.text_column("unit", width=105),
-    "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
-    "usd_per_query": _exact("$ / query"),
-    "usd_per_1k": _exact("$ / 1k", "Per 1,000 queries."),
-    "usd_per_month": _exact("$ / month"),
-    "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
-    "looked_up": st.column_config.DateColumn("looked up"),
-    "source": show.text_column("source", width="large"),
-    "note": show.text_column("note"),
-    "reason": show.text_column("unknown because"),
-}
-"""The columns of the bill, in order."""
-
-
-def paper_columns(table: pl.DataFrame, first: str) -> dict[str, Any]:
-    """Columns of one of the paper's tables: what it counts, then a column of dollars per model."""
-    priced = {name: show.number_column(name, 2, prefix="$") for name in table.columns[1:]}
-    return {table.columns[0]: show.number_column(first, 0), **priced}
-
-
-def ask(view: View | None) -> tuple[CostInputs, PriceBook]:
-    """The calculator's inputs in four columns, and below them where each amount comes from.
+def ask(view: View | None) -> Asked:
+    """The calculator's inputs in four columns and a row, and below them where each amount comes from.
 
     Args:
         view: The workspace, whose stacks can be started from; None on an empty store, which has no sidebar
             either: the price book is then chosen here.
-
-    Returns:
-        What was asked, and the prices to use.
     """
     volume, search, ranking, answer = st.columns(4)
     with volume:
@@ -96,9 +91,64 @@ def ask(view: View | None) -> tuple[CostInputs, PriceBook]:
         asked |= _ranking(known.rerankers, start)
     with answer:
         asked |= _generator(known.generators)
+    with st.expander("Corpus and index", expanded="npas" in st.query_params):
+        asked |= _corpus()
     inputs = CostInputs(queries_per_month=queries, **asked)
-    st.caption(text.plain(provenance(start, {field: getattr(inputs, field) or NONE for field in _KEYS})))
-    return inputs, book
+    values = {field: getattr(inputs, field) or NONE for field in _KEYS}
+    st.caption(text.plain(provenance(start, values)))
+    run = _run_of(view, start.name) if view and start else None
+    return Asked(inputs, book, basis_by_stage(start, values), run)
+
+
+def ask_range() -> float:
+    """The share by which the sensitivity changes every input."""
+    percent: int = st.slider(
+        "Range of every input (± %)", 5, 90, _DEFAULTS["swing"], 5, key="swing", bind="query-params"
+    )
+    return percent / 100
+
+
+def _corpus() -> dict[str, Any]:
+    size, once, index, machine = st.columns(4)
+    with size:
+        passages = _number("Passages", "npas", step=100_000, help_text="0: the corpus is left out.")
+        tokens = _number("Tokens per passage", "tokp", off=not passages)
+    with once:
+        spread = _number(
+            "Spread over queries",
+            "spread",
+            off=not passages,
+            step=1_000_000,
+            help_text="Over how many queries the one-time embedding of the corpus is spread; 0: left out.",
+        )
+        dim = _number("Dimensions", "dims", off=not passages)
+    with index:
+        kind: str = st.selectbox(
+            "Index",
+            [*INDEX_KINDS, NO_INDEX],
+            index=list(INDEX_KINDS).index(_DEFAULTS["idx"]),
+            key="idx",
+            bind="query-params",
+            disabled=not passages,
+            help="Bytes of vectors (4 per number in float32, 1 as int8) and links of the graph (M = 32).",
+        )
+        copies = _number("Copies in memory", "copies", off=not passages)
+    with machine:
+        gpu = _number("Local graphics ms", "gpu", step=1.0, help_text="Processor time of a GPU per query.")
+    return {
+        "passages": passages,
+        "tokens_per_passage": tokens,
+        "spread_queries": spread,
+        "dim": dim,
+        "index": kind,
+        "copies": copies,
+        "gpu_ms": gpu,
+    }
+
+
+def _run_of(view: View, name: str) -> tuple[str, str]:
+    row = view.table.row(by_predicate=pl.col("name") == name, named=True)
+    return row["run_id"], name
 
 
 def _search(known: tuple[str, ...], start: Start | None) -> dict[str, Any]:

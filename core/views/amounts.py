@@ -25,6 +25,13 @@ WORDS: Mapping[str, str] = {
     "tokens_per_candidate": "tokens per candidate",
 }
 """The inputs that a stack can fill, by their field of `CostInputs`, with the word that people read."""
+_STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "embed": ("embedder", "query_tokens"),
+    "rerank": ("reranker", "candidates", "tokens_per_candidate"),
+    "machine": ("cpu_ms",),
+}
+"""Inputs that decide how the amount of a stage is known."""
+_WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 _SPECIFIED = "from its specification"
 _LOCAL = "it ran on the machine"
 
@@ -138,6 +145,29 @@ def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
     value = float(f"{scale * float(part['amount'].sum()):.4g}")
     basis = part["basis"].unique().to_list()
     return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
+
+
+def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
+    """How the amounts of the bill's stages are known.
+
+    Args:
+        start: The stack that was started from, if any.
+        asked: The inputs as they stand, by field of `CostInputs`.
+
+    Returns:
+        By stage the weakest of measured, imported, published and modelled; a stage of which anything was
+        typed or changed is modelled. Stages that a stack cannot fill are left out.
+    """
+    return {stage: _basis(start, fields, asked) for stage, fields in _STAGE_FIELDS.items()}
+
+
+def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float | str]) -> str:
+    amounts = start.amounts if start else {}
+    taken = [amounts[field] for field in fields if field in amounts and amounts[field].value == asked[field]]
+    known = [each.basis for each in taken if each.basis in _WEAKEST_LAST]
+    if len(taken) < len(tuple(fields)) or not known:
+        return str(Basis.MODELLED)
+    return max(known, key=[str(each) for each in _WEAKEST_LAST].index)
 
 
 def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 
 from core.clq.cost import CostBreakdown, CostInputs, CostLine, calculator
 from core.clq.prices import Price, PriceBook
+from core.records import Basis
 from core.views import text, theme
 
 PAPER_BOOK = "clq-paper"
@@ -37,6 +38,10 @@ _STAGES: Mapping[str, tuple[str, str, str]] = {
     "generate-input": ("the generator's input", theme.OKABE_ITO[1], "/"),
     "generate-output": ("the generator's output", theme.OKABE_ITO[3], "x"),
     "machine": ("local machine time", theme.NEUTRAL, "."),
+    "gpu": ("local graphics time", theme.OKABE_ITO[7], "-"),
+    "embed-corpus": ("the embedding of the corpus", theme.OKABE_ITO[4], "|"),
+    "index": ("the index in memory", theme.OKABE_ITO[5], "+"),
+    "storage": ("the index on disk", theme.OKABE_ITO[6], "\\"),
 }
 """Stages of the bill in order, with their words, colour and pattern."""
 _BILL = {
@@ -58,7 +63,7 @@ class CostView:
         what_if: Which prices were changed on the page; empty when none was.
         figure: One stacked bar, $ per 1,000 queries by stage.
         bill: stage, item, unit, units_per_query, unit_price, usd_per_query, usd_per_1k, usd_per_month (null =
-            unknown), reason, source, looked_up, confirmed (yes, no or what-if) and note.
+            unknown), reason, source, looked_up, confirmed (yes, no or what-if), note and basis.
     """
 
     answer: str
@@ -68,13 +73,16 @@ class CostView:
     bill: pl.DataFrame
 
 
-def cost(inputs: CostInputs, book: PriceBook, changes: Changes) -> CostView:
+def cost(
+    inputs: CostInputs, book: PriceBook, changes: Changes, basis: Mapping[str, str] | None = None
+) -> CostView:
     """Work out what a stack costs.
 
     Args:
         inputs: What is sent where, and how often.
         book: Prices.
         changes: Prices to use instead, as for `PriceBook.with_changes`.
+        basis: How the amounts of a stage are known, by stage; the others are modelled.
 
     Returns:
         The view.
@@ -87,10 +95,12 @@ def cost(inputs: CostInputs, book: PriceBook, changes: Changes) -> CostView:
     found = calculator(inputs, changed)
     return CostView(
         answer=_answer(found),
-        details=_details(found, changed, changes),
+        details=" ".join(filter(None, (_details(found, changed, changes), _spread(inputs, found)))),
         what_if=_what_if(book, changes),
         figure=_figure(found),
-        bill=_bill(found, changes),
+        bill=_bill(found, changes).with_columns(
+            pl.col("stage").replace_strict(basis or {}, default=str(Basis.MODELLED)).alias("basis")
+        ),
     )
 
 
@@ -201,6 +211,18 @@ def _details(found: CostBreakdown, book: PriceBook, changes: Changes) -> str:
     return " ".join(sentences)
 
 
+def _spread(inputs: CostInputs, found: CostBreakdown) -> str:
+    """What the corpus costs once, and over how many queries that is spread."""
+    line = next((line for line in found.lines if line.stage == "embed-corpus"), None)
+    if line is None or line.usd_per_query is None:
+        return ""
+    once = text.usd(line.usd_per_query * inputs.spread_queries, "")
+    return (
+        f"Embedding the corpus costs {once} once, spread over "
+        f"{text.count(round(inputs.spread_queries), 'query', 'queries')}."
+    )
+
+
 def _prices(found: CostBreakdown) -> list[Price]:
     return list(dict.fromkeys(line.price for line in found.lines if line.price is not None))
 
@@ -215,11 +237,18 @@ def _what_if(book: PriceBook, changes: Changes) -> str:
 
 
 def _figure(found: CostBreakdown) -> go.Figure:
-    fig = theme.figure([_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=260)
+    fig = theme.figure(
+        [_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=_height(found)
+    )
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
     fig.update_xaxes(rangemode="tozero", tickprefix="$")
     fig.update_yaxes(showticklabels=False)
     return fig
+
+
+def _height(found: CostBreakdown) -> int:
+    """Room for a line of the legend per stage; Plotly gives a legend half of a chart before it scrolls."""
+    return max(260, 60 * len(found.lines))
 
 
 def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from core.errors import PriceError, UnknownNameError
 from core.importers.published import published_batch
 from core.records import frame
 from core.store import Store
-from core.views.amounts import NONE, Amount, Start, models, provenance, start_from
+from core.views.amounts import NONE, Amount, Start, basis_by_stage, models, provenance, start_from
 from core.views.cost import PAPER_BOOK, cost, paper_generator, paper_rerank, price_changes
+from core.views.cost_recorded import recorded, recorded_answer
+from core.views.cost_swings import swings
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()
@@ -164,6 +167,68 @@ def test_models_are_told_apart_by_what_they_sell():
     assert not set(found.embedders) & {*found.rerankers, *found.generators}
 
 
+def test_a_corpus_is_billed_once_and_by_the_month():
+    asked_for = asked(passages=2**20, spread_queries=10**7, index="flat", dim=1024)
+    found = cost(asked_for, LIST, {}, {"embed": "measured"})
+    rows = {row["stage"]: row for row in found.bill.to_dicts()}
+    # 2^20 vectors of 4 KiB are 4 GiB; 2^20 x 500 tokens at $0.06 a million are $31.46
+    assert rows["index"]["usd_per_month"] == pytest.approx(4 * 3.24485)
+    assert rows["storage"]["usd_per_month"] == pytest.approx(4 * 0.08)
+    assert rows["embed-corpus"]["usd_per_month"] == pytest.approx(2**20 * 500 * 0.06e-6 / 10)
+    assert "Embedding the corpus costs $31.46 once, spread over 10,000,000 queries." in found.details
+    assert {stage: row["basis"] for stage, row in rows.items()} == {
+        "embed": "measured",
+        "rerank": "modelled",
+        "embed-corpus": "modelled",
+        "index": "modelled",
+        "storage": "modelled",
+    }
+    assert len(found.figure.data) == 5
+
+
+def test_without_queries_the_month_is_known_and_the_query_is_not():
+    found = cost(asked(queries_per_month=0, passages=1000), LIST, {})
+    assert found.answer.startswith("Unknown: it is paid by the month")
+    assert found.bill["usd_per_month"].null_count() == 0
+
+
+def test_what_moves_the_bill_in_words_and_rows():
+    found = swings(PLAIN, LIST, share=0.2)
+    assert found.answer == (
+        "What moves the monthly bill most: queries per month, K candidates, price of rerank-2.5 (input "
+        "tokens) and 1 more. ± 20 % takes it from $1,251.20 to $1,000.96 or $1,501.44."
+    )
+    assert found.rows.columns == ["input", "value", "low", "high", "usd_low", "usd", "usd_high", "width"]
+    top = found.rows.row(0, named=True)
+    assert (top["low"], top["high"], top["width"]) == pytest.approx((8e5, 1.2e6, 500.48))
+    lower, higher = found.figure.data
+    assert lower.name == "20 % lower"
+    assert [base + x for base, x in zip(lower.base, lower.x, strict=True)] == pytest.approx(
+        found.rows["usd_low"].to_list()
+    )
+    assert [base + x for base, x in zip(higher.base, higher.x, strict=True)] == pytest.approx(
+        found.rows["usd_high"].to_list()
+    )
+
+
+def test_an_unknown_bill_has_no_sensitivity():
+    found = swings(asked(reranker="my-ranker"), LIST)
+    assert found.answer == "There is no monthly bill to vary: it is unknown, or nothing is billed."
+    assert found.rows.is_empty()
+
+
+def test_a_hostile_name_is_inert_in_the_tornado():
+    entry = replace(LIST.find("rerank-2.5", "input_tokens"), item="<b>x</b>")
+    found = swings(asked(embedder=None, reranker="<b>x</b>"), PriceBook("mine", (entry,)))
+    assert not any("<b>" in name for trace in found.figure.data for name in trace.y)
+
+
+def test_an_input_that_moves_nothing_says_so():
+    free = PriceBook("free", (replace(LIST.find("rerank-2.5", "input_tokens"), price=0.0),))
+    found = swings(asked(embedder=None), free)
+    assert found.answer == "No input moves the monthly bill of $0.00 by itself within ± 25 %."
+
+
 class Recorded:
     """A snapshot that knows the usage of one run."""
 
@@ -232,6 +297,63 @@ def test_a_published_stack_fills_in_its_modelled_tokens(published):
     assert amounts["tokens_per_candidate"] == Amount(500.0, "modelled")
     inputs = asked(reranker=amounts["reranker"].value, candidates=amounts["candidates"].value)
     assert cost(inputs, BOOKS["list"], {}).bill["usd_per_1k"][1] == pytest.approx(2.0)
+
+
+def test_basis_by_stage_is_the_weakest_of_what_was_taken():
+    start = Start(
+        "mine",
+        {
+            "embedder": Amount("voyage-3.5", "measured"),
+            "query_tokens": Amount(12.0, "measured"),
+            "reranker": Amount("rerank-2.5", "imported"),
+            "tokens_per_candidate": Amount(515.0, "measured"),
+            "candidates": Amount(50, "from its specification"),
+        },
+        (),
+        assumed=False,
+    )
+    values = {
+        "embedder": "voyage-3.5",
+        "query_tokens": 12.0,
+        "reranker": "rerank-2.5",
+        "candidates": 50,
+        "tokens_per_candidate": 515.0,
+        "cpu_ms": 0.0,
+    }
+    found = basis_by_stage(start, values)
+    assert found == {"embed": "measured", "rerank": "imported", "machine": "modelled"}
+    assert basis_by_stage(start, values | {"candidates": 100})["rerank"] == "modelled"
+    assert basis_by_stage(start, values | {"embedder": "voyage-4"})["embed"] == "modelled"
+    assert set(basis_by_stage(None, values).values()) == {"modelled"}
+
+
+def test_recorded_usage_is_priced_by_item():
+    snapshot = Recorded(
+        ("rerank", "rerank-2.5", "input_tokens", 20_000.0, "measured", "q1"),
+        ("rerank", "rerank-2.5", "input_tokens", 30_000.0, "measured", "q2"),
+        ("embed", "voyage-3.5", "input_tokens", 20.0, "imported", None),
+    )
+    rows = recorded(snapshot, "r", LIST)
+    assert rows.select("stage", "units_per_query", "basis").rows() == [
+        ("embed", 20.0, "imported"),
+        ("rerank", 25_000.0, "measured"),
+    ]
+    assert rows["usd_per_1k"].to_list() == pytest.approx([0.0012, 1.25])
+    assert recorded_answer(rows, "mine") == "mine: $1.25 per 1,000 queries (imported, measured)."
+
+
+def test_recorded_usage_without_a_price_is_unknown():
+    snapshot = Recorded(
+        ("rerank", "nobody", "input_tokens", 20_000.0, "measured", "q1"),
+        ("rerank", "local-cpu", "cpu_ms", 3.6, "measured", "q1"),
+    )
+    rows = recorded(snapshot, "r", LIST)
+    assert rows["usd_per_1k"].null_count() == 1
+    assert rows["reason"].to_list() == [None, "no price for nobody (input_tokens) in list"]
+    assert recorded_answer(rows, "m") == (
+        "m: unknown; what is known costs $0.000049 per 1,000 queries (measured)."
+    )
+    assert recorded_answer(rows.clear(), "m") == "m has recorded no usage."
 
 
 def test_provenance_tells_taken_changed_and_typed_apart():
