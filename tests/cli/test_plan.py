@@ -11,7 +11,6 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from core.cli import plan
 from core.cli.app import app
 from core.pipeline.sweep.rates import measured
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
@@ -217,18 +216,3 @@ def test_measured_rates_are_medians_by_model_and_depth():
         }
     )
     assert measured(runs, times) == {("rerank", "r", 50): 20.0, ("embed", "e", 0): 7.0}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.04, "0.0 s"), (5.25, "5.2 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h"), (200_000, "2.3 d")],
-)
-def test_durations(seconds: float, words: str):
-    assert plan.duration(seconds) == words
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 B"), (2048, "2 KiB"), (5 << 20, "5 MiB"), (3 << 30, "3.0 GiB")]
-)
-def test_sizes(count: int, words: str):
-    assert plan.size(count) == words
