@@ -22,7 +22,10 @@ page = st.navigation(
             st.Page("pages/evidence.py", title="Evidence", icon=":material/fact_check:"),
             st.Page("pages/outcome.py", title="Measure and outcome", icon=":material/grading:"),
         ],
-        "Data": [st.Page("pages/import.py", title="Import", icon=":material/upload:")],
+        "Data": [
+            st.Page("pages/import.py", title="Import", icon=":material/upload:"),
+            st.Page("pages/run.py", title="Run", icon=":material/play_circle:"),
+        ],
     },
     position="top",
 )

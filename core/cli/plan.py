@@ -11,6 +11,7 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
+from core.views.sweep.plan import dollars, line_rows, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.plan import Plan
@@ -80,49 +81,6 @@ def show(made: Plan, form: Format, *, stacks: bool = False) -> None:
         _print(made, len(made.stacks) if stacks else _STACKS_SHOWN)
 
 
-def line_rows(made: Plan) -> pl.DataFrame:
-    """What is paid for, one row per stage, model and unit."""
-    schema = {
-        "stage": pl.String,
-        "model": pl.String,
-        "calls": pl.Int64,
-        "unit": pl.String,
-        "amount": pl.Float64,
-        "counted": pl.String,
-        "usd": pl.Float64,
-        "unknown": pl.String,
-    }
-    rows = [
-        (
-            line.stage,
-            line.model,
-            line.calls,
-            line.unit,
-            line.amount,
-            "; ".join(("exact" if line.exact else "estimated", *line.notes)),
-            line.usd,
-            line.reason,
-        )
-        for line in made.lines
-    ]
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def stack_rows(made: Plan) -> pl.DataFrame:
-    """The stacks, with what 1,000 queries cost in production."""
-    schema = {
-        "stack_id": pl.String,
-        "label": pl.String,
-        "pool": pl.String,
-        "usd_per_1k": pl.Float64,
-        "unknown": pl.String,
-    }
-    rows = [
-        (each.stack.stack_id, each.label, each.pool, each.usd_per_1k, each.reason) for each in made.stacks
-    ]
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
 def as_json(made: Plan) -> dict[str, Any]:
     """Everything about a plan."""
     taken = made.resources
@@ -155,55 +113,16 @@ def as_json(made: Plan) -> dict[str, Any]:
 
 
 def _print(made: Plan, shown: int) -> None:
-    passages = ", ".join(
-        f"{count:,} passages" + (f" ({name})" if name else "") for name, count in made.passages.items()
-    )
-    typer.echo(
-        f"{len(made.stacks):,} stacks, {made.queries:,} questions asked {made.asked} times, {passages}"
-    )
-    emit(line_rows(made), Format.TABLE, empty="Nothing is paid for: everything runs on this machine.")
-    typer.echo(_dollars(made))
-    taken = made.resources
-    parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
-    typer.echo(f"Time: about {duration(taken.total_s)} ({parts}; {', '.join(taken.basis)})")
-    typer.echo(
-        f"Memory: {size(taken.index_bytes)} with all indexes open, the largest {size(taken.largest_bytes)};"
-        f" on disk {size(taken.vector_bytes)} of vectors"
-    )
+    typer.echo(size_of(made))
+    if made.lines:
+        emit(line_rows(made), Format.TABLE)
+    typer.echo(dollars(made))
+    for sentence in time_and_memory(made):
+        typer.echo(sentence)
     rows = stack_rows(made)
     emit(rows.head(shown), Format.TABLE)
     if rows.height > shown:
         typer.echo(f"… and {rows.height - shown:,} more (--stacks)")
-
-
-def _dollars(made: Plan) -> str:
-    how = "exact" if made.exact else "estimated"
-    if made.usd is None:
-        total = f"Dollars: unknown, at least ${made.usd_known:,.4f} ({how})"
-    else:
-        total = f"Dollars: ${made.usd:,.4f}" + (f" ({how})" if made.lines else "")
-    if made.limit is None:
-        return f"{total}, no budget"
-    left = "it stops before its end" if made.over_budget else "enough as far as is known"
-    return f"{total} of a budget of ${made.limit:,.2f}: {left}"
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
-    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
-        if seconds < most * length:
-            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
-    return f"{seconds / 86_400:.1f} d"
-
-
-def size(count: int) -> str:
-    """A number of bytes as people say it."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"
 
 
 def _rates(snapshot: Snapshot) -> Rates:

@@ -21,6 +21,7 @@ PAGES = (
     "evidence",
     "outcome",
     "import",
+    "run",
 )
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 

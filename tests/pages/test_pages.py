@@ -22,8 +22,9 @@ TITLES = {
     "sensitivity": "Sensitivity",
     "queries": "Queries",
     "import": "Import",
+    "run": "Run",
 }
-NEEDS_RESULTS = [page for page in PAGES if page not in ("cost", "import")]
+NEEDS_RESULTS = [page for page in PAGES if page not in ("cost", "import", "run")]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -59,7 +60,7 @@ def test_a_page_on_an_empty_store_says_what_to_do(open_page: OpenPage, empty_sto
     assert [link.proto.label for link in app.get("page_link")] == ["Import results"]
 
 
-@pytest.mark.parametrize("page", ["cost", "import"])
+@pytest.mark.parametrize("page", ["cost", "import", "run"])
 def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, empty_store: Path, page: str):
     app = open_page(empty_store, page)
     assert_sound(app, TITLES[page])

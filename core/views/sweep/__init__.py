@@ -1,0 +1,1 @@
+"""Plans and evaluations as tables and words."""

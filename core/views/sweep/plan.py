@@ -1,0 +1,106 @@
+"""A plan as tables and sentences: what will run, what is paid for, how long it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
+    from core.pipeline.sweep.plan import Plan
+
+_LINES = {
+    "stage": pl.String,
+    "model": pl.String,
+    "calls": pl.Int64,
+    "unit": pl.String,
+    "amount": pl.Float64,
+    "counted": pl.String,
+    "usd": pl.Float64,
+    "unknown": pl.String,
+}
+_STACKS = {
+    "stack_id": pl.String,
+    "label": pl.String,
+    "pool": pl.String,
+    "usd_per_1k": pl.Float64,
+    "unknown": pl.String,
+}
+
+
+def line_rows(made: Plan) -> pl.DataFrame:
+    """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
+    rows = [
+        (
+            line.stage,
+            line.model,
+            line.calls,
+            line.unit,
+            line.amount,
+            "; ".join(("exact" if line.exact else "estimated", *line.notes)),
+            line.usd,
+            line.reason,
+        )
+        for line in made.lines
+    ]
+    return pl.DataFrame(rows, schema=_LINES, orient="row")
+
+
+def stack_rows(made: Plan) -> pl.DataFrame:
+    """The stacks, with what 1,000 queries cost in production (null where it is not known)."""
+    rows = [
+        (each.stack.stack_id, each.label, each.pool, each.usd_per_1k, each.reason) for each in made.stacks
+    ]
+    return pl.DataFrame(rows, schema=_STACKS, orient="row")
+
+
+def size_of(made: Plan) -> str:
+    """What will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
+    passages = ", ".join(
+        f"{count:,} passages" + (f" ({name})" if name else "") for name, count in made.passages.items()
+    )
+    return f"{len(made.stacks):,} stacks, {made.queries:,} questions asked {made.asked} times, {passages}"
+
+
+def dollars(made: Plan) -> str:
+    """What it costs, how that was counted, and whether the budget is enough."""
+    if not made.lines:
+        return "Nothing is paid for: everything runs on this machine."
+    how = "exact" if made.exact else "estimated"
+    if made.usd is None:
+        total = f"Dollars: unknown, at least ${made.usd_known:,.4f} ({how})"
+    else:
+        total = f"Dollars: ${made.usd:,.4f} ({how})"
+    if made.limit is None:
+        return f"{total}, no budget"
+    left = "it stops before its end" if made.over_budget else "enough as far as is known"
+    return f"{total} of a budget of ${made.limit:,.2f}: {left}"
+
+
+def time_and_memory(made: Plan) -> tuple[str, str]:
+    """How long it takes by stage, and what it needs in memory and on disk."""
+    taken = made.resources
+    parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
+    return (
+        f"Time: about {duration(taken.total_s)} ({parts}; {', '.join(taken.basis)})",
+        f"Memory: {size(taken.index_bytes)} with all indexes open, the largest {size(taken.largest_bytes)};"
+        f" on disk {size(taken.vector_bytes)} of vectors",
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
+        if seconds < most * length:
+            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
+    return f"{seconds / 86_400:.1f} d"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people say it: 12 KiB, 3.4 GiB."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"

@@ -1,0 +1,21 @@
+import streamlit as st
+
+from core.ui import running, show
+
+forbidden = running.forbidden()
+show.head(
+    "What this does: measures the stacks that you describe on your corpus, within a budget, and stores them.",
+    running.headline(),
+    forbidden,
+)
+running.evaluations(may_start=not forbidden)
+if forbidden:
+    st.stop()
+st.subheader("A new evaluation", anchor=False)
+text = running.draft()
+if st.toggle("Plan", key="_plan_it", help="Counts stacks, calls, tokens and dollars; spends nothing."):
+    running.start(text, ready=running.planned(text))
+st.markdown(
+    "The same from the command line: `python -m core plan SPEC`, `run SPEC` and `resume NAME`. An evaluation "
+    "that was stopped goes on where it was."
+)

@@ -1,0 +1,55 @@
+"""The Run page: who may start, drafts, plans, and specifications that make no sense."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from core.ui.running import forbidden
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything
+
+
+def test_a_dashboard_that_is_open_to_others_starts_nothing(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert forbidden() == ""
+    monkeypatch.setattr(st, "get_option", lambda _: "192.0.2.1")
+    assert "CLQ_ALLOW_RUN=1" in forbidden()
+    app = open_page(demo_store, "run")
+    assert_sound(app, "Run")
+    assert "open to other machines" in everything(app)
+    assert not app.text_area
+
+
+def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert_sound(app, "Run")
+    assert answer(app) == "No evaluation was run here yet."
+    assert 'collection.stored = "python-docs"' in app.text_area[0].value
+    app.toggle[0].set_value(True).run()
+    assert_sound(app, "Run")
+    said = everything(app)
+    assert "10 stacks, 64 questions asked 3 times" in said
+    assert "Nothing is paid for: everything runs on this machine." in said
+    assert not app.button[0].disabled
+
+
+def test_a_specification_that_makes_no_sense_says_what_is_wrong(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    broken = app.text_area[0].value.replace("candidates", "candidate").replace('"dense"', '"dens"')
+    app.text_area[0].set_value(broken).run()
+    app.toggle[0].set_value(True).run()
+    assert not app.exception
+    (error,) = app.error
+    assert "candidates" in error.value
+    assert "dens" in error.value
+    assert all(button.disabled for button in app.button if button.label == "Run")
+
+
+def test_presets_ask_for_paths(open_page: OpenPage, empty_store: Path):
+    app = open_page(empty_store, "run")
+    assert_sound(app, "Run")
+    assert 'preset = "clq-paper"' in app.text_area[0].value
+    app.toggle[0].set_value(True).run()
+    assert "path/to/corpus" in app.error[0].value
