@@ -13,7 +13,7 @@ from core.cli.output import complain
 from core.clq.prices import PriceBook, load_books, own_folder
 from core.errors import InputError, UnknownNameError
 from core.paths import PRICES
-from core.store import Store, Writer
+from core.store import Snapshot, Store, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +72,34 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
         else:
             raise UnknownNameError("run", name, ids)
     return list(dict.fromkeys(found))
+
+
+def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
+    """The golden set to score a collection with: the one asked for, or else its only one.
+
+    Args:
+        snapshot: Where to read.
+        collection: The collection.
+        asked: What the user named; None = nothing.
+
+    Returns:
+        None where the collection has none, or the one asked for is another collection's.
+
+    Raises:
+        InputError: If there are several and none was asked for.
+        UnknownNameError: If there is none of the name asked for.
+    """
+    known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    if asked is None:
+        if len(known) > 1:
+            raise InputError(
+                f"{collection} has {len(known)} golden sets: {', '.join(known)}.",
+                do="Choose one with --golden-set.",
+            )
+        return str(known[0]) if known else None
+    if asked in known:
+        return asked
+    everywhere = snapshot.golden_sets()["golden_set_id"].to_list()
+    if asked not in everywhere:
+        raise UnknownNameError("golden set", asked, everywhere)
+    return None

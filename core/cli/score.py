@@ -7,11 +7,9 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, resolve_runs
+from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import Format, FormatOption, emit
-from core.errors import InputError, UnknownNameError
 from core.metrics import parse_list
-from core.store import Snapshot
 from core.views.score_table import score_table
 
 
@@ -43,25 +41,7 @@ def run(
     if runs:
         known = known.filter(pl.col("run_id").is_in(resolve_runs(known, runs)))
     parts = [
-        score_table(snapshot, of, _golden_set(snapshot, str(name), golden_set), wanted, per_query=per_query)
+        score_table(snapshot, of, golden_set_of(snapshot, str(name), golden_set), wanted, per_query=per_query)
         for (name,), of in known.partition_by("collection_id", as_dict=True, maintain_order=True).items()
     ]
     emit(pl.concat(parts) if parts else pl.DataFrame(), form, empty="No runs.")
-
-
-def _golden_set(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """The golden set to score a collection with; None where it has none."""
-    known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
-    if asked is None:
-        if len(known) > 1:
-            raise InputError(
-                f"{collection} has {len(known)} golden sets: {', '.join(known)}.",
-                do="Choose one with --golden-set.",
-            )
-        return str(known[0]) if known else None
-    if asked in known:
-        return asked
-    everywhere = snapshot.golden_sets()["golden_set_id"].to_list()
-    if asked not in everywhere:
-        raise UnknownNameError("golden set", asked, everywhere)
-    return None

@@ -1,0 +1,233 @@
+"""A decision as data: what was chosen, from what, by which rule, how surely, and what could overturn it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.clq.latency import P95_MIN_QUERIES
+from core.clq.pareto import nondominated
+from core.clq.rules import Constraints, Decision, Rule
+from core.clq.turning import Turn, turns
+from core.views import text
+from core.views.evidence.holes import overturned
+from core.views.scope import Latency, Quality
+
+FEW_QUERIES = 30
+"""Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
+SURE = 0.9
+"""Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
+NUMBERS = (
+    "quality",
+    "quality_low",
+    "quality_high",
+    "n",
+    "quality_basis",
+    "latency_ms",
+    "latency_low",
+    "latency_high",
+    "latency_n",
+    "latency_basis",
+    "latency_note",
+    "cost",
+    "cost_basis",
+    "cost_note",
+)
+CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
+_AXES = {"cost": ("cost", "$ / 1k"), "latency_ms": ("latency", "ms"), "quality": ("quality", "")}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked.
+
+    Attributes:
+        constraints: SLA, budget, floor and jitter band.
+        rule: What is best.
+        quality: The measure that stands for quality.
+        latency: The latency that the SLA is about.
+    """
+
+    constraints: Constraints
+    rule: Rule
+    quality: Quality
+    latency: Latency
+
+
+def stack_row(row: dict[str, object]) -> dict[str, object]:
+    """A stack with its numbers as plain data: null where unknown, with the note that says why."""
+    return {"run_id": row["run_id"], "stack": row["name"]} | {
+        name: row[name] for name in (*NUMBERS, *CHANCES) if name in row
+    }
+
+
+def frontier_rows(table: pl.DataFrame, decision: Decision) -> list[int]:
+    """Feasible stacks that no other feasible one beats in cost, latency and quality, the best first.
+
+    An axis on which no feasible stack is known is not compared.
+    """
+    cost, latency, quality = (
+        np.where(decision.feasible, table[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), np.nan)
+        for name in ("cost", "latency_ms", "quality")
+    )
+    paid = [None if np.isnan(axis).all() else axis for axis in (cost, latency)]
+    if all(axis is None for axis in paid) or np.isnan(quality).all():
+        known = quality[~np.isnan(quality)]
+        return [int(row) for row in np.flatnonzero(quality == known.max(initial=-np.inf))]
+    on = np.flatnonzero(nondominated(paid[0], paid[1], quality))
+    return [int(row) for row in on[np.argsort(-quality[on], kind="stable")]]
+
+
+def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
+    """What of the evidence a reader must know before shipping the choice; the table may have the chances."""
+    found = [overturned(table, decision, asked.quality), *_left_out(decision)]
+    if decision.chosen is not None:
+        row = table.row(decision.chosen, named=True)
+        found += [_few(row["n"]), _unknown_of(row), _loose(row, asked), _unlike(row), _unsure(row)]
+    return [words for words in found if words]
+
+
+def _left_out(decision: Decision) -> list[str]:
+    """How many stacks an unknown value excluded."""
+    excluded = decision.excluded()
+    unknown = excluded.filter(pl.col("constraint").str.starts_with("unknown"))
+    counts = unknown.group_by("constraint", maintain_order=True).len()
+    return [
+        f"{text.count(number, 'stack')} left out: {constraint}." for constraint, number in counts.iter_rows()
+    ]
+
+
+def _few(n: int | None) -> str:
+    if n is None:
+        return "How many queries the chosen stack was scored on is not known."
+    return f"Few queries: the chosen stack was scored on {n}." if n < FEW_QUERIES else ""
+
+
+def _unknown_of(row: dict[str, object]) -> str:
+    missing = [
+        f"{words} ({row[note] or 'no reason given'})"
+        for words, name, note in (("latency", "latency_ms", "latency_note"), ("cost", "cost", "cost_note"))
+        if row[name] is None
+    ]
+    return f"Of the chosen stack unknown: {', '.join(missing)}." if missing else ""
+
+
+def _loose(row: dict[str, object], asked: Asked) -> str:
+    """Says when the SLA lies within the interval of the latency that is to meet it."""
+    high, sla = row["latency_high"], asked.constraints.sla_ms
+    if sla is None or not isinstance(high, float) or high <= sla:
+        return ""
+    return f"The SLA of {text.ms(sla)} lies within the interval of its latency (up to {text.ms(high)})."
+
+
+def _unlike(row: dict[str, object]) -> str:
+    """Says when quality and latency rest on very different numbers of queries."""
+    n, timed = row["n"], row["latency_n"]
+    if isinstance(n, int) and isinstance(timed, int) and timed < min(n, P95_MIN_QUERIES):
+        return f"Its latency rests on {timed} queries only, its quality on {n}."
+    return ""
+
+
+def _unsure(row: dict[str, object]) -> str:
+    """Says when the chosen stack often breaks a limit as the queries vary."""
+    share = row.get("p_feasible")
+    if not isinstance(share, float) or share >= SURE:
+        return ""
+    return f"In {text.percent(share)} of the resamples of the queries only does it meet the limits."
+
+
+def record(
+    table: pl.DataFrame, decision: Decision, asked: Asked, *, chances: pl.DataFrame | None = None
+) -> dict[str, object]:
+    """Everything about a decision as plain data.
+
+    Args:
+        table: The stack table that was decided on.
+        decision: What was selected from it.
+        asked: Constraints, rule, measure and latency.
+        chances: Of `core.views.certainty.certainty` on the same rows, where they are wanted.
+
+    Returns:
+        asked, chosen, runner_up (each a stack or null), note, frontier (stacks), excluded (run_id, stack,
+        constraint, by, unit, reason), would_turn (what would have to be true) and warnings.
+    """
+    rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
+
+    def stack(at: int | None) -> dict[str, object] | None:
+        return None if at is None else stack_row(rows.row(at, named=True))
+
+    names = table.select("run_id", pl.col("name").alias("stack"))
+    excluded = decision.excluded().join(names, on="run_id", how="left", maintain_order="left")
+    return {
+        "asked": _asked(asked),
+        "chosen": stack(decision.chosen),
+        "runner_up": stack(decision.runner_up),
+        "note": decision.note,
+        "frontier": [stack(at) for at in frontier_rows(table, decision)],
+        "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
+        "would_turn": [
+            _turn(table, turn) for turn in turns(table, asked.constraints, asked.rule, decision=decision)
+        ],
+        "warnings": warnings(rows, decision, asked),
+    }
+
+
+def _asked(asked: Asked) -> dict[str, object]:
+    limits = asked.constraints
+    return {
+        "measure": asked.quality.name,
+        "latency": asked.latency.name,
+        "rule": asked.rule,
+        "sla_ms": limits.sla_ms,
+        "budget_usd_per_1k": limits.budget,
+        "min_quality": limits.floor,
+        "jitter_ms": limits.jitter_ms,
+    }
+
+
+def status_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+    """The stack table as a list of what became of every stack, the chosen one first.
+
+    Returns:
+        status ("chosen", "runner-up", "frontier", "within the limits" or "excluded"), run_id, stack, quality,
+        latency_ms, cost, reason (why excluded), and the chances where the table has them.
+    """
+    place = np.where(decision.feasible, 3, 4)
+    place[frontier_rows(table, decision)] = 2
+    for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
+        if at is not None:
+            place[at] = rank
+    names = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
+    reasons = decision.excluded().select("run_id", "reason")
+    shown = [name for name in CHANCES if name in table.columns]
+    return (
+        table.with_columns(pl.Series("place", place, dtype=pl.Int64))
+        .join(reasons, on="run_id", how="left", maintain_order="left")
+        .sort(["place", "quality"], descending=[False, True], nulls_last=True, maintain_order=True)
+        .select(
+            pl.col("place").replace_strict(dict(enumerate(names)), return_dtype=pl.String).alias("status"),
+            "run_id",
+            pl.col("name").alias("stack"),
+            "quality",
+            "latency_ms",
+            "cost",
+            *shown,
+            "reason",
+        )
+    )
+
+
+def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:
+    axis, unit = _AXES[turn.axis]
+    return {
+        "stack": table["name"][turn.of],
+        "of": axis,
+        "now": turn.now,
+        "then": None if turn.then is None else round(turn.then, 6),
+        "by": None if turn.change is None else round(turn.change, 6),
+        "unit": unit,
+        "winner": None if turn.winner is None else table["name"][turn.winner],
+        "reason": turn.reason or None,
+    }

@@ -1,0 +1,71 @@
+"""The decision of a workspace with everything it rests on, in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.clq.intervals import SEED
+from core.clq.prices import PriceBook
+from core.clq.rules import Decision, decide
+from core.errors import UnknownNameError
+from core.store import Snapshot
+from core.views.certainty import certainty
+from core.views.decision import Asked
+from core.views.scope import Scope
+from core.views.stacks import stack_table
+from core.views.workspace import choices
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided, and on what.
+
+    Attributes:
+        table: The stack table.
+        decision: What was selected from it.
+        chances: How sure that is, row by row; see `core.views.certainty`.
+    """
+
+    table: pl.DataFrame
+    decision: Decision
+    chances: pl.DataFrame
+
+    @property
+    def sure_table(self) -> pl.DataFrame:
+        """The stack table with the chances beside the numbers."""
+        shares = self.chances.drop("varies", "reason")
+        return self.table.join(shares, on="run_id", how="left", maintain_order="left")
+
+
+def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, seed: int = SEED) -> Verdict:
+    """Decide for a workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        asked: Constraints, rule, measure and latency.
+        book: Prices.
+        seed: Of the resampling behind the chances.
+
+    Returns:
+        The decision, its table and how sure it is.
+
+    Raises:
+        UnknownNameError: If the measure is neither computed nor reported here.
+    """
+    table = stack_table(snapshot, scope, asked.quality, asked.latency, book)
+    if asked.quality.measure is None and table["quality"].is_null().all():
+        raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
+    decision = decide(table, asked.constraints, asked.rule)
+    shares = certainty(
+        snapshot,
+        table,
+        scope,
+        (asked.constraints, asked.rule),
+        quality=asked.quality,
+        latency=asked.latency,
+        seed=seed,
+    )
+    return Verdict(table, decision, shares)
