@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import ir_measures
 import numpy as np
 import polars as pl
 import pytest
+from ir_measures import AP, RR, P, R, Success, nDCG
 
-from core.metrics import Measure, score
+from core.metrics import Extra, Measure, score, score_all
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.pipeline.spec import grid
 from core.records import Batch
@@ -104,3 +106,36 @@ def test_the_quality_is_what_the_engines_are_known_to_reach(batch: Batch, snapsh
         run.stack.spec["mode"]: float(np.nanmean(row)) for run, row in zip(batch.runs, values, strict=True)
     }
     assert reached == pytest.approx(EXPECTED, abs=0.03)
+
+
+def test_classical_measures_agree_with_ir_measures(batch: Batch, snapshot: Snapshot):
+    """Grades 2..5 as they are; relevant from 4 on, and from 3 on."""
+    graded = _graded(batch, snapshot)
+    judged, ranked = cranfield.judged(), cranfield.without_source_documents(_rankings(batch))
+    pairs = {
+        "P@10": P(rel=4) @ 10,
+        "P@10(rel=3)": P(rel=3) @ 10,
+        "Success@5": Success(rel=4) @ 5,
+        "AP@100": AP(rel=4) @ 100,
+        "R@50": R(rel=4) @ 50,
+        "nDCG@10": nDCG @ 10,
+        "RR@100": RR(rel=4),
+    }
+    depth = graded.grades.shape[2]
+    measures = {text: Measure.parse(text) for text in pairs}
+    made = score_all(
+        measures.values(), graded.grades, graded.pool_counts, depth=depth, extra=Extra(gains=graded.gains)
+    )
+    for row, run_id in enumerate(graded.run_ids):
+        scores = {
+            query: {passage: -float(rank) for rank, passage in enumerate(passages)}
+            for query, passages in _by_query(ranked, run_id).items()
+        }
+        there = {
+            (str(each.measure), each.query_id): each.value
+            for each in ir_measures.iter_calc(pairs.values(), judged, scores)
+        }
+        for text, theirs in pairs.items():
+            values = np.nan_to_num(made[measures[text]][row, :, (measures[text].k or 1) - 1])
+            expect = [there.get((str(theirs), query), 0.0) for query in graded.query_ids]
+            np.testing.assert_allclose(values, expect, rtol=0, atol=1e-6, err_msg=text)
