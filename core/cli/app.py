@@ -1,7 +1,7 @@
 """The command line: global options, commands, and errors as one plain line.
 
-Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage. Results go to standard output, everything
-else to standard error.
+Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage; of evaluations also 3 stopped by the budget
+and 130 interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import delete, demo, doctor, export, import_, listing, plan, prices, restore, score
+from core.cli import (
+    delete,
+    demo,
+    doctor,
+    export,
+    import_,
+    listing,
+    manifest,
+    plan,
+    prices,
+    restore,
+    resume,
+    score,
+)
+from core.cli import run as run_command
 from core.cli.context import Context
 from core.cli.output import complain
 from core.errors import ClqError
@@ -28,6 +42,9 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("export", export.run),
     ("demo", demo.run),
     ("plan", plan.run),
+    ("run", run_command.run),
+    ("resume", resume.run),
+    ("manifest", manifest.run),
     ("doctor", doctor.run),
 )
 

@@ -1,0 +1,159 @@
+"""What ``run`` and ``resume`` share: progress, the store as the sink, how it ended as an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from core.cli.context import Context
+from core.cli.output import Format, complain, emit
+from core.errors import BudgetError
+from core.records import Batch
+
+if TYPE_CHECKING:
+    from core.pipeline.evaluate import Job, Outcome, Status
+
+BUDGET, INTERRUPTED = 3, 130
+CODES = """Exit codes: 0 done; 1 refused or failed, what has finished is kept; 2 wrong usage; 3 stopped by the
+budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume` goes on and pays for nothing twice."""
+
+
+def work_of(context: Context) -> Path:
+    """The folder of all evaluations whose results go into the store."""
+    from core.pipeline.evaluate.folder import EVALUATIONS  # noqa: PLC0415 - with the engines, a second
+
+    return context.store().path.parent / EVALUATIONS
+
+
+def with_budget(job: Job, usd: float | None) -> Job:
+    """The evaluation with another budget, if one is given."""
+    if usd is None:
+        return job
+    spec = {**job.spec, "budget": {**job.spec.get("budget", {}), "usd": usd}} if job.spec else job.spec
+    return replace(job, budget_usd=usd, spec=spec)
+
+
+def execute(context: Context, job: Job, form: Format) -> None:
+    """Run an evaluation, or what is left of it, into the store, and print its runs.
+
+    Raises:
+        typer.Exit: With the code that says how it ended, unless it is done.
+        ClqError: If it fails.
+    """
+    from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
+
+    def sink(batch: Batch) -> None:
+        note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
+        with context.write("evaluate", note) as writer:
+            writer.add(batch)
+
+    held = _held(context)
+    try:
+        with _progress() as tell, _asked_to_stop() as asked:
+            outcome = run_job(
+                job, sink, work=work_of(context), progress=tell, cancelled=asked.is_set, held=held
+            )
+    except BudgetError as error:
+        complain(f"stopped: {error}")
+        raise typer.Exit(BUDGET) from None
+    except KeyboardInterrupt:
+        complain("interrupted; what has finished is kept, and resume goes on")
+        raise typer.Exit(INTERRUPTED) from None
+    _report(outcome, job, form)
+    if outcome.status.state is State.CANCELLED:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _held(context: Context) -> set[str]:
+    """Runs that the store has; deleted ones are not made again."""
+    snapshot = context.store().read()
+    return {*snapshot.runs()["run_id"], *snapshot.runs(removed=True)["run_id"]}
+
+
+def _report(outcome: Outcome, job: Job, form: Format) -> None:
+    status = outcome.status
+    new = [(run.run_id, run.label, "new") for run in outcome.runs]
+    known = [(run_id, None, "there before") for run_id in outcome.held]
+    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
+    rows = pl.DataFrame(new + known, schema=schema, orient="row")
+    dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
+    lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""
+    complain(
+        f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
+        f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
+    )
+    emit(rows, form)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Status], None]]:
+    """A bar on standard error: stage, units of work, dollars, what is left of the time."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+        TextColumn("{task.fields[usd]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    )
+    with bar:
+        task = bar.add_task("read", total=None, left="", usd="")
+
+        def tell(status: Status) -> None:
+            usd = f"${status.usd:.4f}" if status.usd or status.usd_limit is not None else ""
+            left = "" if status.eta_s is None else f"{_clock(status.eta_s)} left"
+            bar.update(
+                task,
+                description=status.stage,
+                completed=status.done,
+                total=status.total or None,
+                left=left,
+                usd=usd if status.usd_limit is None else f"{usd} of ${status.usd_limit:g}",
+            )
+
+        yield tell
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Set when the process is told to end; the evaluation then stops between two queries."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        asked.set()
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def agreed(dollars: float | None, *, yes: bool) -> bool:
+    """Whether to go on: asked at a terminal when it costs something or may do so."""
+    if yes or dollars == 0 or not sys.stdin.isatty():
+        return True
+    words = "an unknown sum" if dollars is None else f"about ${dollars:,.4f}"
+    return typer.confirm(f"This costs {words}. Go on?", err=True)

@@ -1,0 +1,75 @@
+"""``run SPEC``: execute a sweep, resumable and within its budget, or repeat one from a manifest."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.cli import evaluating, manifest
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, complain
+
+
+def run(
+    ctx: typer.Context,
+    spec: Annotated[
+        Path | None, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
+    ] = None,
+    *,
+    from_manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest",
+            help="Repeat an evaluation or one of its runs instead: file of a manifest, id or name.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it takes; spend and write nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure anew what has been measured; it is paid for anew.")
+    ] = False,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="The most dollars, instead of the specification's.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Run the stacks of a specification on its collection and store what was measured.
+
+    What was begun before goes on where it stopped: stacks that are in the store are not run again, and calls
+    that were answered are not paid again.
+    """
+    # Here because the engines take a second to load, which no other command should wait for.
+    from core.cli import plan as planning  # noqa: PLC0415
+    from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
+    from core.pipeline.sweep import load  # noqa: PLC0415
+    from core.pipeline.sweep.plan import plan  # noqa: PLC0415
+
+    if (spec is None) == (from_manifest is None):
+        raise typer.BadParameter("Name a specification or a --manifest.", param_hint="SPEC")
+    context: Context = ctx.obj
+    if from_manifest is not None:
+        job, problems = manifest.job_of(context, from_manifest, to_run=not dry_run)
+    else:
+        job, problems = manifest.read(context, load(spec or ""), to_run=not dry_run)
+    if again:
+        job = manifest.anew(job)
+    job = evaluating.with_budget(job, budget)
+    artifacts = Artifacts(evaluating.work_of(context) / ARTIFACTS)
+    made = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
+    if dry_run:
+        planning.show(made, form)
+        return
+    for problem in problems:
+        complain(f"{problem.severity}: {problem}")
+    if not evaluating.agreed(made.usd, yes=yes):
+        raise typer.Exit(1)
+    evaluating.execute(context, job, form)
+
+
+run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{evaluating.CODES}"
