@@ -1,4 +1,4 @@
-"""Latency per run and stage: p50 and p95 over queries, with order-statistic intervals.
+"""Latency per run and stage: p50, p95 and p99 over queries, with order-statistic intervals.
 
 The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
 query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper
@@ -20,6 +20,10 @@ TOTAL = "total"
 """The stage name of the whole path."""
 P95_MIN_QUERIES = 60
 """Below this n a p95 is withheld: the largest of fewer samples does not bound it with 95 % coverage."""
+P99_MIN_QUERIES = 299
+"""The same for a p99."""
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_LEAST = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
 AFTER_RETRIEVAL = ("generate",)
 """Stages that are not part of the retrieval path."""
 
@@ -35,6 +39,10 @@ SUMMARY = pl.Schema(
         "p95_low": pl.Float64,
         "p95_high": pl.Float64,
         "p95_reason": pl.String,
+        "p99": pl.Float64,
+        "p99_low": pl.Float64,
+        "p99_high": pl.Float64,
+        "p99_reason": pl.String,
     }
 )
 """Columns of `summarise`; milliseconds."""
@@ -89,7 +97,7 @@ def summarise(
     stages: Sequence[str] | None = None,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """p50 and p95 of every run and stage, and of their sum.
+    """p50, p95 and p99 of every run and stage, and of their sum.
 
     Args:
         timings: Rows of the table "timings"; ms.
@@ -99,24 +107,30 @@ def summarise(
 
     Returns:
         Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
-        interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES`, with the reason.
+        interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
+        `P99_MIN_QUERIES`, with the reason.
     """
     sample = per_query(timings, scope=scope, stages=stages)
     grouped = sample.group_by("run_id", "stage").agg(
         pl.len().cast(pl.Int64).alias("n"),
         pl.col("ms").median().alias("p50"),
         pl.col("ms").quantile(0.95, interpolation="linear").alias("p95"),
+        pl.col("ms").quantile(0.99, interpolation="linear").alias("p99"),
         pl.col("ms").sort().alias("sorted"),
     )
     ranked = grouped.join(_ranks(grouped["n"].unique().to_list(), level), on="n", how="left")
-    enough = pl.col("n") >= P95_MIN_QUERIES
     bounds = [
         pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
-        for name in ("p50_low", "p50_high", "p95_low", "p95_high")
+        for name in (f"{p}_{end}" for p in _SHARES for end in ("low", "high"))
+    ]
+    shown = [
+        pl.when(pl.col("n") >= least).then(pl.col(name))
+        for p, least in _LEAST.items()
+        for name in (p, f"{p}_low", f"{p}_high")
     ]
     return (
         ranked.with_columns(bounds)
-        .with_columns(pl.when(enough).then(pl.col(name)) for name in ("p95", "p95_low", "p95_high"))
+        .with_columns(shown)
         .select([pl.col(name).cast(dtype) for name, dtype in SUMMARY.items()])
         .sort("run_id", "stage")
     )
@@ -127,18 +141,27 @@ def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
     rows = []
     for n in sizes:
         row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n, level)}
-        for name, q in (("p50", 0.5), ("p95", 0.95)):
+        row["p99_reason"] = _reason("p99", n, level)
+        for name, q in _SHARES.items():
             ranks = quantile_ranks(n, q, level)
             row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
             row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
         rows.append(row)
-    positions = [f"{name}_{end}_rank" for name in ("p50", "p95") for end in ("low", "high")]
-    schema = {"n": pl.Int64, "p95_reason": pl.String, **dict.fromkeys(positions, pl.Int64)}
+    positions = [f"{name}_{end}_rank" for name in _SHARES for end in ("low", "high")]
+    schema = {
+        "n": pl.Int64,
+        "p95_reason": pl.String,
+        "p99_reason": pl.String,
+        **dict.fromkeys(positions, pl.Int64),
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def p95_reason(n: int, level: float = 0.95) -> str | None:
     """Why a p95 of n queries is withheld, in words; None when it is not."""
-    if n >= P95_MIN_QUERIES:
-        return None
-    return f"{too_few(n, 0.95, level)}: at least {P95_MIN_QUERIES} are needed"
+    return _reason("p95", n, level)
+
+
+def _reason(percentile: str, n: int, level: float) -> str | None:
+    least = _LEAST[percentile]
+    return None if n >= least else f"{too_few(n, _SHARES[percentile], level)}: at least {least} are needed"

@@ -63,7 +63,7 @@ def test_a_run_timed_as_a_whole_keeps_its_total():
     assert ms(per_query(rows, scope="rerank"), "a", "total") == [30.0]
 
 
-@pytest.mark.parametrize("n", [1, 5, 6, 59, 60, 75, 200])
+@pytest.mark.parametrize("n", [1, 5, 6, 59, 60, 75, 200, 298, 299, 400])
 def test_summary_against_numpy_and_the_single_interval(n):
     sample = np.random.default_rng(n).gamma(3.0, 20.0, n)
     rows = frame(
@@ -90,6 +90,14 @@ def test_summary_against_numpy_and_the_single_interval(n):
         assert row["p95"] == pytest.approx(np.quantile(sample, 0.95))
         assert (row["p95_low"], row["p95_high"]) == (tail.low, tail.high)
         assert row["p95_reason"] is None
+    far = quantile_interval(np.sort(sample), 0.99)
+    if n < 299:
+        assert (row["p99"], row["p99_low"], row["p99_high"]) == (None, None, None)
+        assert row["p99_reason"] == f"{far.reason}: at least 299 are needed"
+    else:
+        assert row["p99"] == pytest.approx(np.quantile(sample, 0.99))
+        assert (row["p99_low"], row["p99_high"]) == (far.low, far.high)
+        assert (far.low is not None, row["p99_reason"]) == (True, None)
 
 
 def test_nothing_timed():
