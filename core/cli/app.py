@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from core.cli import (
+    decide,
     delete,
     demo,
     doctor,
@@ -37,6 +38,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
     ("list", listing.run),
     ("score", score.run),
+    ("decide", decide.run),
     ("delete", delete.run),
     ("restore", restore.run),
     ("export", export.run),

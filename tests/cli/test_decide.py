@@ -1,0 +1,81 @@
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.cli.decide import quality_of
+from core.errors import InputError, UnknownNameError
+from core.views.scope import Quality
+from tests.stores import Lab
+
+
+@pytest.fixture
+def cli(published_store):
+    def call(*words, store=published_store, code=0):
+        result = CliRunner().invoke(app, ["--store", str(store), "decide", *words])
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+def test_the_paper_within_an_sla_and_a_budget(cli):
+    limits = ["--sla-ms", "520", "--budget", "2.5", "--min-quality", "0.5"]
+    found = json.loads(cli("--measure", "RA-nWG@10", *limits, "--format", "json").stdout)
+    assert found["chosen"]["stack"] == "voyage-3.5 512 d + rerank-2.5, K = 50"
+    assert found["chosen"]["cost"] == 1.25
+    assert found["runner_up"]["stack"] == "voyage-3.5 1024 d + rerank-2.5, K = 50"
+    assert found["chosen"]["stack"] in [row["stack"] for row in found["frontier"]]
+    assert {"run_id", "stack", "constraint", "by"} <= set(found["excluded"][0])
+    assert any("unknown latency" in words for words in found["warnings"])
+    assert (found["collection"], found["seed"], found["prices"]) == ("clq-paper", 20251112, "list")
+
+
+def test_table_and_csv(cli):
+    shown = cli("--sla-ms", "520", "--prices", "clq-paper", "--origin", "published")
+    assert shown.stdout.startswith("Ship voyage-3.5 512 d + rerank-2.5, K = 50 within 520 ms (p50): ")
+    assert "no results per query" in shown.stdout
+    assert "warning: " in shown.stderr
+    rows = list(csv.DictReader(io.StringIO(cli("--sla-ms", "520", "--format", "csv").stdout)))
+    assert rows[0]["status"] == "chosen"
+    assert len(rows) == 54
+
+
+def test_seed_and_shares_are_shown(cli, tmp_path):
+    made = Lab().judge({"q1": {"a": 5}, "q2": {"a": 5}})
+    made.run("one", final={"q1": ["a"], "q2": ["b"]}, ms={"embed": [10.0, 20.0]})
+    made.run("two", final={"q1": ["a"], "q2": ["a"]}, ms={"embed": [90.0, 95.0]})
+    made.write(tmp_path / "s")
+    shown = cli("--measure", "RA-nWG@1", "--seed", "7", store=tmp_path / "s").stdout
+    assert "seed 7" in shown
+    assert "p_frontier" in shown
+    found = json.loads(cli("--measure", "RA-nWG@1", "--format", "json", store=tmp_path / "s").stdout)
+    assert found["chosen"]["p_sla"] is None
+    assert found["golden_set"] == "gold"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--prices", "nowhere"], "No price book 'nowhere'"),
+        (["--collection", "nowhere"], "No collection 'nowhere'"),
+        (["--origin", "run"], "No such run. Import results first."),
+        (["--golden-set", "nowhere"], "No golden set 'nowhere'"),
+        (["--measure", "RA-nWG"], "has no cutoff"),
+        (["--measure", "ERRR@10"], "No measure 'ERRR'"),
+    ],
+)
+def test_refusals(cli, words, said):
+    assert said in cli(*words, code=1).stderr
+
+
+def test_measures():
+    assert quality_of("RA-nWG@10") == Quality("RA-nWG", 10)
+    assert quality_of("ERR@20") == Quality("ERR", 20)
+    with pytest.raises(UnknownNameError):
+        quality_of("ERR")
+    with pytest.raises(InputError):
+        quality_of("RA-nWG")
