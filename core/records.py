@@ -315,7 +315,7 @@ def _qualities(spec: JsonMap) -> list[str]:
     named = {key: value for key, value in fusion.items() if usual.get(key) != value}
     chunker, sent = spec.get("chunker"), spec.get("chunks_sent")
     found = (
-        _settings(chunker, "size", "overlap") if chunker else "",
+        _settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes") if chunker else "",
         str(spec["rewrite"]) if spec.get("rewrite", "none") != "none" else "",
         _settings({"method": "bm25", **spec["bm25"]}) if spec.get("bm25") else "",
         _settings({"method": "index", **spec["index_params"]}) if spec.get("index_params") else "",

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from time import perf_counter, process_time
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.lib.format import open_memmap
 
 from core.pipeline.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
+from core.pipeline.chunk import vectors_of
 from core.pipeline.dense import DenseIndex, load_index, make_index
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.corpus import Corpus
+from core.pipeline.evaluate.corpus import Corpus, Late
 from core.pipeline.evaluate.files import read_json, write_json
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.quiet import cores, threads
 from core.pipeline.evaluate.steps import Step
 from core.providers.base import Amount, Reply, total
-from core.providers.embed import Vectors, unit_rows
+from core.providers.embed import Embedder, TokenEmbedder, Vectors, unit_rows
 from core.records import Basis, JsonMap
 
 VECTORS, INDEX = "vectors.npy", "index"
@@ -156,6 +157,8 @@ class Builder:
         corpus, dim = self._corpora[step.params["corpus"]], step.params["dim"]
         embedder = self._models.for_passages(step.params["model"]["name"], dim)
         self._stage(f"embed the corpus: {embedder.name} {dim} d")
+        if corpus.late is not None:
+            return _embed_late(corpus.late, embedder, draft, within)
         progress = _Parts(draft / "parts.json")
         mode = "r+" if progress.done else "w+"
         vectors = open_memmap(draft / VECTORS, mode=mode, dtype=np.float32, shape=(len(corpus), dim))
@@ -182,6 +185,22 @@ class Builder:
             within(start / len(whole))
         shorter.flush()
         return {"rows": len(whole), "dim": dim, "seconds": round(perf_counter() - begin, 3)}
+
+
+def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> JsonMap:
+    """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
+    begin, cpu = perf_counter(), process_time()
+    encoder = cast(TokenEmbedder, embedder)  # others are refused there
+    vectors = vectors_of(late.documents, late.chunks, encoder, on_document=lambda done, n: within(done / n))
+    np.save(draft / VECTORS, vectors)
+    used = Amount(embedder.item, "cpu_ms", (process_time() - cpu) * 1000, Basis.MEASURED)
+    usage = [[used.item, used.unit, used.amount, used.basis.value]]
+    return {
+        "rows": len(vectors),
+        "dim": embedder.dim,
+        "seconds": round(perf_counter() - begin, 3),
+        "usage": usage,
+    }
 
 
 def _share_of(within: Within, start: int, whole: int) -> Callable[[int, int], None]:

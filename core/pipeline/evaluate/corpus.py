@@ -12,6 +12,19 @@ from core.records import short_hash
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """What late chunking takes: vectors of chunks come from whole documents.
+
+    Attributes:
+        documents: source and text.
+        chunks: Where each passage lies: columns of `TABLES["chunks"]`, row by row those of the corpus.
+    """
+
+    documents: pl.DataFrame
+    chunks: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """Passages with text, in the order in which hits count them.
 
@@ -21,6 +34,7 @@ class Corpus:
         without_text: How many passages were left out because they have neither.
         hash: Identifies the identifiers and texts.
         chunking: Name of the chunking; None = the collection's own passages.
+        late: What late chunking takes; None = each passage is embedded by itself.
     """
 
     passage_ids: pl.Series
@@ -28,6 +42,7 @@ class Corpus:
     without_text: int
     hash: str
     chunking: str | None = None
+    late: Late | None = None
 
     def __len__(self) -> int:
         return len(self.passage_ids)
@@ -38,7 +53,7 @@ class Corpus:
             yield start, self.texts.slice(start, size).to_list()
 
 
-def corpus_of(passages: pl.DataFrame, chunking: str | None = None) -> Corpus:
+def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:
     """What is searched of passages.
 
     A passage is searched by its title and its text. Passages without either cannot be found by what they say;
@@ -47,6 +62,7 @@ def corpus_of(passages: pl.DataFrame, chunking: str | None = None) -> Corpus:
     Args:
         passages: Frame of `TABLES["passages"]`, one collection.
         chunking: Name of the chunking that made them.
+        late: What late chunking takes, in any order of its chunks.
 
     Raises:
         InputError: If no passage has text.
@@ -59,4 +75,7 @@ def corpus_of(passages: pl.DataFrame, chunking: str | None = None) -> Corpus:
     if searched.is_empty():
         raise InputError("No passage has text.", where="passages", do="Import passages with text.")
     ids, texts = searched["passage_id"], searched["document"]
-    return Corpus(ids, texts, documents.height - searched.height, short_hash(*ids, *texts), chunking)
+    if late is not None:
+        placed = ids.to_frame().join(late.chunks, on="passage_id", how="inner", maintain_order="left")
+        late = Late(late.documents, placed)
+    return Corpus(ids, texts, documents.height - searched.height, short_hash(*ids, *texts), chunking, late)

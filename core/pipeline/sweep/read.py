@@ -9,8 +9,9 @@ import polars as pl
 
 from core.clq.prices import PriceBook, load_books
 from core.errors import InputError
-from core.pipeline.chunk import Chunked, chunk
+from core.pipeline.chunk import Chunked, chunk, is_late
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
+from core.pipeline.evaluate.corpus import Late
 from core.pipeline.sweep.asked import chosen, read_queries
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
@@ -122,7 +123,9 @@ class _Material:
 
     def corpora(self) -> dict[str | None, Corpus]:
         """What is searched, by chunking."""
-        made: dict[str | None, Corpus] = {each.name: corpus_of(each.passages, each.name) for each in self.cut}
+        made: dict[str | None, Corpus] = {
+            each.name: corpus_of(each.passages, each.name, late=self._late(each)) for each in self.cut
+        }
         if self.searches_uncut:
             made[None] = corpus_of(_frame(self._whole, "passages"))
         return made
@@ -143,6 +146,9 @@ class _Material:
             golden_sets=golden.golden_sets,
             frames={**{name: pl.concat(parts) for name, parts in frames.items() if parts}, **golden.frames},
         )
+
+    def _late(self, cut: Chunked) -> Late | None:
+        return Late(self.documents, cut.chunks) if is_late(cut.chunker) else None
 
     def _cut(self, chunker: JsonMap) -> Chunked:
         return chunk(self.documents, chunker, collection=self.collection)
