@@ -7,6 +7,7 @@ the indexes read memory-mapped. Every index is built in a process of its own; it
 pages of that file. The peer is faiss called directly: one `add` of the same vectors, scaled by faiss. An HNSW
 graph of a million vectors takes minutes, so the peer builds one over a tenth of them, and so is the
 comparison. Searches are compared on the same faiss index and take turns, three times; the median counts.
+Queries one by one are searched on one thread, as the product measures latencies.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def _drawn(centres: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 def here(kind: str, folder: Path, passages: int) -> Found:
     """Build and search an index of the product, and search the same faiss index directly."""
+    import faiss
+
     from core.pipeline.dense import make_index
 
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")[:passages]
@@ -63,6 +66,11 @@ def here(kind: str, folder: Path, passages: int) -> Found:
         {
             "batch": lambda: index.search_batch(queries, DEPTH),
             "peer_batch": lambda: engine.search(queries, DEPTH, params=params),
+        }
+    )
+    faiss.omp_set_num_threads(1)
+    seconds |= turns(
+        {
             "alone": lambda: [index.search(query, DEPTH) for query in alone],
             "peer_alone": lambda: [engine.search(q[np.newaxis], DEPTH, params=params) for q in alone],
         }
