@@ -116,7 +116,7 @@ def _turn(
         return Turn(row, axis, now, None, None, f"not even a {_words(axis)} of {end:g} turns the choice")
     for _ in range(_HALVINGS):
         middle = (kept + there) / 2
-        if abs(there - kept) <= 1e-9 * max(1.0, abs(there)):
+        if abs(there - kept) <= 1e-9 * abs(there):
             break
         kept, there = (kept, middle) if wins(chosen(row, axis, middle)) else (middle, there)
     return Turn(row, axis, now, there, chosen(row, axis, there))

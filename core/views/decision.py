@@ -225,9 +225,14 @@ def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:
         "stack": table["name"][turn.of],
         "of": axis,
         "now": turn.now,
-        "then": None if turn.then is None else round(turn.then, 6),
-        "by": None if turn.change is None else round(turn.change, 6),
+        "then": _digits(turn.then),
+        "by": _digits(turn.change),
         "unit": unit,
         "winner": None if turn.winner is None else table["name"][turn.winner],
         "reason": turn.reason or None,
     }
+
+
+def _digits(value: float | None) -> float | None:
+    """Six significant digits: where a choice turns is searched, not solved for."""
+    return None if value is None else float(f"{value:.6g}")

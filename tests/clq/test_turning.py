@@ -52,6 +52,13 @@ def test_price_at_which_the_cheapest_changes():
     assert made[1, "cost"].then == pytest.approx(2.0, abs=1e-6)
 
 
+def test_tiny_costs_turn_as_exactly_as_large_ones():
+    tiny = APART.with_columns(pl.col("cost") * 1e-6)
+    made = found(tiny, Constraints(floor=0.6), "cost")
+    assert made[1, "cost"].then == pytest.approx(2e-6, rel=1e-3)  # costs this close are equal: 1e-12 apart
+    assert found(tiny, Constraints(budget=2.5e-6))[0, "cost"].then == pytest.approx(2.5e-6, rel=1e-6)
+
+
 def test_an_interval_moves_with_its_quality():
     tied = table(
         ("deep", 0.80, 0.75, 0.85, 500.0, 2.0, 100),
