@@ -33,7 +33,9 @@ def headline(found: Sequence[Status]) -> str:
 
 def progress(status: Status) -> str:
     """How far one is: stage, stacks that have landed, time left, dollars so far."""
-    parts = [status.stage, f"{status.runs_done:,} of {text.count(status.runs_total, 'stack')} in the store"]
+    parts = [status.stage]
+    if status.runs_total:
+        parts.append(f"{status.runs_done:,} of {text.count(status.runs_total, 'stack')} in the store")
     if status.eta_s is not None:
         parts.append(f"about {duration(status.eta_s)} left")
     if status.usd or status.usd_limit is not None:
