@@ -17,7 +17,7 @@ demo: $(VENV)/.run
 	$(BIN)/python -m core demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not e2e"
+	$(BIN)/python -m pytest -n auto -m "not e2e"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
