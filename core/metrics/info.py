@@ -156,5 +156,6 @@ def rel_param(default: int = 4) -> Param:
         default=default,
         low=1,
         high=5,
+        step=1,
         text="Least grade, 1 to 5 after the golden set's mapping, that counts as relevant",
     )

@@ -13,6 +13,7 @@ from core.clq.rules import JITTER_MS, Constraints, decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache
+from core.ui.parameters import KEYS, parameters
 from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
@@ -24,6 +25,7 @@ _DEPENDENT = (
     "runs",
     "m",
     "k",
+    *KEYS,
     "lat",
     "stack",
     "vs",
@@ -156,7 +158,7 @@ def _quality(offered: Choices) -> Quality:
     cutoffs = offered.cutoffs(name)
     default = cutoffs.index(10) if 10 in cutoffs else 0
     k = right.selectbox("at K", cutoffs, index=default, key="k", bind="query-params", help="The cutoff.")
-    return Quality(name, k)
+    return Quality(parameters(name) if offered.computed else name, k)
 
 
 def _latency(offered: Choices) -> Latency:

@@ -1,0 +1,69 @@
+"""The parameters of a measure as live widgets, each in the address under a key of its own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.metrics import REGISTRY, Measure, Param
+from core.metrics.info import Value
+from core.views.text import plain
+
+KEYS = ("alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "gain")
+
+
+def parameters(name: str) -> str:
+    """Draw the parameters of a measure that has any worth moving.
+
+    Args:
+        name: A registered measure, or one that is known from aggregates only.
+
+    Returns:
+        The measure without cutoff as it is written with the chosen values.
+    """
+    params = [param for param in REGISTRY[name].params if key_of(param)] if name in REGISTRY else []
+    if not params:
+        return name
+    with st.expander(f"Parameters of {plain(name)}"):
+        values = tuple((param.name, _widget(param)) for param in params)
+    return str(Measure(name, None, values))
+
+
+def key_of(param: Param) -> str | None:
+    """The address key of a parameter; None where no widget is offered for it.
+
+    An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
+    default, so a value of one is none of the other.
+    """
+    if not (param.step or param.choices):
+        return None
+    return "mix" if param.name == "alpha" and param.high <= 1 else param.name
+
+
+def _widget(param: Param) -> Value:
+    key = key_of(param)
+    if param.choices:
+        chosen: str = st.selectbox(
+            param.name,
+            param.choices,
+            index=param.choices.index(str(param.default)),
+            key=key,
+            bind="query-params",
+            help=param.text,
+        )
+        return chosen
+    low, high, step, about = param.low, param.high, param.step, param.text
+    if isinstance(param.default, int):
+        whole: int = st.slider(
+            param.name,
+            int(low),
+            int(high),
+            param.default,
+            int(step),
+            key=key,
+            bind="query-params",
+            help=about,
+        )
+        return whole
+    low, high, usual, step = float(low), float(high), float(param.default), float(step)
+    number: float = st.slider(param.name, low, high, usual, step, key=key, bind="query-params", help=about)
+    return number
