@@ -1,14 +1,13 @@
-"""Where work runs: threads for what waits for a network, processes for what computes.
+"""Where concurrent work runs: threads of this machine for what waits for a network.
 
-A cluster can take the place of this machine by another class with the same two methods.
+A cluster can take its place by another class with the same method. Work that computes has its own ways over
+all cores: chunkers and analysers start processes, the encoders' runtime and faiss start threads.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor as Pool
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -18,33 +17,22 @@ R = TypeVar("R")
 class Executor(Protocol):
     """Runs the same work on many items; results come in the order of the items."""
 
-    def waiting(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-        """Run work that mostly waits, at most `workers` at once; the work may share memory."""
-
-    def computing(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-        """Run work that computes, at most `workers` at once; work and items are sent to where it runs."""
+    def each(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
+        """Run work that mostly waits, at most `workers` at once; after an error nothing more is begun."""
 
 
 class ThisMachine:
-    """Threads and processes of this machine; one worker is the caller itself."""
+    """Threads of this process; one worker is the caller itself."""
 
-    def waiting(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-        """Run in threads; see `Executor`."""
+    def each(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
+        """See `Executor`."""
         if workers <= 1 or len(items) <= 1:
             return map(work, items)
-        return _all(ThreadPoolExecutor(min(workers, len(items))), work, items)
-
-    def computing(self, work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-        """Run in processes; see `Executor`."""
-        if workers <= 1 or len(items) <= 1:
-            return map(work, items)
-        # A forked copy of a process with threads may hang in a lock that one of them held.
-        context = multiprocessing.get_context("forkserver")
-        return _all(ProcessPoolExecutor(min(workers, len(items)), mp_context=context), work, items)
+        return _side_by_side(work, items, min(workers, len(items)))
 
 
-def _all(pool: Pool, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """Results in order; after an error nothing more is begun."""
+def _side_by_side(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="evaluate")
     try:
         yield from pool.map(work, items)
     finally:

@@ -159,7 +159,7 @@ class Measurer:
     def _outcomes(self, node: Node, again: str) -> Iterator[Outcome]:
         self._stage(node.step.stage)
         workers = 1 if node.model is None else self._protocol.concurrency
-        return self._executor.waiting(
+        return self._executor.each(
             lambda query: self._ask(node, query, again), range(len(self._texts)), workers
         )
 

@@ -1,0 +1,153 @@
+"""How far an evaluation is, for people and for other processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.pipeline.evaluate.files import locked, write_json
+from core.pipeline.evaluate.outbox import Outbox, merged
+from core.pipeline.evaluate.status import State, Status, Tracker, read_status
+from core.pipeline.evaluate.watch import Stopped, Watch
+from core.records import Batch, Origin, Run, Stack, frame
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def tracker(clock: Clock, **options: object) -> tuple[Tracker, list[Status]]:
+    told: list[Status] = []
+    return Tracker(Status(evaluation_id="e", name="n"), told=told.append, clock=clock, **options), told
+
+
+def test_what_is_left_is_guessed_from_what_was_seen(clock: Clock):
+    counting, told = tracker(clock)
+    counting.expect({"build": 2, "measure": 4})
+    counting.begin("build", "first")
+    assert told[-1].eta_s is None
+    clock.now += 10
+    counting.end()
+    counting.begin("build", "second")
+    assert (told[-1].done, told[-1].total, told[-1].stage, told[-1].eta_s) == (1, 6, "second", 10)
+    clock.now += 4
+    counting.within(0.25)
+    assert told[-1].eta_s == pytest.approx(12)
+    clock.now += 6
+    counting.end()
+    counting.begin("measure", "third")
+    clock.now += 1
+    counting.end()
+    counting.begin("measure", "fourth")
+    assert told[-1].eta_s == pytest.approx(3)
+    counting.skip("measure", 2)
+    assert counting.status.done == 5
+
+
+def test_it_is_not_told_more_often_than_anybody_can_read(clock: Clock):
+    counting, told = tracker(clock)
+    counting.expect({"measure": 1})
+    counting.begin("measure", "x")
+    count = len(told)
+    for _ in range(100):
+        clock.now += 0.01
+        counting.within(0.5)
+    assert len(told) - count in (3, 4)
+
+
+def test_the_file_tells_another_process(tmp_path: Path, clock: Clock):
+    path, lock = tmp_path / "status.json", tmp_path / "lock"
+    assert read_status(path, lock) is None
+    counting, _ = tracker(clock, path=path, money=lambda: (1.5, 0.5))
+    with locked(lock):
+        counting.begin("build", "x")
+        status = read_status(path, lock)
+        assert status is not None
+        assert (status.state, status.stage, status.usd, status.usd_lost) == (State.RUNNING, "x", 1.5, 0.5)
+        assert status == counting.status
+    killed = read_status(path, lock)
+    assert killed is not None
+    assert (killed.state, killed.message) == (State.KILLED, "Its process ended without a word.")
+    counting.close(State.BUDGET, "no money")
+    stopped = read_status(path, lock)
+    assert stopped is not None
+    assert (stopped.state, stopped.message, stopped.eta_s) == (State.BUDGET, "no money", None)
+
+
+@pytest.mark.parametrize("change", [{"state": "?"}, {"started_at": 5}, {"name": None, "state": None}])
+def test_a_file_of_another_kind_is_no_status(tmp_path: Path, change: dict[str, object]):
+    write_json(tmp_path / "status.json", {"evaluation_id": "e", "name": "n", **change})
+    assert read_status(tmp_path / "status.json", tmp_path / "lock") is None
+
+
+def run(number: int) -> Run:
+    return Run(
+        run_id=f"r{number}", collection_id="c", stack=Stack({"n": number}), label="l", origin=Origin.RUN
+    )
+
+
+def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
+    sunk: list[Batch] = []
+    landed: list[int] = []
+    outbox = Outbox(sunk.append, landed.append, clock=clock)
+    rows = [{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 1.0}]
+    for number in range(3):
+        outbox.add(run(number), {"timings": frame("timings", rows), "usage": frame("usage", [])})
+    assert sunk == []
+    clock.now += 6
+    outbox.add(run(3), {})
+    assert [len(batch.runs) for batch in sunk] == landed == [4]
+    assert {name: rows.height for name, rows in merged(sunk).frames.items()} == {"timings": 3}
+    outbox.add(run(4), {})
+    outbox.flush()
+    outbox.flush()
+    assert landed == [4, 1]
+    assert [each.run_id for each in outbox.runs] == ["r0", "r1", "r2", "r3", "r4"]
+
+
+def test_what_the_sink_refuses_is_kept(clock: Clock):
+    def refuse(batch: Batch) -> None:
+        raise OSError("full")
+
+    outbox = Outbox(refuse, clock=clock)
+    outbox.add(run(0), {})
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            outbox.flush()
+    assert outbox.runs == []
+
+
+@pytest.mark.parametrize("how", ["asked", "file"])
+def test_a_watch_ends_waits_and_raises_at_the_next_look(tmp_path: Path, how: str):
+    interrupted: list[int] = []
+    asked = {"now": False}
+    with Watch(lambda: asked["now"], tmp_path / "cancel", lambda: interrupted.append(1)) as watch:
+        watch.check()
+        watch.wait(0.001)
+        assert not watch.stopping
+        if how == "asked":
+            asked["now"] = True
+        else:
+            (tmp_path / "cancel").touch()
+        with pytest.raises(Stopped):
+            watch.wait(30)
+        with pytest.raises(Stopped):
+            watch.check()
+    assert watch.stopping
+    assert interrupted == [1]
+
+
+def test_a_status_says_how_it_ended():
+    status = Status(evaluation_id="e", name="n")
+    assert replace(status, state=State.FINISHED).state == "finished"
