@@ -61,6 +61,8 @@ def asked(endpoint: str, body: Mapping[str, Any]) -> list[str]:
     if endpoint.endswith("embeddings"):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         return [f"{body.get('dimensions') or body.get('output_dimension')} {text}" for text in texts]
+    if "messages" in body:
+        return [str(body["messages"][-1]["content"])]
     return [f"{body['query']} / {len(body['documents'])} / {text}" for text in body["documents"]]
 
 
