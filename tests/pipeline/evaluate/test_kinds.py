@@ -64,7 +64,8 @@ reranker = "rebel-one-turn:chat"
 candidates = 3
 chunks_sent = 2
 [[stack]]
-mode = "sparse"
+mode = "hybrid"
+embedder = "fake"
 chunker = {{ method = "paragraph", size = 30 }}
 bm25 = {{ k1 = 0.9, b = 0.4 }}
 reranker = "fake"
@@ -156,7 +157,7 @@ def test_times_and_usage_cover_every_stage(made: tuple[Outcome, Snapshot]):
         {"sparse"},
         {"rewrite", "sparse", "embed", "retrieve", "fuse", "cut"},
         {"rewrite", "embed", "retrieve", "rerank"},
-        {"sparse", "rerank", "cut"},
+        {"sparse", "embed", "retrieve", "fuse", "rerank", "cut"},
     ]
     for run, stages in zip(outcome.runs, expected, strict=True):
         assert set(snapshot.timings([run.run_id])["stage"]) == stages
