@@ -21,6 +21,7 @@ page = st.navigation(
             st.Page("pages/queries.py", title="Queries", icon=":material/manage_search:"),
             st.Page("pages/evidence.py", title="Evidence", icon=":material/fact_check:"),
             st.Page("pages/outcome.py", title="Measure and outcome", icon=":material/grading:"),
+            st.Page("pages/measures.py", title="Measures", icon=":material/straighten:"),
         ],
         "Data": [
             st.Page("pages/import.py", title="Import", icon=":material/upload:"),

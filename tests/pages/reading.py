@@ -20,6 +20,7 @@ PAGES = (
     "queries",
     "evidence",
     "outcome",
+    "measures",
     "import",
     "run",
 )
