@@ -174,7 +174,7 @@ def test_signals_tell_how_sure_each_query_was(made: tuple[Outcome, Snapshot]):
     assert all("top1" in each for each in names)
     assert all({"top_margin", "score_gap", "score_entropy"} <= each for each in names[1:])
     assert {"dense_top_margin", "rewrite_changed"} <= names[1]
-    assert {"ann_recall", "rerank_chars_per_second", "rerank_top1"} <= names[2]
+    assert {"ann_recall", "rerank_chars_per_second", "rerank_discarded"} <= names[2]
     assert {"rerank_top_margin", "rerank_score_entropy"} <= names[3]
     changed = snapshot.signals([outcome.runs[1].run_id]).filter(signal="rewrite_changed").sort("query_id")
     assert changed["value"].to_list() == [1.0, 0.0, 0.0]
