@@ -6,7 +6,7 @@ store: the caller adds ``Import.batch`` within one transaction, or does not, whi
 
 from core.importers.base import Import, LeftOut, Options
 from core.importers.columns import ROLES
-from core.importers.grades import GRADE_MAPPINGS
+from core.importers.grades import GRADE_MAPPINGS, mapping_text
 from core.importers.limits import Limits
 from core.importers.load import Preview, load, preview
 from core.importers.own import export
@@ -26,6 +26,7 @@ __all__ = [
     "Upload",
     "export",
     "load",
+    "mapping_text",
     "matrix",
     "preview",
 ]

@@ -66,6 +66,11 @@ def decide(wanted: str | None, values: set[int], where: str) -> GradeMapping:
     return GradeMapping(text, pairs, f"{note}; mapping {text}.")
 
 
+def mapping_text(name: str) -> str:
+    """A named mapping as it is recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
+    return _text(name, GRADE_MAPPINGS[name])
+
+
 def _text(name: str, pairs: Mapping[int, int]) -> str:
     written = ", ".join(f"{raw}→{grade}" for raw, grade in sorted(pairs.items()))
     if name == "1-5":

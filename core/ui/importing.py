@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview
+from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview, mapping_text
 from core.ui import cache, show
 from core.ui.shell import show_error
 from core.ui.sidebar import go_to_workspace
@@ -55,7 +55,10 @@ def options() -> Options:
     grades = fourth.selectbox(
         "Grades are",
         [_BY_CONTENT, *GRADE_MAPPINGS],
-        help="How grades become 1 to 5. The mapping is recorded with the golden set.",
+        format_func=lambda name: mapping_text(name) if name in GRADE_MAPPINGS else name,
+        accept_new_options=True,
+        help="How grades become 1 to 5. Type another mapping as 0→1, 1→3, 2→5. It is recorded with the "
+        "golden set, and the grades as they were given are kept.",
     )
     return Options(
         collection_id=collection or None,

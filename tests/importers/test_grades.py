@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers.grades import GRADE_MAPPINGS, decide
+from core.importers.grades import GRADE_MAPPINGS, decide, mapping_text
+from core.store import Store
+from tests.importers.helpers import read, up
 
 CHOSEN = {
     (0, 1): "binary",
@@ -75,3 +79,24 @@ def test_every_declared_mapping_stays_within_the_rubric(name):
     pairs = GRADE_MAPPINGS[name]
     assert set(pairs.values()) <= {1, 2, 3, 4, 5}
     assert {1, 5} <= set(pairs.values())
+
+
+@pytest.mark.parametrize("name", GRADE_MAPPINGS)
+def test_a_mapping_is_recorded_and_the_given_grades_are_kept(tmp_path: Path, name: str):
+    pairs = GRADE_MAPPINGS[name]
+    qrels = "".join(f"q1 0 d{raw} {raw}\n" for raw in pairs)
+    run = "".join(f"q1 Q0 d{raw} {rank} {-rank} tag\n" for rank, raw in enumerate(pairs, 1))
+    made = read(up("judged.qrels", qrels), up("run.trec", run), grades=name)
+    store = Store.open(tmp_path / "store")
+    with store.write("import") as writer:
+        writer.add(made.batch)
+    snapshot = store.read()
+    assert snapshot.golden_sets()["mapping"].to_list() == [mapping_text(name)]
+    golden = snapshot.golden_sets()["golden_set_id"][0]
+    judged = snapshot.judgements(golden)
+    assert dict(judged.select("raw", "grade").iter_rows()) == dict(pairs)
+    graded = snapshot.graded(snapshot.runs()["run_id"].to_list(), golden)
+    assert graded.grades.tolist() == [[list(pairs.values())]]
+    rises = "reversed" not in name
+    assert graded.gains[4] == (max(pairs) if rises else 5)
+    assert graded.gains[0] == (min(pairs) if rises else 1)
