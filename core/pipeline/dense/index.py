@@ -146,7 +146,7 @@ class DenseIndex:
         else:
             depth = min(k, len(self))
             values, found = self._index.search(queries, depth, params=self._search_parameters(depth))
-            hits = top_k_rows(found, self._sign * values, depth)
+            hits = top_k_rows(found, values if self._sign > 0 else -values, depth)
         if self.metric != "l2":
             return hits
         # faiss gives squared distances; rounding can take that of equal vectors below zero.

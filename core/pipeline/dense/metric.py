@@ -110,5 +110,5 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
 
 def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = None) -> Vectors:
     """Scaled copies [n, dim] of rows of these lengths, put into `out` if given; zeros stay zeros."""
-    divisors = np.where(lengths > 0, lengths, np.float32(1))[:, np.newaxis]
-    return np.divide(block, divisors, out=out, dtype=np.float32)
+    divisors = lengths if lengths.all() else np.where(lengths > 0, lengths, np.float32(1))
+    return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
