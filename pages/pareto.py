@@ -1,7 +1,8 @@
 import streamlit as st
 
 from core.ui import show
-from core.ui.pick import pick_from_chart, pick_stack
+from core.ui.live import pareto_chart
+from core.ui.pick import pick_stack
 from core.ui.view import current_view
 from core.views import decide
 from core.views.pareto import pareto
@@ -35,13 +36,7 @@ found = pareto(
     size=size,
     selected=selected,
 )
-show.chart(
-    found.figure,
-    "pareto",
-    on_select=pick_from_chart(view.table, "chart_pareto"),
-    selection_mode="points",
-    alt=answer.sentence,
-)
+pareto_chart(view, found, answer.sentence)
 st.caption(
     "Top left is best. The line is the frontier of what your limits allow; dimmed stacks break a limit, "
     "named when you point at them. Click a mark to select its stack."

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-import polars as pl
 import streamlit as st
 
 from core.clq.latency import Scope as LatencyScope
-from core.clq.rules import JITTER_MS, Constraints, decide
+from core.clq.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache
+from core.ui.limits import constraints, forget_ranges
 from core.ui.parameters import KEYS, parameters
 from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, Percentile, Quality, Scope
-from core.views.text import plain
 from core.views.workspace import Choices
 
 _DEPENDENT = (
@@ -38,7 +36,6 @@ _DEPENDENT = (
     "pair",
     "change",
 )
-_NEW_RANGES = "_new_ranges"
 _NEXT = "_next_workspace"
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
@@ -67,16 +64,16 @@ def sidebar() -> View | None:
         book = _book()
     table = cache.stacks(path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book)
     with limits:
-        constraints = _constraints(table, quality)
+        asked = constraints(table, quality)
     return View(
         snapshot=snapshot,
         scope=scope,
         quality=quality,
         latency=latency,
-        constraints=constraints,
+        constraints=asked,
         book=cache.books()[book],
         table=table,
-        decision=decide(table, constraints),
+        decision=decide(table, asked),
     )
 
 
@@ -114,7 +111,7 @@ def _forget_dependent() -> None:
     """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
     for key in _DEPENDENT:
         st.session_state.pop(key, None)
-    st.session_state[_NEW_RANGES] = True
+    forget_ranges()
 
 
 def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Scope, Choices]:
@@ -190,70 +187,3 @@ def _book() -> str:
     return st.selectbox(
         "Prices", names, key="book", bind="query-params", help="Price book; see Cost calculator."
     )
-
-
-def _constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
-    sla = _limit(table["latency_ms"], "SLA (ms)", "sla", "Stacks slower than this are excluded.")
-    budget = _limit(
-        table["cost"], "Budget ($ per 1,000 queries)", "budget", "Stacks that cost more are excluded."
-    )
-    if _NEW_RANGES in st.session_state:
-        st.session_state["floor"] = 0.0
-    floor = st.slider(
-        f"Quality floor ({plain(quality.name)})",
-        0.0,
-        1.0,
-        0.0,
-        0.01,
-        key="floor",
-        bind="query-params",
-        help="Stacks that score less are excluded. At 0 there is no floor.",
-    )
-    jitter = st.number_input(
-        "Jitter (ms)",
-        min_value=0.0,
-        value=JITTER_MS,
-        step=5.0,
-        format="%g",
-        key="jitter",
-        bind="query-params",
-        help="Latencies that differ by less are not told apart (CLQ paper §3.2): among stacks within it and "
-        "within the quality interval of the best, the smaller and cheaper one is chosen.",
-    )
-    if st.session_state.pop(_NEW_RANGES, False):
-        # A slider with a new range begins with the value of the address; from the second run on ours counts.
-        st.session_state[_NEW_RANGES] = False
-        st.rerun()
-    return Constraints(sla_ms=sla, budget=budget, floor=floor or None, jitter_ms=jitter)
-
-
-def _limit(values: pl.Series, label: str, key: str, help_text: str) -> float | None:
-    """A slider over the range of the data; at its upper end there is no limit."""
-    top = _ceiling(values)
-    if top is None:
-        return None
-    digits = max(0, 4 - math.floor(math.log10(top)))
-    top, step = round(top, digits), round(top / 200, digits)  # exact: tops have two significant digits
-    if _NEW_RANGES in st.session_state:
-        st.session_state[key] = top
-    value: float = st.slider(
-        label,
-        0.0,
-        top,
-        top,
-        step,
-        format="%.3g",
-        key=key,
-        bind="query-params",
-        help=f"{help_text} At the upper end there is no limit.",
-    )
-    return value if value < top else None
-
-
-def _ceiling(values: pl.Series) -> float | None:
-    """A round number at or above the largest known value; None where nothing is known or all is free."""
-    largest = values.max()
-    if not isinstance(largest, (int, float)) or largest <= 0:
-        return None
-    scale = 10.0 ** math.floor(math.log10(largest))
-    return next(scale * step for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if scale * step >= largest)

@@ -12,9 +12,12 @@ import polars as pl
 from core.clq.pareto import frontier_2d, nondominated
 from core.clq.rules import Constraints, Decision
 from core.views import text, theme
+from core.views.density import DENSE_FROM, Grid, density, grid
 from core.views.pareto_marks import LATENCY_AXIS, UNKNOWN_AXIS, marks
 from core.views.scope import Latency, Quality
 
+OVER = "over-"
+"""How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""
 WHISKERS_UP_TO = 40
 LABELS_ON_FRONTIER = 6
 STRIP_FROM = 0.87
@@ -26,14 +29,18 @@ class ParetoView:
     """The page's content.
 
     Attributes:
-        figure: The chart; customdata[0] of every mark is the row of `rows`.
+        figure: The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table.
         rows: The stack table with feasible, reason and frontier, the frontier and the best first.
         undrawn: Stacks that have no quality and are therefore not on the chart.
+        drawn: The others, in table order.
+        grid: The cells that `drawn` lies in, where the chart shows density; else None.
     """
 
     figure: go.Figure
     rows: pl.DataFrame
     undrawn: pl.DataFrame
+    drawn: pl.DataFrame
+    grid: Grid | None
 
 
 def pareto(
@@ -65,15 +72,26 @@ def pareto(
     rows = marked(table, decision)
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
     layout = theme.layout(x=latency.name, y=quality.name, height=520)
-    stacks = marks(drawn, colour, size)
-    if drawn.height > theme.FIXED_MARGINS_FROM:
-        layout["margin"] = theme.fixed_margins(stacks[0]["marker"]["colorbar"].get("ticktext", ()))
     _axes(layout, drawn)
     _limits(layout, constraints)
+    dense = drawn.height > DENSE_FROM
+    over = grid(drawn, log=layout["xaxis"].get("type") == "log") if dense else None
+    # The frontier stands out of a density as marks; everything is marks where there is no density.
+    stacks = marks(drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn, colour, size)
+    if over:
+        for trace in stacks:
+            trace["name"] = str(trace["name"]).replace("feasible", "on the frontier")
+    if drawn.height > theme.FIXED_MARGINS_FROM:
+        layout["margin"] = theme.fixed_margins(_scale_labels(stacks))
     rings = _rings(drawn, table, decision, selected)
-    fig = theme.finished([*_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
+    below = density(drawn, over) if over else []
+    fig = theme.finished([*below, *_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
     order = rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
-    return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()))
+    return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()), drawn, over)
+
+
+def _scale_labels(stacks: list[theme.Spec]) -> list[str]:
+    return list(stacks[0]["marker"]["colorbar"].get("ticktext", ())) if stacks else []
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -123,6 +141,7 @@ def _frontier(drawn: pl.DataFrame) -> list[theme.Spec]:
     return [
         {
             "type": "scatter",
+            "meta": f"{OVER}frontier",
             "x": line["latency_ms"].to_numpy(),
             "y": line["quality"].to_numpy(),
             "mode": "lines+text",
@@ -160,6 +179,7 @@ def _whiskers(drawn: pl.DataFrame) -> list[theme.Spec]:
     return [
         {
             "type": "scatter",
+            "meta": f"{OVER}whiskers",
             "x": part["latency_ms"].to_numpy(),
             "y": part["quality"].to_numpy(),
             "mode": "markers",
@@ -192,6 +212,7 @@ def _rings(
     return [
         {
             "type": "scatter",
+            "meta": f"{OVER}{title}",
             "x": [drawn["x"][int(place)]],
             "xaxis": drawn["axis"][int(place)],
             "y": [drawn["quality"][int(place)]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from core.views import text, theme
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
 SIZES = ("same", "candidates", "dim", "cost")
 LATENCY_AXIS, UNKNOWN_AXIS = "x", "x2"
-NAMED_UP_TO = 2000
-"""Marks whose hover names the stack; beyond it names would be most of what is sent to the browser."""
+MARKS = "marks-"
+"""How the meta of a trace of marks begins; a browser knows the trace again by it."""
 _EXCLUDED = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
 _SMALL, _LARGE = 7.0, 20.0
 _Groups = Iterator[tuple[str, bool, bool, npt.NDArray[np.intp]]]
@@ -46,7 +46,8 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
             reads = {name: values[picked] for name, values in data.items()}
             traces.append(
                 {
-                    "type": "scattergl" if drawn.height > theme.WEBGL_FROM else "scatter",
+                    "type": "scatter",
+                    "meta": f"{MARKS}{title.replace(' ', '-').replace(',', '')}-{symbol}",
                     "x": x[picked],
                     "y": y[picked],
                     "xaxis": LATENCY_AXIS if placed else UNKNOWN_AXIS,
@@ -64,7 +65,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
                     "showlegend": symbol == symbols[group[0]],
                     # Plotly writes lists of text much faster than arrays of it.
                     **{name: each.tolist() if each.dtype == object else each for name, each in reads.items()},
-                    "hovertemplate": _hover(reads, placed, "" if feasible else title),
+                    "hovertemplate": _hover(placed, "" if feasible else title),
                 }
             )
     return traces
@@ -85,13 +86,7 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
 
 
 def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """What a click and a hover read of each mark: its row; name, n and cost in words while they are few.
-
-    Beyond that row, candidates, n and cost as numbers: words would be most of what is sent.
-    """
-    if drawn.height > NAMED_UP_TO:
-        numbers = drawn.select("row", "candidates", "n", "cost").to_numpy()
-        return {"customdata": numbers.astype(np.float32)}
+    """What a click and a hover read of each mark: its row; name, n and cost in words."""
     words = [
         f" ({text.sample(n)}) · {text.usd(cost) if text.known(cost) else 'cost unknown'}"
         for n, cost in drawn.select("n", "cost").iter_rows()
@@ -103,24 +98,15 @@ def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _hover(reads: Mapping[str, npt.NDArray[Any]], placed: bool, excluded: str) -> str:
-    """The words of a hover. Plotly writes a number that is not there as 0, so those are left out for all."""
+def _hover(placed: bool, excluded: str) -> str:
+    """The words of a hover."""
     where = "%{x:.4g} ms" if placed else "latency unknown"
-    if "text" in reads:
-        head, figures = "%{text}", "%{hovertext}"
-    else:
-        parts = (", K = %{customdata[1]}", " (n = %{customdata[2]})", " · $%{customdata[3]:.3g} / 1k")
-        depth, n, cost = (
-            part if known else ""
-            for part, known in zip(parts, ~np.isnan(reads["customdata"][:, 1:]).any(axis=0), strict=True)
-        )
-        head, figures = f"stack %{{customdata[0]}}{depth}", f"{n}{cost}"
     out = f"<br><b>excluded: {excluded}</b>" if excluded else ""
-    return f"{head}<br>{where} · %{{y:.3f}}{figures}{out}<extra></extra>"
+    return f"%{{text}}<br>{where} · %{{y:.3f}}%{{hovertext}}{out}<extra></extra>"
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
-    few = 11.0 if drawn.height <= 300 else 7.0 if drawn.height <= 3000 else 4.0
+    few = 11.0 if drawn.height <= 300 else 7.0
     if size == "same":
         return few
     values = drawn[size].cast(pl.Float64).to_numpy()
@@ -133,12 +119,7 @@ def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
 
 
 def _symbols(drawn: pl.DataFrame) -> npt.NDArray[np.str_]:
-    """The shape of every mark, by reranker; thousands of marks are circles.
-
-    They are too small to tell a shape, and WebGL takes three times as long to draw shapes as circles.
-    """
-    if drawn.height > theme.WEBGL_FROM:
-        return np.full(drawn.height, theme.SYMBOLS[0])
+    """The shape of every mark, by reranker."""
     kinds = sorted(set(drawn["reranker"].fill_null("none")), key=lambda name: (name != "none", name))
     symbol = {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
     return np.array([symbol[kind] for kind in drawn["reranker"].fill_null("none")])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -23,8 +24,31 @@ NEUTRAL = "#7a8694"
 DIMMED = 0.25
 Spec = dict[str, Any]
 """A trace or a layout as Plotly has it on the wire."""
-WEBGL_FROM = 3000
-"""Number of marks from which a scatter is drawn with WebGL; below it SVG repaints faster (measured)."""
+
+
+@dataclass(frozen=True)
+class Shade:
+    """One colour whose opacity tells how many.
+
+    Attributes:
+        rgb: Red, green and blue, 0..255.
+        least: Opacity of nothing.
+        most: Opacity of the most.
+    """
+
+    rgb: tuple[int, int, int]
+    least: float
+    most: float
+
+    def css(self, opacity: float) -> str:
+        """The colour at an opacity."""
+        return f"rgba({', '.join(map(str, self.rgb))}, {opacity:g})"
+
+
+DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)
+"""What the limits allow: the frontier's blue."""
+DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)
+"""What the limits exclude: the neutral grey."""
 
 FIXED_MARGINS_FROM = 500
 """Number of marks from which a chart has fixed margins; see `fixed_margins`."""

@@ -25,6 +25,7 @@ MODULES = (
     "store_concurrency",
     "slider_server",
     "repaint",
+    "drag",
     "sessions",
     "uncertainty",
     "scale",

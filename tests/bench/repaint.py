@@ -21,8 +21,8 @@ from tests.server import CHROMIUM_ARGS, find_chromium, serve
 COUNTS = (1_000, 10_000)
 MOVES = 30
 WARM_UP = 4
-_BARE = Path(__file__).with_name("bare_app.py")
-_PATH = f"pareto?ws={many_stacks.COLLECTION}&sla=500"
+BARE = Path(__file__).with_name("bare_app.py")
+PATH = f"pareto?ws={many_stacks.COLLECTION}&sla=500"
 _PLOT = ".js-plotly-plot"
 _WATCH = """() => {
   const drawn = () => {
@@ -54,17 +54,18 @@ def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         many_stacks.seed(folder / "store", count)
         ours = stack.enter_context(serve(folder / "ours.log", CLQ_STORE=str(folder / "store")))
-        bare = stack.enter_context(serve(folder / "bare.log", app=_BARE, BARE_POINTS=str(count)))
+        bare = stack.enter_context(serve(folder / "bare.log", app=BARE, BARE_POINTS=str(count)))
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGS))
-        pages = [_open(browser.new_page(), url) for url in (f"{ours.url}/{_PATH}", bare.url)]
-        moves = [[_move(page) for page in pages] for _ in range(WARM_UP + MOVES)][WARM_UP:]
+        pages = [open_page(browser.new_page(), url) for url in (f"{ours.url}/{PATH}", bare.url)]
+        moves = [[move(page) for page in pages] for _ in range(WARM_UP + MOVES)][WARM_UP:]
         browser.close()
     taken = np.array(moves)
     return taken[:, 0], taken[:, 1]
 
 
-def _open(page: Page, url: str) -> Page:
+def open_page(page: Page, url: str) -> Page:
+    """A page that notes how long it takes to follow a key."""
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(url)
     page.wait_for_selector(f"{_PLOT} .main-svg", timeout=60_000)
@@ -74,7 +75,8 @@ def _open(page: Page, url: str) -> Page:
     return page
 
 
-def _move(page: Page) -> float:
+def move(page: Page) -> float:
+    """Milliseconds from a key on the SLA slider to the repainted chart."""
     page.bring_to_front()
     page.get_by_role("slider", name="SLA (ms)").focus()
     page.keyboard.press("ArrowLeft")

@@ -50,7 +50,9 @@ class Visit:
         self.page.wait_for_function(
             """() => !document.querySelector('[data-testid=stSkeleton]')
                  && !document.querySelector('[data-testid=stStatusWidget]')
-                 && !document.querySelector('[data-stale=true]')"""
+                 && !document.querySelector('[data-stale=true]')
+                 && document.querySelector('[data-test-script-state=notRunning]')
+                 && !document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)')"""
         )
         self.page.wait_for_timeout(400)
 
@@ -66,8 +68,7 @@ class Visit:
 
     def slider(self, label: str) -> Locator:
         """The slider with a label, to be moved by keyboard."""
-        holder = self.page.locator("[data-testid=stSlider]").filter(has_text=label)
-        return holder.locator("input[type=range], [role=slider]").first
+        return self.page.get_by_role("slider", name=label)
 
     def press(self, target: Locator, key: str, times: int = 1) -> None:
         """Press a key on an element some times and wait for what follows."""

@@ -54,8 +54,27 @@ def everything(app: AppTest) -> str:
 
 def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
     """A chart as it is sent to the browser."""
-    spec: dict[str, Any] = json.loads(app.get("plotly_chart")[place].proto.spec)
-    return spec
+    return figures(app)[place]
+
+
+def figures(app: AppTest) -> list[dict[str, Any]]:
+    """Every chart of the page: the live one first, then those that Streamlit draws."""
+    specs = [live(app)["figure"]] if app.get("bidi_component") else []
+    return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
+
+
+def live(app: AppTest) -> dict[str, Any]:
+    """What the live chart of the page is sent beside its numbers."""
+    (sent,) = app.get("bidi_component")
+    data: dict[str, Any] = json.loads(sent.proto.mixed.json)
+    return data
+
+
+def live_points(app: AppTest) -> pl.DataFrame:
+    """The numbers that the live chart of the page compares with its limits."""
+    (sent,) = app.get("bidi_component")
+    (blob,) = sent.proto.mixed.arrow_blobs.values()
+    return pl.read_ipc_stream(blob.data)
 
 
 def rows(app: AppTest, place: int = 0) -> pl.DataFrame:

@@ -1,6 +1,5 @@
 """Names, queries and passages of users are text on every page, whatever they look like."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.views.text import escape
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, assert_sound, everything, rows
+from tests.pages.reading import PAGES, assert_sound, everything, figure, figures, rows
 from tests.stores import HOSTILE
 
 MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success", "metric", "slider", "selectbox")
@@ -39,8 +38,8 @@ def test_names_are_never_markup(open_page: OpenPage, hostile_store: Path, page: 
     for line in shown.splitlines():
         if "evil" in line or "javascript" in line or "onerror" in line:
             assert not _BARE.search(line), line
-    for chart in app.get("plotly_chart"):
-        words = " ".join(strings(json.loads(chart.proto.spec)))
+    for chart in figures(app):
+        words = " ".join(strings(chart))
         assert "<img" not in words
         assert "<b>bold" not in words
 
@@ -65,7 +64,7 @@ def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_s
         assert name in everything(app)
     app = open_page(hostile_store, "pareto")
     assert set(rows(app)["name"]) == set(HOSTILE)
-    chart = " ".join(strings(json.loads(app.get("plotly_chart")[0].proto.spec)))
+    chart = " ".join(strings(figure(app)))
     assert escape(HOSTILE[0]) in chart
 
 

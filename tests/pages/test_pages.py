@@ -98,8 +98,8 @@ def test_a_page_on_ten_thousand_stacks(open_page: OpenPage, many_store: Path, pa
     app = open_page(many_store, page)
     assert_sound(app, TITLES[page])
     if page == "pareto":
-        marks = [trace for trace in figure(app)["data"] if trace["type"] == "scattergl"]
-        assert marks
+        density = [trace for trace in figure(app)["data"] if trace["type"] == "heatmap"]
+        assert [trace["name"] for trace in density] == ["feasible (10,000)"]
         assert rows(app).height == ROWS_SHOWN
         assert "10,000 stacks" in everything(app)
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from core.clq.rules import Constraints, decide
 from core.store import Store
+from core.views.density import DENSE_FROM
 from core.views.pareto import marked, pareto
-from core.views.pareto_marks import COLOURS, NAMED_UP_TO, SIZES
+from core.views.pareto_marks import COLOURS, SIZES
 from core.views.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, PAPER, stacks, table
@@ -81,27 +82,68 @@ def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFr
     go.Figure(found.figure.to_dict())  # raises on anything that Plotly does not know
 
 
-@pytest.mark.parametrize(
-    ("height", "kind", "shapes", "fixed"),
-    [(400, "scatter", 2, None), (600, "scatter", 2, False), (3100, "scattergl", 1, False)],
-)
-def test_many_marks_are_drawn_once_and_thousands_plainly(
-    height: int, kind: str, shapes: int, fixed: bool | None
-):
+@pytest.mark.parametrize(("height", "fixed"), [(400, None), (600, False), (DENSE_FROM, False)])
+def test_many_marks_are_drawn_once(height: int, fixed: bool | None):
     rows = stacks(
         quality=[0.5] * height,
         latency_ms=[float(place) for place in range(height)],
         reranker=["a reranker", None] * (height // 2),
         cost=[1.0, None] * (height // 2),
     )
-    fig = view(rows, Constraints(sla_ms=200.0), colour="reranker").figure
-    marks = [trace for trace in fig.data if trace.customdata is not None]
-    assert {trace.type for trace in marks} == {kind}
-    assert len({trace.marker.symbol for trace in marks}) == shapes
+    found = view(rows, Constraints(sla_ms=200.0), colour="reranker")
+    marks = [trace for trace in found.figure.data if trace.customdata is not None]
+    assert found.grid is None
+    assert {trace.type for trace in marks} == {"scatter"}
+    assert len({trace.marker.symbol for trace in marks}) == 2
     assert sorted(int(each[0]) for trace in marks for each in trace.customdata) == list(range(height))
     assert [trace.showlegend for trace in marks].count(True) == 2
-    assert fig.layout.margin.autoexpand is fixed
-    go.Figure(fig.to_dict())
+    assert found.figure.layout.margin.autoexpand is fixed
+    go.Figure(found.figure.to_dict())
+
+
+@pytest.mark.parametrize("unknown", [0, 3, DENSE_FROM])
+def test_thousands_are_a_density_that_counts_all_of_them(unknown: int):
+    height = DENSE_FROM + 100
+    quality = np.random.default_rng(3).uniform(0.2, 0.8, height)
+    latency = [None] * unknown + [1.0 + place for place in range(height - unknown)]
+    rows = stacks(quality=quality.tolist(), latency_ms=latency, cost=[1.0] * height)
+    decision = decide(rows, Constraints(sla_ms=300.0))
+    found = view(rows, Constraints(sla_ms=300.0))
+    cells = [trace for trace in found.figure.data if trace.type == "heatmap"]
+    counted = {"feasible": 0, "excluded": 0}
+    for trace in cells:
+        title = trace.name.partition(" (")[0]
+        best, counts = trace.customdata[..., 0], trace.customdata[..., 1]
+        assert trace.name == f"{title} ({counts.sum():,})"
+        counted[title] += int(counts.sum())
+        assert (np.isnan(trace.z) == (counts == 0)).all()
+        assert ((best < 0) == (counts == 0)).all()
+        assert set(decision.feasible[best[counts > 0]]) == {title == "feasible"}
+    assert counted["feasible"] == decision.feasible.sum()
+    assert sum(counted.values()) == height
+    assert len({trace.xaxis for trace in cells}) == 1 + (unknown > 0)
+    (marks,) = [t for t in found.figure.data if t.type == "scatter" and t.customdata is not None]
+    assert marks.name == f"on the frontier ({len(marks.customdata)})"
+    shown = marked(rows, decision).filter(pl.col("line") | pl.col("frontier"))
+    assert [int(each[0]) for each in marks.customdata] == shown["row"].to_list()
+    go.Figure(found.figure.to_dict())
+
+
+def test_a_cell_of_a_density_leads_to_its_best_stack():
+    height = DENSE_FROM + 10
+    rows = stacks(
+        quality=[0.5, 0.9, *[0.1] * (height - 2)], latency_ms=[100.0, 1.0, *[100.0 + 1e-9] * (height - 2)]
+    )
+    found = view(rows)
+    (cells,) = [trace for trace in found.figure.data if trace.type == "heatmap"]
+    by_row = {int(row): int(n) for row, n in cells.customdata.reshape(-1, 2) if n}
+    assert by_row == {0: 1, 1: 1, height - 1: height - 2}
+
+
+def test_thousands_in_one_place_are_still_a_density():
+    found = view(stacks(quality=[0.5] * (DENSE_FROM + 1), latency_ms=[0.0] * (DENSE_FROM + 1)))
+    assert found.grid is not None
+    assert found.grid.most == DENSE_FROM + 1
 
 
 @pytest.mark.parametrize("rows", [stacks(0), stacks(1), stacks(3, quality=[0.1, 0.2, 0.3])])
@@ -165,19 +207,8 @@ def test_whiskers_show_the_interval_of_the_frontier():
     assert math.isclose(whisker.error_y.arrayminus[0], 0.1)
 
 
-@pytest.mark.parametrize("height", [3, NAMED_UP_TO + 3])
-def test_a_hover_never_shows_what_is_unknown_as_a_number(height: int):
-    rows = stacks(
-        quality=[0.5] * height,
-        latency_ms=[float(row) for row in range(height)],
-        n=[None, *[50] * (height - 1)],
-        cost=[None, *[1.25] * (height - 1)],
-    )
-    marks = [trace for trace in view(rows).figure.data if trace.customdata is not None]
-    for trace in marks:
-        if height <= NAMED_UP_TO:
-            assert trace.text[0] == "stack 0"
-            assert list(trace.hovertext[:2]) == [" (n = unknown) · cost unknown", " (n = 50) · $1.25 / 1k"]
-        else:
-            assert "customdata[2]" not in trace.hovertemplate
-            assert "customdata[3]" not in trace.hovertemplate
+def test_a_hover_never_shows_what_is_unknown_as_a_number():
+    rows = stacks(quality=[0.5] * 3, latency_ms=[0.0, 1.0, 2.0], n=[None, 50, 50], cost=[None, 1.25, 1.25])
+    for trace in (trace for trace in view(rows).figure.data if trace.customdata is not None):
+        assert trace.text[0] == "stack 0"
+        assert list(trace.hovertext[:2]) == [" (n = unknown) · cost unknown", " (n = 50) · $1.25 / 1k"]

@@ -1,0 +1,369 @@
+// The Pareto chart and the sliders of its limits.
+//
+// Plotly draws the chart for the limits that Python knows. While a slider moves Plotly is not asked for anything,
+// since the least of its redraws takes longer than a frame: marks of excluded stacks are dimmed where they stand,
+// and density, frontier and limits are drawn on a canvas below. On release Python gets the values and answers with
+// the next chart. Names come from users: they reach the page as text only.
+
+/** Which stacks meet the limits; a value that is not known (NaN) meets none. */
+export function meets(points, limits) {
+  const ok = new Uint8Array(points.quality.length);
+  for (let row = 0; row < ok.length; row++) {
+    ok[row] =
+      points.quality[row] >= (limits.floor ?? -Infinity) &&
+      (limits.sla == null || points.latency[row] <= limits.sla) &&
+      (limits.budget == null || points.cost[row] <= limits.budget) ? 1 : 0;
+  }
+  return ok;
+}
+
+/** Rows on the frontier of latency and quality among those that are left, by rising latency. */
+export function frontier(points, ok) {
+  const line = [];
+  let last = -1;
+  for (const row of points.order) {
+    if (!ok[row] || Number.isNaN(points.latency[row])) continue;
+    const gain = last < 0 ? 1 : points.quality[row] - points.quality[last];
+    if (gain > 0 || (gain === 0 && points.latency[row] === points.latency[last])) line.push((last = row));
+  }
+  return line;
+}
+
+let library;
+/** Plotly, from this server, once per page. */
+function plotly(path) {
+  library ??= new Promise((resolve, reject) => {
+    const base = document.querySelector('script[type="module"][src*="static/js/"]').src;
+    const script = document.createElement("script");
+    script.src = new URL(`../../${path}`, base).href;
+    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("no Plotly")));
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  return library;
+}
+
+const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);
+const make = (tag, parent, properties = {}) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  parent.append(made);
+  return made;
+};
+
+class Live {
+  constructor(host) {
+    this.host = host;
+    this.plot = host.querySelector(".clq-plot");
+    this.canvas = host.querySelector("canvas");
+    this.inputs = new Map();
+    this.sent = 0; // number of the last release
+    this.held = false; // a pointer is down on a slider
+    this.waiting = false; // Python has not answered yet
+    this.resized = new ResizeObserver(() => this.drawn && this.Plotly.Plots.resize(this.plot));
+    this.resized.observe(this.plot);
+    this.letGo = () => {
+      this.held = false;
+      // A slider that is back where it was tells of no change.
+      if (this.dragging) setTimeout(() => this.release());
+    };
+    addEventListener("pointerup", this.letGo);
+    addEventListener("pointercancel", this.letGo);
+  }
+
+  end() {
+    removeEventListener("pointerup", this.letGo);
+    removeEventListener("pointercancel", this.letGo);
+    this.resized.disconnect();
+    this.ended = true;
+    if (this.drawn) this.Plotly.purge(this.plot);
+  }
+
+  /** Python has something new, or the theme has changed. */
+  take({ data, setTriggerValue }) {
+    this.send = setTriggerValue;
+    if (!this.data) this.sent = data.answered;
+    if (data.answered < this.sent) return; // an answer to an earlier release
+    const moved = this.held || (this.waiting && !same(this.values, this.asked));
+    this.waiting = false;
+    this.data = data;
+    this.points = {};
+    for (const name of ["latency", "cost", "quality", "order", "cell"]) {
+      this.points[name] = data.points.getChild(name).toArray();
+    }
+    if (moved) return this.held || this.release(); // the sliders have moved on
+    this.values = { ...data.values };
+    this.sliders();
+    this.say(this.now());
+    plotly(data.library).then(
+      (Plotly) => this.draw(Plotly),
+      () => setTriggerValue("failed", true),
+    );
+  }
+
+  /** The sliders, made once per set of limits, moved to the values of Python. */
+  sliders() {
+    const wanted = this.data.limits.map((limit) => limit.key + limit.label).join();
+    if (wanted !== this.shown) {
+      this.shown = wanted;
+      const group = this.host.querySelector(".clq-limits");
+      group.replaceChildren();
+      this.inputs.clear();
+      for (const { key, label, help } of this.data.limits) {
+        const id = `clq-limit-${key}`;
+        const box = make("div", group);
+        make("label", box, { htmlFor: id, textContent: label, title: help });
+        const output = make("output", box, { htmlFor: id });
+        const input = make("input", box, { type: "range", id, title: help });
+        output.setAttribute("aria-hidden", "true"); // the slider itself says it
+        input.addEventListener("pointerdown", () => (this.held = true));
+        input.addEventListener("input", () => this.move(key, input.valueAsNumber));
+        input.addEventListener("change", () => this.release());
+        this.inputs.set(key, { input, output });
+      }
+    }
+    for (const limit of this.data.limits) {
+      const { input } = this.inputs.get(limit.key);
+      Object.assign(input, { min: 0, max: limit.top, step: limit.step });
+      input.value = this.values[limit.key];
+      this.label(limit);
+    }
+  }
+
+  label(limit) {
+    const { input, output } = this.inputs.get(limit.key);
+    const words = this.words(limit);
+    output.textContent = words;
+    input.setAttribute("aria-valuetext", words);
+  }
+
+  words(limit) {
+    const value = this.values[limit.key];
+    if (value === limit.none) return limit.key === "floor" ? "no floor" : "no limit";
+    const digits = limit.key === "floor" ? value.toFixed(2) : Number(value.toPrecision(3));
+    return `${limit.prefix}${digits}${limit.suffix}`;
+  }
+
+  /** Plotly's turn: the chart as Python made it, in the colours of the page. */
+  async draw(Plotly) {
+    if (this.ended) return;
+    const { data, values } = this;
+    this.Plotly = Plotly;
+    const { data: traces, layout } = JSON.parse(data.figure);
+    this.dress(traces, layout);
+    await Plotly.react(this.plot, traces, layout, data.config);
+    if (!this.drawn) {
+      this.drawn = true;
+      this.plot.on("plotly_click", ({ points: [at] }) => {
+        const row = at && at.customdata && at.customdata[0];
+        if (row >= 0) this.send("picked", row);
+      });
+    }
+    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("aria-label", data.alt);
+    this.host.classList.add("clq-ready");
+    if (data !== this.data || !same(this.values, values) || this.held || this.waiting) return;
+    this.host.removeAttribute("aria-busy");
+    this.calm();
+  }
+
+  dress(traces, layout) {
+    const style = getComputedStyle(this.host);
+    const of = (name) => style.getPropertyValue(`--st-${name}`).trim();
+    const [text, ground, line] = ["text-color", "background-color", "border-color"].map(of);
+    for (const trace of traces) {
+      if (!trace.meta) continue;
+      trace.uid = trace.meta; // Plotly makes a class of it
+      if (this.data.drawing.marks[trace.meta]) trace.marker.line = { width: 0.7, color: text };
+    }
+    layout.template = {};
+    layout.font = { family: of("font"), color: text, size: 12 };
+    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
+    layout.hoverlabel = { bgcolor: ground, bordercolor: line, font: { color: text } };
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: text };
+    for (const axis of ["xaxis", "xaxis2", "yaxis"]) {
+      if (layout[axis]) Object.assign(layout[axis], { gridcolor: line, linecolor: line, tickcolor: line });
+    }
+  }
+
+  /** A slider has moved: draw the next frame. */
+  move(key, value) {
+    this.values[key] = value;
+    this.label(this.data.limits.find((limit) => limit.key === key));
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      if (!this.drawn) return;
+      if (!this.dragging) this.begin();
+      this.follow();
+    });
+  }
+
+  /** A slider was let go, or moved by a key: tell Python, one message at a time. */
+  release() {
+    if (this.waiting) return;
+    if (same(this.values, this.data.values)) return this.held || (this.drawn && this.draw(this.Plotly));
+    this.waiting = true;
+    this.asked = { ...this.values };
+    this.host.setAttribute("aria-busy", "true");
+    this.send("released", { number: ++this.sent, values: this.asked });
+  }
+
+  /** Find what a drag changes: the marks with their rows, and where the axes are. */
+  begin() {
+    this.dragging = true;
+    this.marks = [];
+    for (const [name, rows] of Object.entries(this.data.drawing.marks)) {
+      this.plot.querySelectorAll(`.trace${name} path.point`).forEach((node, place) => {
+        this.marks.push({ node, row: rows[node.__data__?.i ?? place], ok: -1 });
+      });
+    }
+    const { width, height } = this.plot.getBoundingClientRect();
+    Object.assign(this.canvas, { width: width * devicePixelRatio, height: height * devicePixelRatio });
+    const { xaxis, xaxis2, yaxis } = this.plot._fullLayout;
+    this.axes = { x: xaxis, x2: xaxis2, y: yaxis };
+    this.panels = this.data.drawing.panels.map((panel) => ({
+      start: panel.start,
+      x: panel.x.map((edge) => this.px(panel.axis, edge)),
+      y: panel.y.map((edge) => this.px("y", edge)),
+    }));
+    this.host.classList.add("clq-dragging");
+  }
+
+  calm() {
+    if (!this.dragging) return;
+    cancelAnimationFrame(this.frame);
+    this.dragging = this.frame = undefined;
+    this.canvas.width = 0;
+    this.host.classList.remove("clq-dragging");
+  }
+
+  px(axis, value) {
+    return this.axes[axis]._offset + this.axes[axis].d2p(value);
+  }
+
+  /** The limits as numbers, who meets them, and the best of those. */
+  now() {
+    const limits = {};
+    for (const { key, none } of this.data.limits) if (this.values[key] !== none) limits[key] = this.values[key];
+    const ok = meets(this.points, limits);
+    let best;
+    for (const row of Object.keys(this.data.drawing.names)) {
+      if (ok[row] && !(this.points.quality[row] <= this.points.quality[best])) best = row;
+    }
+    return { limits, ok, best, left: ok.reduce((sum, each) => sum + each, 0) };
+  }
+
+  say({ best, left }) {
+    const total = this.points.quality.length.toLocaleString("en");
+    const name = best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;
+    const words = `${left.toLocaleString("en")} of ${total} stacks meet the limits.${name ? ` Best quality: ${name}.` : ""}`;
+    this.host.querySelector(".clq-count").textContent = words;
+    clearTimeout(this.quiet); // a screen reader is told when the slider rests
+    this.quiet = setTimeout(() => (this.host.querySelector(".clq-said").textContent = words), 400);
+  }
+
+  /** One frame of a drag. */
+  follow() {
+    const now = this.now();
+    const [bright, dim] = this.data.drawing.opacity;
+    for (const mark of this.marks) {
+      if (mark.ok !== now.ok[mark.row]) mark.node.style.opacity = (mark.ok = now.ok[mark.row]) ? bright : dim;
+    }
+    this.say(now);
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    const { x, x2, y } = this.axes;
+    const right = x2 ? x2._offset + x2._length : x._offset + x._length;
+    pen.save();
+    pen.beginPath();
+    pen.rect(x._offset, y._offset, right - x._offset, y._length);
+    pen.clip();
+    this.density(pen, now.ok);
+    this.line(pen, now);
+    pen.restore();
+    this.rules(pen, now.limits, right);
+  }
+
+  density(pen, ok) {
+    const { panels, points } = this;
+    if (!panels.length) return;
+    const last = panels[panels.length - 1];
+    const size = last.start + (last.x.length - 1) * (last.y.length - 1);
+    const counts = [new Uint32Array(size), new Uint32Array(size)];
+    points.cell.forEach((cell, row) => cell < 0 || counts[ok[row]][cell]++);
+    const most = Math.sqrt(this.data.drawing.most);
+    counts.forEach((count, allowed) => {
+      const [colour, least, full] = this.data.drawing.shades[allowed];
+      pen.fillStyle = colour;
+      for (const { start, x, y } of panels) {
+        const columns = x.length - 1;
+        for (let cell = 0; cell < columns * (y.length - 1); cell++) {
+          const n = count[start + cell];
+          if (!n) continue;
+          const [column, row] = [cell % columns, Math.floor(cell / columns)];
+          pen.globalAlpha = least + (full - least) * (Math.sqrt(n) / most);
+          pen.fillRect(x[column], y[row + 1], x[column + 1] - x[column], y[row] - y[row + 1]);
+        }
+      }
+    });
+    pen.globalAlpha = 1;
+  }
+
+  /** The frontier of what is left as steps, and a ring around its best. */
+  line(pen, { ok, best }) {
+    const { latency, quality } = this.points;
+    const at = frontier(this.points, ok).map((row) => [this.px("x", latency[row]), this.px("y", quality[row])]);
+    Object.assign(pen, { strokeStyle: this.data.drawing.frontier, fillStyle: this.data.drawing.frontier, lineWidth: 2 });
+    pen.beginPath();
+    at.forEach(([x, y], place) => {
+      if (place) pen.lineTo(x, at[place - 1][1]);
+      pen[place ? "lineTo" : "moveTo"](x, y);
+    });
+    pen.stroke();
+    if (this.panels.length) for (const [x, y] of at) pen.fillRect(x - 2.5, y - 2.5, 5, 5);
+    if (best && latency[best] === latency[best]) {
+      pen.strokeStyle = this.data.drawing.accent;
+      pen.beginPath();
+      pen.arc(this.px("x", latency[best]), this.px("y", quality[best]), 10, 0, 7);
+      pen.stroke();
+    }
+  }
+
+  /** SLA and floor as labelled lines. */
+  rules(pen, { sla, floor }, right) {
+    const { x, y } = this.axes;
+    const words = (key) => this.words(this.data.limits.find((limit) => limit.key === key));
+    Object.assign(pen, { strokeStyle: this.data.drawing.accent, lineWidth: 1.5 });
+    pen.fillStyle = getComputedStyle(this.host).color;
+    pen.font = "12px sans-serif";
+    pen.setLineDash([8, 6]);
+    const rule = (from, to) => {
+      pen.beginPath();
+      pen.moveTo(...from);
+      pen.lineTo(...to);
+      pen.stroke();
+    };
+    const left = this.px("x", sla);
+    if (left >= x._offset && left <= x._offset + x._length) {
+      rule([left, y._offset], [left, y._offset + y._length]);
+      pen.fillText(`SLA ${words("sla")}`, left + 4, y._offset + y._length - 6);
+    }
+    const high = this.px("y", floor);
+    if (high >= y._offset && high <= y._offset + y._length) {
+      rule([x._offset, high], [right, high]);
+      pen.textAlign = "right";
+      pen.fillText(`floor ${words("floor")}`, right - 4, high + 14);
+      pen.textAlign = "left";
+    }
+    pen.setLineDash([]);
+  }
+}
+
+const lives = new WeakMap();
+
+export default function (component) {
+  const host = component.parentElement.querySelector(".clq-live");
+  if (!lives.has(host)) lives.set(host, new Live(host));
+  lives.get(host).take(component);
+  return () => lives.get(host).end();
+}
