@@ -120,9 +120,7 @@ def test_a_batch_gives_what_single_searches_give():
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_a_saved_index_answers_the_same(tmp_path: Path, mapped: bool):
-    index = make_bm25(
-        ["l'élève 😀 zoé", "autre <b>", "élève zoé"], {"language": "french", "b": 0.5}
-    )
+    index = make_bm25(["l'élève 😀 zoé", "autre <b>", "élève zoé"], {"language": "french", "b": 0.5})
     index.save(tmp_path / "index")
     index.save(tmp_path / "index")
     loaded = Bm25Index.load(tmp_path / "index", mapped=mapped)
