@@ -19,6 +19,7 @@ from core.pipeline.evaluate.files import read_json, write_json
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.quiet import cores, threads
 from core.pipeline.evaluate.steps import Step
+from core.pipeline.searcher import DenseSearcher, SparseSearcher
 from core.providers.base import Amount, Reply, total
 from core.providers.embed import Embedder, TokenEmbedder, Vectors, unit_rows
 from core.records import Basis, JsonMap
@@ -83,7 +84,7 @@ class Builder:
         made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return made
 
-    def index(self, step: Step, within: Within = lambda _: None) -> DenseIndex:
+    def index(self, step: Step, within: Within = lambda _: None) -> DenseSearcher:
         """The index of a step of kind "index"."""
 
         def make() -> DenseIndex:
@@ -91,18 +92,16 @@ class Builder:
             with threads(1 if len(vectors) < SEQUENTIAL_BELOW else cores()):
                 return make_index(given["name"], vectors, given["metric"], given["params"])
 
-        made: DenseIndex = self._saved(step, make, load_index, within)
-        return made
+        return self._saved(step, make, load_index, within)
 
-    def bm25(self, step: Step, within: Within = lambda _: None) -> Bm25Index:
+    def bm25(self, step: Step, within: Within = lambda _: None) -> SparseSearcher:
         """The sparse index of a step of kind "bm25"."""
 
         def make() -> Bm25Index:
             given = {name: value for name, value in step.params.items() if name in _BM25}
             return make_bm25(self._corpora[step.params["corpus"]].texts.to_list(), given)
 
-        made: Bm25Index = self._saved(step, make, Bm25Index.load, within)
-        return made
+        return self._saved(step, make, Bm25Index.load, within)
 
     def build(self, step: Step, within: Within = lambda _: None) -> None:
         """Make whatever a step is, so that it is there when it is asked for."""
@@ -137,18 +136,20 @@ class Builder:
     def _saved(
         self, step: Step, make: Callable[[], _Saves], load: Callable[[Path], _Saves], within: Within
     ) -> _Saves:
-        """An index that is open, else from its file, else made now."""
+        """An index that is open, else from its file, which is written first if need be.
+
+        Whether it was built now or earlier, it is searched from its file, so that times compare.
+        """
         if step not in self._open:
-            made: list[_Saves] = []
 
             def fill(draft: Path) -> JsonMap:
-                made.append(make())
-                made[0].save(draft / INDEX)
-                told = {"build_s": round(made[0].build_s, 3), "bytes": made[0].size_bytes}
-                return {"parameters": dict(made[0].parameters), **told}
+                made = make()
+                made.save(draft / INDEX)
+                told = {"build_s": round(made.build_s, 3), "bytes": made.size_bytes}
+                return {"parameters": dict(made.parameters), **told}
 
             folder = self._artifacts.make(step, fill, waiting=lambda: within(0.0))
-            self._open[step] = made[0] if made else load(folder / INDEX)
+            self._open[step] = load(folder / INDEX)
         index: _Saves = self._open[step]
         return index
 

@@ -78,9 +78,11 @@ def billed(job: Job) -> list[tuple[str, str]]:
                 found[config.price_item, "input_tokens"] = None
         used: list[Amount] = []
         if spec.get("reranker", NONE) != NONE:
-            used += make_reranker(spec["reranker"], models=job.models, ready=False).expected(1, [1])
+            reranker = make_reranker(spec["reranker"], models=job.models, ready=False)
+            used += () if reranker.local else reranker.expected(1, [1])
         if spec.get("rewrite", NONE) != NONE:
-            used += make_rewrite(spec["rewrite"], models=job.models, ready=False).expected("?")
+            rewrite = make_rewrite(spec["rewrite"], models=job.models, ready=False)
+            used += () if rewrite.local else rewrite.expected("?")
         found |= dict.fromkeys((each.item, each.unit) for each in used)
     return list(found)
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from core.pipeline.dense import INDEXES, DenseIndex, ann_recall
+from core.pipeline.dense import INDEXES, ann_recall
 from core.pipeline.evaluate.asking import ordered
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.hits import Hits
+from core.pipeline.searcher import DenseSearcher
 from core.pipeline.signals import signals
 from core.records import frame
 
@@ -44,7 +45,7 @@ class Signals:
         index: Opens an index.
     """
 
-    def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex]) -> None:
+    def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseSearcher]) -> None:
         self._graph, self._results, self._index = graph, results, index
         self._exact: dict[Step, list[Hits]] = {}
         self._found: dict[tuple[Step, int], list[float | None]] = {}
