@@ -50,7 +50,7 @@ class Worked:
 
 
 def cutoff_of(measure: Measure) -> int:
-    """The cutoff at which a measure shows most: 5 where all that is good counts or the pool lacks something."""
+    """The cutoff at which a measure shows most: 5 where all good counts or the pool lacks something."""
     return 5 if "Hit" in measure.name or measure.inner else 4
 
 
