@@ -168,4 +168,3 @@ def test_parts_that_could_not_be_found_are_refused(store: Store, batch: Batch, m
 def test_another_whole_is_refused(cut: Store) -> None:
     with pytest.raises(ClqError, match="another part_of"), cut.write("import") as writer:
         writer.add(Batch(collections=(replace(chunked.PAGES, part_of=None),)))
-
