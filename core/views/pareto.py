@@ -81,17 +81,13 @@ def pareto(
     if over:
         for trace in stacks:
             trace["name"] = str(trace["name"]).replace("feasible", "on the frontier")
-    if drawn.height > theme.FIXED_MARGINS_FROM:
-        layout["margin"] = theme.fixed_margins(_scale_labels(stacks))
+    if not dense and drawn.height > theme.FIXED_MARGINS_FROM:
+        layout["margin"] = theme.fixed_margins(stacks[0]["marker"]["colorbar"].get("ticktext", ()))
     rings = _rings(drawn, table, decision, selected)
     below = density(drawn, over) if over else []
     fig = theme.finished([*below, *_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
     order = rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
     return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()), drawn, over)
-
-
-def _scale_labels(stacks: list[theme.Spec]) -> list[str]:
-    return list(stacks[0]["marker"]["colorbar"].get("ticktext", ())) if stacks else []
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
