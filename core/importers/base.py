@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import polars as pl
 
@@ -208,14 +209,19 @@ class Format(ABC):
 
 def head_lines(piece: Piece, most: int = 200) -> list[str]:
     """The first complete lines of a text file without its byte order mark; none if it is not text."""
-    head = piece.head
+    return list(_lines_of(piece.head)[:most])
+
+
+@lru_cache(maxsize=64)
+def _lines_of(head: bytes) -> tuple[str, ...]:
+    """The lines of a head; every format asks for those of every file."""
     if b"\0" in head:
-        return []
+        return ()
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
     whole = len(head) < HEAD_BYTES and lines[-1]
     complete = lines if whole else lines[:-1] or lines
-    return [line.decode("utf-8", "replace").rstrip("\r") for line in complete[:most]]
+    return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in complete)
 
 
 def slug(text: str, fallback: str = "imported") -> str:

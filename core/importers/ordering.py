@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from core.errors import InputError
@@ -41,6 +42,45 @@ def ordered(rows: pl.DataFrame, name: str) -> Ordered:
     Raises:
         InputError: A passage occurs twice in a ranking, or a run can be ordered by neither column.
     """
+    return _as_it_stands(rows, name) or _worked_out(rows, name)
+
+
+def _as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
+    """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do.
+
+    Returns:
+        None where anything is otherwise, or may be.
+    """
+    new = (pl.struct(KEY) != pl.struct(KEY).shift(1)).fill_null(value=True)
+    at = rows.select(new=new).with_row_index("at")
+    begins = at.filter("new")["at"].to_numpy().astype(np.int64)
+    begin = np.repeat(begins, np.diff(begins, append=rows.height))
+    counted = pl.Series("rank", np.arange(1, rows.height + 1) - begin, dtype=pl.Int32)
+    if rows["rank"].null_count() or not (rows["rank"] == counted).all():
+        return None
+    lists = rows[begins].select(KEY).with_row_index("list").sort(KEY)
+    if lists.select(pl.struct(KEY).n_unique()).item() < lists.height:
+        return None
+    # Rows with different hashes are different; what has equal ones is looked at more closely elsewhere.
+    hashes = rows.select(pl.struct(pl.Series("list", begin), "passage_id").hash())
+    if hashes.to_series().n_unique() < rows.height:
+        return None
+    done = _in_order(rows.with_columns(counted), begins, lists["list"].to_numpy())
+    notes = [f"{name}: ordered by its rank column.", *_disagreements(done, name, rule=pl.lit("rank"))]
+    return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes))
+
+
+def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.DataFrame:
+    """The lists that begin at some rows, put into an order."""
+    if (np.diff(order.astype(np.int64)) == 1).all():
+        return rows
+    lengths = np.diff(begins, append=rows.height)[order]
+    shifts = begins[order] - (np.cumsum(lengths) - lengths)
+    places = pl.Series(np.arange(rows.height) + np.repeat(shifts, lengths))
+    return rows.select(pl.all().gather(places))
+
+
+def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
     by_query = rows.group_by(KEY).agg(
         pl.len().alias("n"),
         pl.col("passage_id").n_unique().alias("distinct"),
@@ -75,7 +115,7 @@ def ordered(rows: pl.DataFrame, name: str) -> Ordered:
     _refuse_unordered(rules, name)
     done = _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
     notes = [_note(name, row) for row in rules.iter_rows(named=True)]
-    notes += _disagreements(done, name)
+    notes += _disagreements(done, name, rule=pl.col("rule"))
     return Ordered(
         done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(dict.fromkeys(notes))
     )
@@ -128,9 +168,9 @@ def _note(name: str, row: dict[str, object]) -> str:
     return f"{name}: {why}, so it is ordered by score, ties by descending passage id, as trec_eval does."
 
 
-def _disagreements(rows: pl.DataFrame, name: str) -> list[str]:
+def _disagreements(rows: pl.DataFrame, name: str, rule: pl.Expr) -> list[str]:
     against = (pl.col("score") > pl.col("score").shift(1)) & (pl.col("rank") > 1)
-    queries = rows.filter((pl.col("rule") == "rank") & against).select(KEY).unique().height
+    queries = rows.filter((rule == "rank") & against).select(KEY).unique().height
     if not queries:
         return []
     return [f"{name}: rank column and scores disagree in {queries} rankings; trec_eval would order by score."]

@@ -7,6 +7,7 @@ the known ones are reserved by trec_eval, ignored here and counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import polars as pl
 
@@ -143,14 +144,19 @@ def _tags(rows: pl.DataFrame) -> list[str]:
     return [str(tag) for tag in rows["run"].unique().sort()]
 
 
-def _lines(piece: Piece) -> list[tuple[int, list[str]]]:
+def _lines(piece: Piece) -> tuple[tuple[int, list[str]], ...]:
     """Numbers and fields of the lines that hold data, from the head of the file."""
-    numbered = enumerate(head_lines(piece), 1)
-    return [(number, line.split()) for number, line in numbered if line.strip() and not line.startswith("#")]
+    return _fields_of(tuple(head_lines(piece)))
+
+
+@lru_cache(maxsize=64)
+def _fields_of(lines: tuple[str, ...]) -> tuple[tuple[int, list[str]], ...]:
+    numbered = enumerate(lines, 1)
+    return tuple((number, line.split()) for number, line in numbered if line.strip() and line[0] != "#")
 
 
 def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
-    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else []
+    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else ()
     if not lines:
         return 0.0
     share = sum(good(line) for _, line in lines) / len(lines)

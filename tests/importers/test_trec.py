@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import gzip
 
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.importers import Limits
+from core.errors import InputError
+from core.importers import Limits, ordering
 from tests.importers.helpers import read, refusal, rows, up
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\nq2\tQ0\tb  1\t  3.25   bm25\n"
@@ -216,3 +218,79 @@ def test_round_trip(runs, blank, ranked):
         for row in rows(made, "rankings").iter_rows(named=True)
     }
     assert found == expected
+
+
+def ordered_both_ways(rows: pl.DataFrame) -> tuple[ordering.Ordered | None, ordering.Ordered | str]:
+    """Without looking closely, where that is possible, and looking closely at everything."""
+    fast = ordering._as_it_stands(rows, "f")
+    try:
+        return fast, ordering._worked_out(rows, "f")
+    except InputError as error:
+        return fast, str(error)
+
+
+LISTS = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.sampled_from("pf"),
+        st.sampled_from("123"),
+        st.lists(st.tuples(st.integers(0, 9), st.sampled_from((1.0, 2.0))), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=60)
+@given(LISTS, st.integers(0, 9), st.sampled_from((None, 0, 2, 7, "as it is")))
+def test_rows_that_are_in_order_are_taken_as_they_stand(lists, place, rank):
+    """Lists in any order of runs and queries; most times one rank is out of order."""
+    made = [
+        [run, stage, query, f"d{passage}", at, score]
+        for run, stage, query, ranked in lists
+        for at, (passage, score) in enumerate(ranked, 1)
+    ]
+    if rank != "as it is":
+        made[place % len(made)][4] = rank
+    columns = {"run": pl.String, "stage": pl.String, "query_id": pl.String, "passage_id": pl.String,
+               "rank": pl.Int64, "score": pl.Float64}  # fmt: skip
+    rows = pl.DataFrame(made, schema=columns, orient="row").with_row_index("line", offset=1)
+    fast, slow = ordered_both_ways(rows)
+    if fast is not None:
+        assert isinstance(slow, ordering.Ordered)
+        order = [*ordering.KEY, "rank", "passage_id", "score"]
+        assert fast.rows.select(order).rows() == slow.rows.select(order).rows()
+        assert (fast.rules, fast.notes) == (slow.rules, slow.notes)
+
+
+def test_lists_in_any_order_of_queries_are_taken_as_they_stand():
+    rows = pl.DataFrame(
+        {
+            "run": ["r"] * 5,
+            "stage": ["final"] * 5,
+            "query_id": ["q10", "q10", "q2", "q1", "q1"],
+            "passage_id": ["a", "b", "a", "c", "a"],
+            "rank": pl.Series([1, 2, 1, 1, 2], dtype=pl.Int64),
+            "score": [3.0, 2.0, 1.0, 1.0, 5.0],
+            "line": range(1, 6),
+        }
+    )
+    fast, slow = ordered_both_ways(rows)
+    assert fast is not None
+    assert fast.rows["query_id"].to_list() == ["q1", "q1", "q10", "q10", "q2"]
+    assert fast.rows["passage_id"].to_list() == ["c", "a", "a", "b", "a"]
+    assert "disagree in 1 rankings" in fast.notes[1]
+    assert isinstance(slow, ordering.Ordered)
+    assert fast.notes == slow.notes
+
+
+@pytest.mark.parametrize("mark", [" ", "\t", "  ", " \t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+def test_any_blanks_between_fields_read_the_same(mark, end):
+    lines = [f"q1 Q0 d{rank} {rank} {-rank}.5 tag".replace(" ", mark) for rank in (1, 2, 3)]
+    made = read(up("run.trec", (end or "\n").join(lines) + end))
+    assert rows(made, "rankings").select("passage_id", "rank", "score").rows() == [
+        ("d1", 1, -1.5),
+        ("d2", 2, -2.5),
+        ("d3", 3, -3.5),
+    ]
