@@ -7,24 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 
 import polars as pl
 
 from core.importers.limits import Limits
 from core.importers.piece import HEAD_BYTES, Piece, Tree
 from core.importers.text import shown
-from core.records import (
-    Batch,
-    Collection,
-    Frame,
-    GoldenSet,
-    JsonMap,
-    Origin,
-    Run,
-    Stack,
-    canonical_json,
-    short_hash,
-)
+from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
+from core.tables import Frame
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: certain marks found; right shape; right shape but something is missing."""
@@ -166,12 +157,20 @@ class Format(ABC):
         title: What people read.
         brings: Tables that it can fill.
         names_collection: How well its file or folder name suits as the name of a collection.
+        takes: Table → what of the format fills it, in words; for the page of formats.
+        recognised: How a file of this kind is known, in words; by default what `sniff` says of itself.
+        traps: What is left out or refused although it is there, each as a sentence.
+        units: What is converted, in words; empty = nothing is.
     """
 
     name: str
     title: str
     brings: tuple[str, ...]
     names_collection: int = 0
+    takes: Mapping[str, str] = MappingProxyType({})
+    recognised: str = ""
+    traps: tuple[str, ...] = ()
+    units: str = ""
 
     @abstractmethod
     def sniff(self, probe: Tree) -> float:
