@@ -138,22 +138,38 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
             "cmax": high,
             "colorbar": bar,
         }
-    values = drawn[colour].cast(pl.String).fill_null("–")
-    kinds = values.unique().sort(descending=False).to_list()
-    if colour in ("dim", "candidates"):
-        kinds.sort(key=lambda kind: (kind == "–", float(kind) if kind != "–" else math.inf))
-    kinds = kinds[: len(theme.OKABE_ITO)]
+    values, kinds, others = _kinds(drawn[colour].cast(pl.String).fill_null("–"), colour)
     code = {kind: place for place, kind in enumerate(kinds)}
     steps = [
         (edge / len(kinds), theme.OKABE_ITO[place])
         for place in range(len(kinds))
         for edge in (place, place + 1)
     ]
+    shown = [text.escape(text.shorten(kind or "", 20)) for kind in kinds]
     bar = {
         "title": {"text": colour},
         "thickness": 12,
         "tickvals": list(range(len(kinds))),
-        "ticktext": [text.escape(text.shorten(kind, 20)) for kind in kinds],
+        "ticktext": [*shown[:-1], f"other ({others})"] if others else shown,
     }
     scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "colorbar": bar}
-    return np.array([code.get(value, len(kinds) - 1) for value in values], dtype=np.float64), scale
+    return values.replace_strict(code, return_dtype=pl.Float64).to_numpy(), scale
+
+
+def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None], int]:
+    """The categories in their order: with more than there are colours, the most frequent and the others.
+
+    Returns:
+        The values, with None for the others; the categories, None last where there are others; and how many
+        the others are.
+    """
+    counted = values.value_counts(sort=True, name="n").sort(["n", values.name], descending=[True, False])
+    kept = counted[values.name].to_list()
+    most = len(theme.OKABE_ITO)
+    others = 0 if len(kept) <= most else len(kept) - most + 1
+    kept = sorted(kept[: most - 1] if others else kept)
+    if colour in ("dim", "candidates"):
+        kept.sort(key=lambda kind: (kind == "–", float(kind) if kind != "–" else math.inf))
+    if not others:
+        return values, kept, 0
+    return values.replace_strict(kept, kept, default=None), [*kept, None], others

@@ -212,3 +212,35 @@ def test_a_hover_never_shows_what_is_unknown_as_a_number():
     for trace in (trace for trace in view(rows).figure.data if trace.customdata is not None):
         assert trace.text[0] == "stack 0"
         assert list(trace.hovertext[:2]) == [" (n = unknown) · cost unknown", " (n = 50) · $1.25 / 1k"]
+
+
+def scale_of(rows: pl.DataFrame, colour: str) -> tuple[list[float], list[str]]:
+    """The colour of every mark, and the labels of the scale."""
+    traces = [each for each in view(rows, colour=colour).figure.data if str(each.meta).startswith("marks-")]
+    found = {
+        int(row[0]): code
+        for each in traces
+        for row, code in zip(each.customdata, each.marker.color, strict=True)
+    }
+    return [found[row] for row in sorted(found)], list(traces[0].marker.colorbar.ticktext)
+
+
+def test_more_categories_than_colours_are_the_most_frequent_and_the_others():
+    names = ["a", *"bcdefgh", *"bcdefgh", "i", "j"]
+    codes, labels = scale_of(
+        stacks(quality=[0.5] * len(names), latency_ms=[1.0] * len(names), embedder=names), "embedder"
+    )
+    assert labels == [*"bcdefgh", "other (3)"]
+    assert codes == [7.0, *range(7), *range(7), 7.0, 7.0]
+
+
+def test_as_many_categories_as_colours_keep_theirs():
+    depths = [100, 50, 20, 10, 5, 200, 150, None]
+    codes, labels = scale_of(stacks(quality=[0.5] * 8, latency_ms=[1.0] * 8, candidates=depths), "candidates")
+    assert labels == ["5", "10", "20", "50", "100", "150", "200", "–"]
+    assert codes == [4, 3, 2, 1, 0, 6, 5, 7]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_no_marks_need_no_colours(colour: str):
+    assert not any(str(each.meta).startswith("marks-") for each in view(stacks(2), colour=colour).figure.data)
