@@ -30,7 +30,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 e2e: $(VENV)/.dev
-	$(BIN)/python -m pytest -m e2e tests/e2e
+	$(BIN)/python -m pytest -n auto -m e2e tests/e2e
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, expect
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, ViewportSize, expect
 
 LOCAL = {"localhost", "127.0.0.1"}
 PATIENCE_MS = 30_000
+WINDOW: ViewportSize = {"width": 1280, "height": 800}
 
 
 class Visit:
@@ -85,6 +86,13 @@ class Visit:
         link = code.inner_text().strip()
         self.page.keyboard.press("Escape")
         return link
+
+    def look(self, *, dark: bool, narrow: bool) -> None:
+        """Turn the system's colours, and the window's size, under the open page."""
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        self.page.set_viewport_size({"width": 390, "height": 844} if narrow else WINDOW)
+        self.page.wait_for_timeout(200)
+        self.settle()
 
     def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""
