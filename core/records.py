@@ -1,8 +1,7 @@
-"""The nouns of the product, frozen and typed, and the schemas of the tables that hold many of them.
+"""The nouns of the product, frozen and typed.
 
 Few and small things (collections, golden sets, stacks, runs) are dataclasses. Many and uniform things
-(queries, passages, judgements, rankings, timings, usage, aggregates) are rows of Polars frames whose schema
-is declared here once; the store, the importers and the pipeline all speak these frames.
+(queries, passages, judgements, rankings…) are rows of the tables that `core.tables` declares.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
-import polars as pl
+from core.tables import Frame
 
-Frame = pl.DataFrame | pl.LazyFrame
 JsonMap = Mapping[str, Any]
 
 
@@ -37,165 +34,6 @@ class Basis(StrEnum):
     MODELLED = "modelled"
     PUBLISHED = "published"
     IMPORTED = "imported"
-
-
-TABLES: Mapping[str, pl.Schema] = MappingProxyType(
-    {
-        # tags: "name=value" strings, for example "package=numpy", "type=narrow", "language=en".
-        "queries": pl.Schema(
-            {
-                "collection_id": pl.String(),
-                "query_id": pl.String(),
-                "text": pl.String(),
-                "tags": pl.List(pl.String()),
-            }
-        ),
-        # tokens may be null; tokenizer says how they were counted ("o200k_base", "estimate") or is null.
-        # source is the document (facet) the passage was cut from, or null.
-        "passages": pl.Schema(
-            {
-                "collection_id": pl.String,
-                "passage_id": pl.String,
-                "title": pl.String,
-                "text": pl.String,
-                "tokens": pl.Int32,
-                "tokenizer": pl.String,
-                "source": pl.String,
-            }
-        ),
-        # grade: 1..5 after the golden set's mapping; raw: the grade as it was given.
-        "judgements": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "passage_id": pl.String,
-                "grade": pl.Int8,
-                "raw": pl.Int16,
-                "judge": pl.String,
-            }
-        ),
-        # stage: "pool" (candidates a reranker or final cut could choose from) or "final"; rank counts from 1.
-        "rankings": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "rank": pl.Int32,
-                "passage_id": pl.String,
-                "score": pl.Float64,
-            }
-        ),
-        # stage: embed, retrieve, sparse, fuse, rerank, generate… ; milliseconds; repeat counts from 1.
-        "timings": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "repeat": pl.Int16,
-                "ms": pl.Float64,
-            }
-        ),
-        # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
-        # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
-        # used, but how much is not known.
-        "usage": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "item": pl.String,
-                "unit": pl.String,
-                "amount": pl.Float64,
-                "basis": pl.String,
-            }
-        ),
-        # Results that come without per-query data. measure: a name without its cutoff ("RA-nWG",
-        # "PROC[RA-nWG]"), or "latency_p50"/"latency_p95" in ms with a stage, or "usd_per_1k" with a stage;
-        # stage "total" = the whole path.
-        "aggregates": pl.Schema(
-            {
-                "run_id": pl.String,
-                "measure": pl.String,
-                "k": pl.Int32,
-                "stage": pl.String,
-                "value": pl.Float64,
-                "n": pl.Int32,
-                "low": pl.Float64,
-                "high": pl.Float64,
-                "source": pl.String,
-            }
-        ),
-        # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
-        # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
-        "signals": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "signal": pl.String,
-                "k": pl.Int32,
-                "value": pl.Float64,
-            }
-        ),
-        # What a generator answered from the first k passages, and how good that was. grade: in `scale`
-        # ("0-1", "1-5"…), null when nobody graded it.
-        "answers": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "k": pl.Int32,
-                "text": pl.String,
-                "grade": pl.Float64,
-                "scale": pl.String,
-                "judge": pl.String,
-            }
-        ),
-        # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
-        "chunks": pl.Schema(
-            {
-                "collection_id": pl.String,
-                "passage_id": pl.String,
-                "source": pl.String,
-                "start_char": pl.Int64,
-                "end_char": pl.Int64,
-            }
-        ),
-        # Grades of a golden set that are anchored to characters of source documents, so that they hold for
-        # any chunker; grade and raw as in "judgements".
-        "spans": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "source": pl.String,
-                "start_char": pl.Int64,
-                "end_char": pl.Int64,
-                "grade": pl.Int8,
-                "raw": pl.Int16,
-                "judge": pl.String,
-            }
-        ),
-    }
-)
-
-
-def frame(table: str, rows: Mapping[str, Any] | list[dict[str, Any]]) -> pl.DataFrame:
-    """Make a frame of a declared table.
-
-    Args:
-        table: A key of `TABLES`.
-        rows: Columns or row dictionaries; columns left out are filled with null.
-
-    Returns:
-        A frame with exactly the declared columns, in order.
-
-    Raises:
-        KeyError: If the table is not declared.
-    """
-    schema = TABLES[table]
-    if isinstance(rows, list):
-        return pl.DataFrame(rows, schema=dict(schema), orient="row")
-    made = pl.DataFrame(dict(rows))
-    missing = [pl.lit(None).alias(name) for name in schema if name not in made.columns]
-    return made.with_columns(missing).select([pl.col(name).cast(dtype) for name, dtype in schema.items()])
 
 
 def canonical_json(value: JsonMap) -> str:
@@ -366,7 +204,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one transaction adds to the store. Frames follow `TABLES`; lazy frames are streamed to disk."""
+    """What one transaction adds to the store; frames follow `core.tables`, lazy ones are streamed to disk."""
 
     collections: tuple[Collection, ...] = ()
     golden_sets: tuple[GoldenSet, ...] = ()

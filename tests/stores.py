@@ -10,8 +10,9 @@ import polars as pl
 from core.importers.published import published_batch
 from core.pipeline.demo import run_demo
 from core.pipeline.spec import grid
-from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
+from core.tables import TABLES, frame
 from tests.bench.many_stacks import seed
 
 HOSTILE = (

@@ -13,7 +13,8 @@ from core.importers.fields import numbers
 from core.importers.piece import Piece
 from core.importers.tabular import Table
 from core.importers.text import place, quoted, shown
-from core.records import Run, frame
+from core.records import Run
+from core.tables import frame
 
 
 def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) -> Import:

@@ -15,7 +15,7 @@ from core.importers.judgements import golden_set, without_empty_ids
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines, read_table
 from core.importers.text import blocks, place, quoted, shown
-from core.records import frame
+from core.tables import frame
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}

@@ -10,7 +10,8 @@ from core.importers.columns import Meaning, Value
 from core.importers.fields import numbers
 from core.importers.tabular import Table
 from core.importers.text import place, quoted, shown
-from core.records import Basis, frame
+from core.records import Basis
+from core.tables import frame
 
 _QUERY = ["run_id", "query_id"]
 UNNAMED = "not named"

@@ -9,7 +9,8 @@ from core.importers.base import Import, LeftOut, Options, slug
 from core.importers.fields import numbers
 from core.importers.grades import decide
 from core.importers.text import place, quoted, shown
-from core.records import GoldenSet, frame
+from core.records import GoldenSet
+from core.tables import frame
 
 _RAW = pl.Int16
 _RAW_MOST = 32_767

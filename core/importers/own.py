@@ -5,7 +5,7 @@
 ``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
     One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
     Fields that came later (`part_of`, `chunking`) may be absent.
-``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.records.TABLES`)
+``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.tables.TABLES`)
     Parquet with the columns declared there; tables without rows may be absent. JSONL is read too.
 """
 
@@ -30,7 +30,8 @@ from core.importers.base import Format, Import, LeftOut, Options, merged
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
 from core.importers.text import place, quoted, shown
-from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.tables import TABLES
 
 NAME, VERSION = "clq-explorer", 1
 MANIFEST = "manifest.json"

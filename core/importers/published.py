@@ -15,7 +15,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.paths import PUBLISHED
-from core.records import Basis, Batch, Collection, Origin, Run, Stack, frame
+from core.records import Basis, Batch, Collection, Origin, Run, Stack
+from core.tables import frame
 
 DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
 COLLECTION_ID = "clq-paper"

@@ -30,7 +30,8 @@ from core.importers.base import (
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines
 from core.importers.text import blocks, place, shown, whole
-from core.records import GoldenSet, Run, frame
+from core.records import GoldenSet, Run
+from core.tables import frame
 
 _Fields = dict[str, pl.DataType]
 _TEXTS: _Fields = {"id": pl.String(), "q": pl.String(), "p": pl.List(pl.String), "n": pl.List(pl.String)}

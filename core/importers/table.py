@@ -34,7 +34,8 @@ from core.importers.ordering import ordered
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import place, quoted, shown
-from core.records import Run, frame
+from core.records import Run
+from core.tables import frame
 
 _NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with latency or usage; or measures per run"

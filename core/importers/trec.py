@@ -30,7 +30,7 @@ from core.importers.judgements import golden_set, left_out
 from core.importers.ordering import ordered
 from core.importers.piece import Piece, Tree
 from core.importers.text import place, quoted
-from core.records import frame
+from core.tables import frame
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")

@@ -13,7 +13,8 @@ import polars as pl
 from core.errors import InputError
 from core.paths import DEMO
 from core.pipeline.docstrings import COLLECTION_ID, versions
-from core.records import TABLES, Collection, GoldenSet, frame
+from core.records import Collection, GoldenSet
+from core.tables import TABLES, frame
 
 GOLDEN_SET_ID = "python-docs-graded"
 FIELDS = {"query_id": str, "text": str, "tags": list}

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.pipeline.walk import Documented, signature_of, walk
-from core.records import frame
+from core.tables import frame
 
 COLLECTION_ID = "python-docs"
 PACKAGES = ("numpy", "polars", "streamlit")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import duckdb
 
-from core.records import TABLES
 from core.store import lock, migrations
 from core.store.engine import Catalogue
 from core.store.layout import Layout
 from core.store.parts import checksum, folders
 from core.store.store import Store
+from core.tables import TABLES
 
 
 class Level(StrEnum):

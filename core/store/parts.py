@@ -12,9 +12,9 @@ import duckdb
 import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
-from core.records import TABLES, Frame
 from core.store import codes, rules
 from core.store.layout import Layout, remove, sync
+from core.tables import TABLES, Frame
 
 ROW_GROUP = 20_480
 """Rows per row group. Ten runs of 100,000 ranks (2 cores, 2026-11): one run's rows or one query of it are

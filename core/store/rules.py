@@ -15,7 +15,8 @@ import duckdb
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.records import TABLES, Basis, Frame
+from core.records import Basis
+from core.tables import TABLES, Frame
 
 _SPAN = ("start_char >= 0 AND end_char > start_char", "the span is empty or begins before the document")
 _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from core.errors import UnknownNameError
-from core.records import TABLES
 from core.store import chunkings, graded, sources
 from core.store.engine import Catalogue, Params
 from core.store.graded import Graded
 from core.store.lists import Judges
 from core.store.rules import RULES
 from core.store.sources import Sourced
+from core.tables import TABLES
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
 # else that a page reads, and what they answer is kept for as long as the catalogue is current.

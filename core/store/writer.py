@@ -14,12 +14,13 @@ from pathlib import Path
 import duckdb
 
 from core.errors import StoreError, UnknownNameError
-from core.records import TABLES, Batch, now
+from core.records import Batch, now
 from core.store import migrations
 from core.store.engine import ENGINE
 from core.store.layout import Layout, remove
 from core.store.ledger import KINDS, Ledger
 from core.store.parts import Known, folders, write_parts
+from core.tables import TABLES
 
 
 class Writer:

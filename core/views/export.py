@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import polars as pl
 
 from core.errors import UnknownNameError
-from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
+from core.tables import TABLES
 
 Record = TypeVar("Record", Collection, GoldenSet)
 

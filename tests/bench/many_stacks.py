@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from core.records import Batch, Collection, Origin, Run, Stack, frame
+from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
+from core.tables import frame
 
 COLLECTION = "many"
 TOP_MS = 1000.0

@@ -27,8 +27,9 @@ import polars as pl
 from ir_measures import AP, RR, P, R, nDCG
 
 from core.metrics import REGISTRY, Measure, score_all
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Graded, Store
+from core.tables import frame
 
 RUNS, QUERIES, DEPTH, JUDGED = 20, 1_000, 100, 150
 CORPUS = 100_000

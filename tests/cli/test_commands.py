@@ -19,8 +19,9 @@ from core.cli.context import resolve_runs
 from core.cli.output import Format, emit
 from core.errors import InputError, UnknownNameError
 from core.pipeline.demo import Demo
-from core.records import TABLES, Batch, Collection, Origin, Run, Stack
+from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
+from core.tables import TABLES
 from tests.importers.helpers import zipped
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"

@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 
 from core.cli.app import app
 from core.pipeline.sweep.rates import measured
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
+from core.tables import frame
 from tests.pipeline.corpora import passages, queries
 
 SPEC = """

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.cli import prices
-from core.records import Batch, Collection, Origin, Run, Stack, frame
+from core.records import Batch, Collection, Origin, Run, Stack
+from core.tables import frame
 from tests.cli.test_commands import Cli
 from tests.clq.test_price_import import TABLE
 

@@ -7,7 +7,7 @@ from core.clq.calculator import search_units
 from core.clq.cost import CostInputs, calculator, cost_per_1k, rerank_usd_per_1k, scope_of, totals
 from core.clq.prices import Price, PriceBook
 from core.errors import InputError
-from core.records import frame
+from core.tables import frame
 
 
 def price(item, unit, amount, per=1e6, currency="USD"):

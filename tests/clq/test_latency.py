@@ -4,7 +4,7 @@ import pytest
 
 from core.clq.intervals import quantile_interval
 from core.clq.latency import per_query, summarise
-from core.records import frame
+from core.tables import frame
 
 
 def timings(*rows):

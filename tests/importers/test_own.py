@@ -8,8 +8,9 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.importers import export
-from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
+from core.tables import TABLES, frame
 from core.views.export import batch_of
 from tests.importers.helpers import read, refusal, rows, up, zipped
 

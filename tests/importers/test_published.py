@@ -10,7 +10,8 @@ from core.clq.headroom import split
 from core.clq.prices import load_books
 from core.errors import InputError
 from core.importers.published import DEFAULT_PATH, disagreements, published_batch, read_figures
-from core.records import TABLES, Origin
+from core.records import Origin
+from core.tables import TABLES
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BATCH = published_batch()

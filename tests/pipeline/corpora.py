@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from core.pipeline.hits import Hits
-from core.records import frame
+from core.tables import frame
 
 WORDS = [
     *("read", "write", "group", "sort", "join", "filter", "cache", "plot"),

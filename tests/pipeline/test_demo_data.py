@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline import demo_data
-from core.records import TABLES
+from core.tables import TABLES
 
 HEADER = "query_id\tpassage_id\tgrade"
 QUESTIONS = {"q01", "q02"}

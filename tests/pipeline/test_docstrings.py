@@ -7,7 +7,7 @@ import pytest
 
 from core.pipeline import docstrings
 from core.pipeline.walk import MIN_CHARACTERS, walk
-from core.records import TABLES
+from core.tables import TABLES
 
 LONG = "Explain what this does in enough words to be worth a passage of its own."
 

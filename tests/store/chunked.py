@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.records import Batch, Collection, GoldenSet, frame
+from core.records import Batch, Collection, GoldenSet
+from core.tables import frame
 from tests.store.material import judgements, rankings, run
 
 WHOLE = Collection(collection_id="corpus", name="Documents")

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.tables import frame
 
 WHEN = datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
 CORPUS = Collection(collection_id="corpus", name="A corpus", source="tests", notes="none")

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.records import Batch, frame
+from core.records import Batch
 from core.store import Store, codes, doctor, graded
 from core.store.judged import LINEAR, gains_of
 from core.store.memory import Memory
+from core.tables import frame
 from tests.store import material
 from tests.store.material import CORPUS, GOLD, run
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.records import TABLES, Basis, Batch
+from core.records import Basis, Batch
 from core.store import Store
 from core.store.rules import RULES
+from core.tables import TABLES
 from tests.store.material import CORPUS, GOLD, run
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from core.metrics import Extra, Measure, score
-from core.records import Batch, frame
+from core.records import Batch
 from core.store import Store, graded
+from core.tables import frame
 from tests.metrics import oracle
 from tests.store import material
 from tests.store.material import CORPUS, GOLD, run

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 from core.errors import ClqError, InputError, StoreBusyError, StoreError, UnknownNameError
-from core.records import TABLES, Batch, Collection, GoldenSet, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Stack
 from core.store import Store, default_path
 from core.store.layout import KEPT_CATALOGUES
+from core.tables import TABLES, frame
 from tests.store import material
 from tests.store.material import judgements, rankings, run
 

@@ -14,8 +14,8 @@ from core.clq.calculator import CostInputs
 from core.clq.prices import Price, PriceBook, load_books
 from core.errors import PriceError, UnknownNameError
 from core.importers.published import published_batch
-from core.records import frame
 from core.store import Store
+from core.tables import frame
 from core.views.amounts import NONE, Amount, Start, basis_by_stage, models, provenance, start_from
 from core.views.cost import PAPER_BOOK, cost, paper_generator, paper_rerank, price_changes
 from core.views.cost_recorded import recorded, recorded_answer

@@ -10,8 +10,9 @@ import pytest
 
 from core.clq.prices import load_books
 from core.paths import PRICES
-from core.records import TABLES, Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot, Store
+from core.tables import TABLES
 from core.views import queries
 from core.views.one_query import LONGEST, one_query, shown_text
 from core.views.query_bars import BARS, bars

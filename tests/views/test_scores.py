@@ -12,8 +12,9 @@ import pytest
 
 from core.errors import InputError
 from core.metrics import REGISTRY, Measure
-from core.records import Batch, frame
+from core.records import Batch
 from core.store import Snapshot, Store
+from core.tables import frame
 from core.views.queries import query_table
 from core.views.scope import Quality
 from core.views.score_table import score_table

@@ -9,7 +9,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.chunk.run import Chunked
-from core.records import TABLES, GoldenSet, frame, part_id
+from core.records import GoldenSet, part_id
+from core.tables import TABLES, frame
 
 COVERAGE = 0.5
 """The usual coverage."""

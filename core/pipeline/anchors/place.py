@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from core.records import TABLES, frame
+from core.tables import TABLES, frame
 
 _KEY = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 

@@ -21,7 +21,8 @@ from core.importers.piece import Piece
 from core.importers.source import opened
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import place, quoted, shown
-from core.records import TABLES, GoldenSet, frame
+from core.records import GoldenSet
+from core.tables import TABLES, frame
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "query_id": tuple(sorted(KNOWN_ROLES["query_id"].aliases)),

@@ -16,7 +16,8 @@ from core.errors import InputError
 from core.pipeline.chunk.base import Span, Work
 from core.pipeline.chunk.gauge import ESTIMATE, Tokenizer
 from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name
-from core.records import TABLES, Collection, JsonMap, frame, part_id
+from core.records import Collection, JsonMap, part_id
+from core.tables import TABLES, frame
 
 PARALLEL_FROM = 20_000_000
 """From how many characters on several processes pay for being started (about two seconds)."""

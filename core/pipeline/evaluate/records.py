@@ -15,7 +15,8 @@ from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.hits import Hits
 from core.providers.base import Amount
-from core.records import Basis, frame
+from core.records import Basis
+from core.tables import frame
 
 LOCAL = "local-cpu"
 

@@ -20,7 +20,7 @@ from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.hits import Hits
 from core.pipeline.searcher import DenseSearcher
 from core.pipeline.signals import signals
-from core.records import frame
+from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"

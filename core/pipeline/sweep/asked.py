@@ -16,7 +16,7 @@ from core.importers.piece import Piece
 from core.importers.source import opened
 from core.importers.tabular import kind_of, read_table
 from core.importers.text import shown
-from core.records import frame
+from core.tables import frame
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "_id", "id", "qid", "question_id", "topic"),

@@ -13,7 +13,8 @@ from core.errors import InputError
 from core.pipeline.anchors import COVERAGE, anchor, derive, judged, require_comparable
 from core.pipeline.chunk import chunk
 from core.pipeline.documents.base import Content
-from core.records import TABLES, GoldenSet, frame
+from core.records import GoldenSet
+from core.tables import TABLES, frame
 from tests.pipeline.chunk.texts import WHOLE, frame_of
 
 GOLD = GoldenSet(golden_set_id="g", collection_id="c", name="Gold", mapping="1-5")

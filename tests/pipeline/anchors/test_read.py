@@ -11,7 +11,7 @@ from core.errors import InputError, UnknownNameError
 from core.importers import Options
 from core.pipeline.anchors import read_spans
 from core.pipeline.anchors.read import holds_spans
-from core.records import TABLES
+from core.tables import TABLES
 
 TEXT = "Lift comes from\nthe wing. Drag slows it down. The wing bends. 😀 end"
 DOCUMENTS = pl.DataFrame({"source": ["a.txt", "b.txt"], "text": [TEXT, "Other text."]})

@@ -12,8 +12,9 @@ from core.metrics import Measure
 from core.pipeline.anchors import judged, read_spans, require_comparable
 from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.documents import read_documents
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, frame
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store, doctor
+from core.tables import frame
 from core.views.export import batch_of
 from core.views.scores import at_cutoff, evidence
 

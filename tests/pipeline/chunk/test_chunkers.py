@@ -13,7 +13,7 @@ from core.errors import InputError, UnknownNameError
 from core.pipeline.chunk import CHUNKERS, Chunked, chunk
 from core.pipeline.chunk.gauge import Tokenizer
 from core.pipeline.documents.base import Content, Heading
-from core.records import TABLES
+from core.tables import TABLES
 from tests.pipeline.chunk.texts import WHOLE, contents, frame_of
 
 METADATA = st.sampled_from(["none", "title", "breadcrumb"])

@@ -12,7 +12,8 @@ from core.pipeline import environment
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.evaluate.status import Status
 from core.pipeline.spec import grid
-from core.records import TABLES, Origin, Stack
+from core.records import Origin, Stack
+from core.tables import TABLES
 from tests.pipeline.corpora import passages
 from tests.pipeline.evaluate.helpers import QUESTIONS, STACKS, Sunk, job, protocol, run
 

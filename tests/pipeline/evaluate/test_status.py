@@ -11,7 +11,8 @@ from core.pipeline.evaluate.files import locked, write_json
 from core.pipeline.evaluate.outbox import Outbox, merged
 from core.pipeline.evaluate.status import State, Status, Tracker, read_status
 from core.pipeline.evaluate.watch import Stopped, Watch
-from core.records import Batch, Origin, Run, Stack, frame
+from core.records import Batch, Origin, Run, Stack
+from core.tables import frame
 
 
 class Clock:

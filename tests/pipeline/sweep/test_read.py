@@ -16,7 +16,8 @@ from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import protocol, read_job
 from core.providers.calls import Keys
-from core.records import Batch, Collection, GoldenSet, frame
+from core.records import Batch, Collection, GoldenSet
+from core.tables import frame
 from tests.pipeline.corpora import passages, queries
 
 CAT = "The cat sat on the mat."

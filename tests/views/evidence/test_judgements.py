@@ -3,8 +3,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.records import frame
 from core.store import Store
+from core.tables import frame
 from core.views.evidence import bias, doubts, labels, page
 from core.views.scope import Quality, Scope
 from tests.stores import Lab
