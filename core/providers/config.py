@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from core.errors import UnknownNameError
 from core.providers.base import Purpose
 
 Pooling = Literal["mean", "cls", "last"]
@@ -128,3 +129,31 @@ class ModelConfig(BaseModel):
     def full_dim(self, dim: int) -> int:
         """The dimension to embed a corpus at, so that `dim` follows by cutting; `dim` if none does."""
         return max(self.dims) if self.matryoshka and self.dims else dim
+
+
+def named(
+    model: str | ModelConfig,
+    catalogue: Mapping[str, ModelConfig],
+    providers: Collection[str],
+    kind: str,
+    others: Collection[str] = (),
+) -> ModelConfig:
+    """The configuration behind a name, or the given one.
+
+    Args:
+        model: A key of the catalogue, or a configuration.
+        catalogue: Configurations by name.
+        providers: What `ModelConfig.provider` may be.
+        kind: What a model is called in errors ("embedder").
+        others: Names that an error lists besides those of the catalogue.
+
+    Raises:
+        UnknownNameError: If the name is not in the catalogue, or the provider not among the providers.
+    """
+    if isinstance(model, str):
+        if model not in catalogue:
+            raise UnknownNameError(kind, model, [*catalogue, *others])
+        model = catalogue[model]
+    if model.provider not in providers:
+        raise UnknownNameError(f"provider of {kind}s", model.provider, providers)
+    return model

@@ -16,6 +16,7 @@ from core.errors import InputError
 from core.pipeline.chunk.base import Span, Work
 from core.pipeline.chunk.gauge import ESTIMATE, Tokenizer
 from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name
+from core.pipeline.processes import end_with_parent
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame
 
@@ -135,7 +136,8 @@ def _workers(rows: pl.DataFrame) -> int:
 def _spread(task: partial[pl.DataFrame], blocks: list[pl.DataFrame], workers: int) -> list[pl.DataFrame]:
     if min(workers, len(blocks)) > 1 and not multiprocessing.current_process().daemon:
         try:
-            with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
                 return list(pool.map(task, blocks))
         except BrokenProcessPool:
             pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough

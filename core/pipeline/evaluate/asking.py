@@ -19,8 +19,6 @@ from core.pipeline.hits import Hits
 from core.providers.base import Amount, Reply
 from core.providers.rerank import Reranked, Scores
 
-NOTHING = Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
-
 
 class Outcome(NamedTuple):
     """What one step made of one query.

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from core.errors import UnknownNameError
 from core.providers.base import Meter
 from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import openai
 from core.providers.chat.base import Chat
 from core.providers.chat.fake import FakeChat
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, named
 from core.providers.remote import Wiring
 
 __all__ = ["CHATS", "PROVIDERS", "Chat", "FakeChat", "chat_config", "make_chat"]
@@ -40,14 +39,7 @@ def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | No
     Raises:
         UnknownNameError: If the name is not known, or the provider not in `PROVIDERS`.
     """
-    if isinstance(model, str):
-        known = {**CHATS, **(models or {})}
-        if model not in known:
-            raise UnknownNameError("chat model", model, known)
-        model = known[model]
-    if model.provider not in PROVIDERS:
-        raise UnknownNameError("provider of chat models", model.provider, PROVIDERS)
-    return model
+    return named(model, {**CHATS, **(models or {})}, PROVIDERS, "chat model")
 
 
 def make_chat(

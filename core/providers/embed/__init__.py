@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.providers.base import Meter
 from core.providers.calls import Caller, Journal, Keys
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, named
 from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
 from core.providers.embed.fake import FakeEmbedder
@@ -84,13 +84,7 @@ def embedder_config(model: str | ModelConfig) -> ModelConfig:
     Raises:
         UnknownNameError: If the name is not in `EMBEDDERS`, or the provider not in `PROVIDERS`.
     """
-    if isinstance(model, str):
-        if model not in EMBEDDERS:
-            raise UnknownNameError("embedder", model, EMBEDDERS)
-        return EMBEDDERS[model]
-    if model.provider not in PROVIDERS:
-        raise UnknownNameError("provider of embedders", model.provider, PROVIDERS)
-    return model
+    return named(model, EMBEDDERS, PROVIDERS, "embedder")
 
 
 def make_embedder(

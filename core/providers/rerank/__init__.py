@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from core.errors import UnknownNameError
 from core.providers.base import Meter
 from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import chat_config, make_chat
 from core.providers.chat.base import Chat
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, named
 from core.providers.remote import Wiring
 from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
 from core.providers.rerank.base import Reranked, Reranker, Scores
@@ -82,17 +81,12 @@ def reranker_config(
     Raises:
         UnknownNameError: If the name, the way or the provider is not known.
     """
-    if isinstance(model, str):
-        known = {**RERANKERS, **(models or {})}
+    known = {**RERANKERS, **(models or {})}
+    if isinstance(model, str) and model not in known:
         way, _, chat = model.partition(":")
-        if model not in known and way in BY_CHAT:
+        if way in BY_CHAT:
             return way, chat_config(chat, models)
-        if model not in known:
-            raise UnknownNameError("reranker", model, [*known, *(f"{each}:<chat model>" for each in BY_CHAT)])
-        model = known[model]
-    if model.provider not in PROVIDERS:
-        raise UnknownNameError("provider of rerankers", model.provider, PROVIDERS)
-    return "", model
+    return "", named(model, known, PROVIDERS, "reranker", [f"{way}:<chat model>" for way in BY_CHAT])
 
 
 def make_reranker(
