@@ -34,6 +34,7 @@ class Options:
         format: Name of a format, or the beginning of several ("trec"); None = by content.
         label: Name for the run; with several runs it is put before their own names.
         collection_id: Collection that the rankings and judgements belong to.
+        collection_given: Whether the user named it; formats whose files name collections of their own ask.
         golden_set_id: Golden set that the judgements make.
         grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
         split: Which BEIR split to take; "all" for each as a golden set of its own.
@@ -46,6 +47,7 @@ class Options:
     format: str | None = None
     label: str | None = None
     collection_id: str | None = None
+    collection_given: bool = False
     golden_set_id: str | None = None
     grades: str | None = None
     split: str | None = None

@@ -89,7 +89,8 @@ def load(offered: Sequence[Offered], options: Options | None = None) -> Import:
             found, rest = _claims(tree, options)
             claims += found
             left += rest
-        options = replace(options, collection_id=_collection(claims, options))
+        given = options.collection_id is not None
+        options = replace(options, collection_id=_collection(claims, options), collection_given=given)
         parts = [_read(each, claims, options) for each in FORMATS]
     made = merged([*parts, Import(left_out=tuple(left))])
     _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.importers.base import Format
 from core.importers.beir import Beir
+from core.importers.mteb import Mteb
 from core.importers.own import Own
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
@@ -13,6 +14,7 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    Mteb(),
     TrecRun(),
     TrecQrels(),
     TableFormat(),

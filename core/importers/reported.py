@@ -1,0 +1,116 @@
+"""Stacks that come as figures only: a run for each, in the collection that it was measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from core.importers.base import Import, Options, imported_run, run_labels, slug
+from core.importers.text import shown
+from core.records import Collection, JsonMap, Run, short_hash
+from core.tables import frame
+
+MEASURES: Mapping[str, str] = MappingProxyType(
+    {
+        "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
+        "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
+    }
+)  # fmt: skip
+"""What tools call the classical measures → the product's name; their definitions are the tools'."""
+ONE_ANSWER = 1
+"""The cutoff of measures of an answer: one answer is looked at for each question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One result over all queries: a measure, its cutoff and stage, and the number of queries if known."""
+
+    measure: str
+    value: float
+    k: int | None = None
+    stage: str | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """One stack as a tool reported it.
+
+    Attributes:
+        label: What people read.
+        stem: Told apart by it where labels are equal.
+        digest: Hash of the content it came from.
+        decided: What tells it from others of the same content; part of its identity.
+        spec: Axes of the stack.
+        figures: Its results.
+        collection: Name of what it was measured on; empty = the collection of the options.
+        manifest: Kept as it is, for example the tool's configuration.
+        environment: Where it ran.
+    """
+
+    label: str
+    stem: str
+    digest: str
+    decided: JsonMap
+    spec: JsonMap
+    figures: tuple[Figure, ...]
+    collection: str = ""
+    manifest: JsonMap = field(default_factory=dict)
+    environment: JsonMap = field(default_factory=dict)
+
+
+def reported_runs(found: Sequence[Reported], options: Options, *, importer: str, source: str) -> Import:
+    """Make runs with aggregates.
+
+    Args:
+        found: The stacks; figures without a value are not among them.
+        options: Collection and label. A collection that the user named holds everything, or begins the names
+            of several.
+        importer: Name of the format.
+        source: What the collections come from, in words.
+
+    Returns:
+        Collections, runs and aggregates.
+    """
+    own = list(dict.fromkeys(each.collection for each in found))
+    names = {name: _collection_id(name, options, several=len(own) > 1) for name in own}
+    runs: list[Run] = []
+    rows: list[dict[str, object]] = []
+    for name in own:
+        group = [each for each in found if each.collection == name]
+        labels = run_labels([(each.label, each.stem) for each in group], options)
+        there = replace(options, collection_id=names[name])
+        for each, label in zip(group, labels, strict=True):
+            run = _run(each, label, there, importer)
+            runs.append(run)
+            rows += [
+                {
+                    "run_id": run.run_id, "measure": figure.measure, "k": figure.k, "stage": figure.stage,
+                    "value": figure.value, "n": figure.n, "source": "imported",
+                }
+                for figure in each.figures
+            ]  # fmt: skip
+    collections = tuple(
+        Collection(collection_id=chosen, name=shown(name or chosen, 200), source=source)
+        for name, chosen in names.items()
+        if chosen not in options.known_collections
+    )
+    frames = {"aggregates": frame("aggregates", rows)} if rows else {}
+    return Import(collections=collections, runs=tuple(runs), frames=frames)
+
+
+def _collection_id(own: str, options: Options, *, several: bool) -> str:
+    given = options.collection_id or "imported"
+    if not own or (options.collection_given and not several):
+        return given
+    whole = f"{given}-{own}" if options.collection_given else own
+    short = slug(whole)
+    return short if len(whole) <= 60 else f"{short[:47]}-{short_hash(whole)}"
+
+
+def _run(each: Reported, label: str, options: Options, importer: str) -> Run:
+    run = imported_run(
+        options, label, each.digest, importer=importer, decided=dict(each.decided), spec=dict(each.spec)
+    )
+    return replace(run, manifest={**each.manifest, **run.manifest}, environment=dict(each.environment))

@@ -1,0 +1,137 @@
+import json
+import re
+
+import polars as pl
+import pytest
+
+from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+
+REAL = SHARED / "peer_outputs" / "mteb_results"
+NAMES = {"ndcg": "nDCG", "map": "AP", "mrr": "RR", "recall": "R", "precision": "P", "hit_rate": "Success"}
+SCORES = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": 0.6, "ndcg_at_10": 0.6,
+          "recall_at_100": 0.9, "map_at_10": 0.5, "mrr_at_10": None, "nauc_map_at_10_max": 0.4}  # fmt: skip
+NEW = {"dataset_revision": "r1", "task_name": "SciFact", "mteb_version": "1.12.75", "evaluation_time": 7.4,
+       "scores": {"test": [SCORES, {**SCORES, "hf_subset": "fr"}]}}  # fmt: skip
+OLD = {"dataset_revision": "r1", "mteb_dataset_name": "SciFact", "mteb_version": "1.0.2",
+       "dev": {"evaluation_time": 3.2, "ndcg_at_10": 0.5},
+       "test": {"en": {"ndcg_at_10": 0.7}, "de": {"ndcg_at_10": 0.6}, "evaluation_time": 1.0}}  # fmt: skip
+META = {
+    "name": "org/model",
+    "revision": "abc",
+    "embed_dim": 384,
+    "loader": None,
+    "api_key": "sk-123456789012345",
+}
+
+
+def file(content: object) -> str:
+    return json.dumps(content)
+
+
+def test_a_model_with_its_tasks():
+    folder = "org__model/abc"
+    members = {
+        f"{folder}/a.json": file(NEW),
+        f"{folder}/b.json": file(OLD),
+        f"{folder}/model_meta.json": file(META),
+    }
+    made = read(up("results.zip", zipped(members)))
+    assert {run.collection_id for run in made.runs} == {
+        "SciFact", "SciFact-fr", "SciFact-dev", "SciFact-en", "SciFact-de"
+    }  # fmt: skip
+    assert {run.label for run in made.runs} == {"org/model"}
+    run = next(each for each in made.runs if each.collection_id == "SciFact")
+    assert run.stack.spec == {"mode": "dense", "embedder": "org/model", "dim": 384}
+    assert run.manifest["result"]["evaluation_time"] == 7.4
+    assert run.manifest["revision"] == "abc"
+    assert "sk-1234" not in str(run.manifest)
+    table = rows(made, "aggregates").filter(pl.col("run_id") == run.run_id)
+    assert set(table.select("measure", "k", "value").rows()) == {
+        ("nDCG", 10, 0.6), ("R", 100, 0.9), ("AP", 10, 0.5)
+    }  # fmt: skip
+    assert table["n"].null_count() == 3
+    reasons = {each.reason: each.count for each in made.left_out}
+    assert reasons["scores that are no measures of retrieval (nAUC and others)"] == 2
+    assert reasons["evaluation times: of a whole evaluation, not of a query (kept in the manifest)"] == 5
+    assert "timings" not in made.taken
+
+
+def test_a_named_collection_holds_or_begins_the_tasks():
+    one = up("SciFact.json", file({**NEW, "scores": {"test": [SCORES]}}))
+    assert {run.collection_id for run in read(one).runs} == {"SciFact"}
+    assert {run.collection_id for run in read(one, collection_id="mine").runs} == {"mine"}
+    two = up("SciFact.json", file(NEW))
+    assert {run.collection_id for run in read(two, collection_id="mine").runs} == {
+        "mine-SciFact", "mine-SciFact-fr"
+    }  # fmt: skip
+    known = read(one, known_collections=frozenset({"SciFact"}))
+    assert known.collections == ()
+
+
+def test_without_a_description_the_folder_names_the_model(tmp_path):
+    (tmp_path / "org__model" / "abc").mkdir(parents=True)
+    path = tmp_path / "org__model" / "abc" / "SciFact.json"
+    path.write_text(file(NEW))
+    assert {run.label for run in read(path).runs} == {"org/model"}
+    assert read(tmp_path).runs[0].label == "org/model"
+    assert read(up("x.json", file(NEW))).runs[0].label == "unnamed model"
+
+
+def test_bm25_and_cross_encoders():
+    def spec(**meta):
+        members = {"m/r/a.json": file(NEW), "m/r/model_meta.json": file({**META, **meta})}
+        return read(up("x.zip", zipped(members))).runs[0].stack.spec
+
+    assert spec(name="mteb/baseline-bm25s") == {
+        "mode": "sparse", "sparse": "bm25", "name": "mteb/baseline-bm25s"
+    }  # fmt: skip
+    assert spec(name="a/ce", is_cross_encoder=True) == {"reranker": "a/ce", "name": "a/ce"}
+    assert "dim" not in spec(embed_dim="many")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({**NEW, "scores": {"test": SCORES}}, "It is not a list"),
+        (
+            {**NEW, "scores": {"test": [{**SCORES, "ndcg_at_10": "high"}]}},
+            "ndcg_at_10' is text, not a number",
+        ),
+        ({**NEW, "scores": {"test": [{**SCORES, "hf_subset": 1}]}}, "hf_subset' is an integer, not text"),
+        ({**NEW, "scores": {"test": [{"main_score": 1.0}]}}, "no measure of retrieval"),
+        ({**NEW, "task_name": 3}, "task_name' is an integer"),
+    ],
+)
+def test_refused(content, message):
+    assert message in refusal(up("x.json", file(content)))
+
+
+def test_a_description_alone_is_no_result():
+    assert "there are no results beside it" in refusal(up("model_meta.json", file(META)))
+
+
+@needs(REAL)
+def test_real_files():
+    made = read(REAL)
+    expected = {}
+    for path in sorted(REAL.glob("*/*/*.json")):
+        if path.name == "model_meta.json":
+            continue
+        whole = json.loads(path.read_text())
+        model = json.loads((path.parent / "model_meta.json").read_text())["name"]
+        for split, found in whole["scores"].items():
+            for scores in found:
+                place = whole["task_name"] + ("" if split == "test" else f"-{split}")
+                for key, value in scores.items():
+                    match = re.fullmatch("(ndcg|map|mrr|recall|precision|hit_rate)(?:_at_([0-9]+))?", key)
+                    if match and value is not None:
+                        k = int(match[2]) if match[2] else None
+                        expected[model, place, NAMES[match[1]], k] = value
+    names = {run.run_id: (run.label, run.collection_id) for run in made.runs}
+    found = {
+        (*names[row["run_id"]], row["measure"], row["k"]): row["value"]
+        for row in rows(made, "aggregates").iter_rows(named=True)
+    }
+    assert found == expected
+    assert len(found) > 1000
+    assert len(made.runs) == len({key[:2] for key in expected}) == 32
