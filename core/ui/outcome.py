@@ -1,4 +1,4 @@
-"""What the page on measures and outcomes reads and computes, kept while data and question are the same."""
+"""The page on measures and outcomes: what it reads, kept while data and question are the same; its parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import polars as pl
 import streamlit as st
 
 from core.clq.correlation import Kind
-from core.ui import cache
+from core.ui import cache, show
 from core.ui.view import View
 from core.views.outcome import page
 from core.views.outcome.page import Curve
-from core.views.outcome.samples import Samples
+from core.views.outcome.samples import MEASURES, REFERENCE, Samples
 from core.views.outcome.samples import samples as read_samples
 from core.views.scope import Scope
+from core.views.text import plain
 
 
 def samples(view: View) -> Samples | None:
@@ -40,3 +41,60 @@ def _correlations(
         return pl.DataFrame(), []
     keep = page.segments(found.rows)[segment]
     return page.correlations(found, kind, keep), page.curves(found, kind, keep)
+
+
+def coefficients(table: pl.DataFrame, kind: Kind, sentence: str) -> None:
+    """How strongly each measure goes with the grade, as bars and as a table."""
+    show.chart(page.bars(table, kind), "correlations", alt=sentence)
+    show.table(
+        table,
+        "correlations",
+        {
+            "measure": show.text_column("measure", "At each answer's own K; see the list of measures."),
+            "value": show.score_column(kind),
+            "low": show.score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
+            "high": show.score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
+            "n": show.number_column("n", 0, "Answers."),
+            "queries": show.number_column("queries", 0),
+            "note": show.text_column("note"),
+        },
+    )
+
+
+def over_alpha(curves: list[Curve], kind: Kind) -> None:
+    """The coefficient of F and T at every alpha, in words, as lines and as a table."""
+    st.subheader("How F and T depend on alpha", anchor=False)
+    for curve in curves:
+        st.markdown(plain(page.in_words(curve)))
+    show.chart(page.alpha_figure(curves, kind), "alpha", alt="Correlation over alpha")
+    with st.expander("Table"):
+        names = {curve.name: show.score_column(curve.name) for curve in curves}
+        show.table(page.curve_table(curves), "alpha", {"alpha": show.number_column("alpha"), **names})
+
+
+def against_reference(found: Samples, kind: Kind, keep: pl.Expr) -> None:
+    """Where a measure foretells the grade better than the reference does: by run and by K / Np."""
+    st.subheader(f"Against {REFERENCE}, by run and K / Np", anchor=False)
+    left, right = st.columns(2)
+    rest = [name for name in MEASURES if name != REFERENCE]
+    measure = left.selectbox("Measure", rest, index=rest.index("T"), key="against", bind="query-params")
+    least = right.number_input(
+        "Answers per cell, at least", 10, 10_000, page.SEGMENT_SIZE, 10, key="least", bind="query-params"
+    )
+    cells = page.differences(found, kind, keep, measure, least)
+    if cells.is_empty():
+        st.info(f"No cell has {least} answers; lower the bound to see smaller, less certain ones.")
+        return
+    show.chart(page.heatmap(cells, measure), "against", alt=f"{measure} minus {REFERENCE}")
+    show.table(
+        cells,
+        "against",
+        {
+            "name": show.text_column("stack", width=290),
+            "ratio": show.number_column("K / Np", 1),
+            "n": show.number_column("n", 0, "Answers."),
+            "value": show.score_column(measure),
+            "reference": show.score_column(REFERENCE),
+            "difference": show.score_column("difference"),
+        },
+    )
