@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.cli.decide import quality_of
+from core.cli.deciding import quality_of
 from core.errors import InputError, UnknownNameError
 from core.views.scope import Quality
 from tests.stores import Lab

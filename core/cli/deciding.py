@@ -1,0 +1,202 @@
+"""The options of every command that rests on a decision, and what they select from the store."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+import typer
+
+from core.cli.context import Context, golden_set_of
+from core.clq.intervals import SEED
+from core.clq.prices import DEFAULT_BOOK
+from core.clq.rules import JITTER_MS, Constraints
+from core.errors import InputError, UnknownNameError
+from core.metrics import Measure
+from core.records import Origin
+from core.store import Snapshot
+from core.views.scope import Latency, Quality, Scope
+
+if TYPE_CHECKING:
+    from core.views.record.data import Case
+
+
+class On(StrEnum):
+    """Which percentile of the latency decides."""
+
+    P50 = "p50"
+    P95 = "p95"
+
+
+class Best(StrEnum):
+    """What is best among the stacks within the limits."""
+
+    QUALITY = "quality"
+    COST = "cost"
+    LATENCY = "latency"
+
+
+class Of(StrEnum):
+    """Which latency decides."""
+
+    PATH = "path"
+    RERANK = "rerank"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a command is to decide; see the options of `question`."""
+
+    measure: str
+    sla_ms: float | None
+    on: On
+    latency: Of
+    budget: float | None
+    min_quality: float | None
+    rule: Best
+    jitter_ms: float
+    prices: str
+    origin: tuple[Origin, ...]
+    collection: str | None
+    golden_set: str | None
+    revision: int | None
+    seed: int
+
+    def on_store(self, context: Context) -> Case:
+        """Find what is asked about.
+
+        Raises:
+            ClqError: If a name does not exist, or there are several to choose from.
+        """
+        # Here because the frontier's library takes long to load, which no other command should wait for.
+        from core.views.decision import Asked  # noqa: PLC0415
+        from core.views.record.data import Case  # noqa: PLC0415
+
+        books = context.books()
+        if self.prices not in books:
+            raise UnknownNameError("price book", self.prices, books)
+        snapshot = context.store().read(self.revision)
+        scope = workspace(snapshot, self.collection, self.golden_set, self.origin)
+        limits = Constraints(
+            sla_ms=self.sla_ms, budget=self.budget, floor=self.min_quality, jitter_ms=self.jitter_ms
+        )
+        latency = Latency(self.on.value, self.latency.value)
+        asked = Asked(limits, self.rule.value, quality_of(self.measure), latency)
+        return Case(snapshot, scope, asked, books[self.prices], self.seed)
+
+
+def question(
+    measure: Annotated[str, typer.Option(help="Quality with its cutoff.")] = "RA-nWG@10",
+    *,
+    sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None,
+    on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50,
+    latency: Annotated[Of, typer.Option(help="The whole retrieval path, or the reranker alone.")] = Of.PATH,
+    budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None,
+    min_quality: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest quality.")] = None,
+    rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY,
+    jitter_ms: Annotated[float, typer.Option(min=0, help="Latencies this close are alike.")] = JITTER_MS,
+    prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK,
+    origin: Annotated[
+        list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None,
+    golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None,
+    revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
+) -> Question:
+    """The options, as one value."""
+    return Question(
+        measure=measure,
+        sla_ms=sla_ms,
+        on=on,
+        latency=latency,
+        budget=budget,
+        min_quality=min_quality,
+        rule=rule,
+        jitter_ms=jitter_ms,
+        prices=prices,
+        origin=tuple(origin or ()),
+        collection=collection,
+        golden_set=golden_set,
+        revision=revision,
+        seed=seed,
+    )
+
+
+def deciding(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `question`, which it gets as its argument of that name.
+
+    Args:
+        command: A function that takes a parameter "question" beside arguments and options of its own.
+
+    Returns:
+        The command as typer reads it: its own parameters, and after them those of `question`.
+    """
+    shared = inspect.signature(question, eval_str=True).parameters
+    own = {
+        name: each
+        for name, each in inspect.signature(command, eval_str=True).parameters.items()
+        if name != "question"
+    }
+
+    def run(**given: object) -> None:
+        asked = {name: value for name, value in given.items() if name in shared}
+        rest = {name: value for name, value in given.items() if name in own}
+        command(**rest, question=question(**asked))  # type: ignore[arg-type]
+
+    both = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own.values(), *shared.values())]
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in both}
+    return run
+
+
+def quality_of(text: str) -> Quality:
+    """The measure and cutoff that the user wrote; one that the product cannot compute is read as reported.
+
+    Raises:
+        InputError: If there is no cutoff of at least 1.
+    """
+    try:
+        measure = Measure.parse(text)
+    except UnknownNameError:
+        bare, _, cutoff = text.strip().rpartition("@")
+        if bare and cutoff.isdecimal() and int(cutoff) > 0:
+            return Quality(bare, int(cutoff))
+        raise
+    if measure.k is None:
+        raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    return Quality(str(measure.at(None)), measure.k)
+
+
+def workspace(
+    snapshot: Snapshot, collection: str | None, golden_set: str | None, origins: Sequence[Origin]
+) -> Scope:
+    """The collection, golden set and runs that were asked for, or the only ones there are.
+
+    Args:
+        snapshot: Where to read.
+        collection: Its id; None = the only one that has such runs.
+        golden_set: Its id; None = the only one of the collection.
+        origins: Only runs of these; empty = all.
+
+    Raises:
+        UnknownNameError: If a name does not exist.
+        InputError: If there are several to choose from, or no run.
+    """
+    known = snapshot.collections()["collection_id"].to_list()
+    if collection is not None and collection not in known:
+        raise UnknownNameError("collection", collection, known)
+    runs = snapshot.runs(collection)
+    if origins:
+        runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))
+    found = runs["collection_id"].unique().sort().to_list()
+    if len(found) != 1:
+        what = f"{len(found)} collections have such runs: {', '.join(found)}" if found else "No such run"
+        raise InputError(f"{what}.", do="Choose one with --collection." if found else "Import results first.")
+    ids = tuple(runs["run_id"]) if origins else ()
+    return Scope(found[0], golden_set_of(snapshot, found[0], golden_set), ids)

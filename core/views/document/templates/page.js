@@ -1,0 +1,63 @@
+"use strict";
+// Draws the charts, sorts tables, and opens everything for print. Nothing is fetched.
+(() => {
+  const PAPER = 680; // width of a printed page's text at 96 pixels an inch
+  const charts = [...document.querySelectorAll(".chart")];
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const config = read("config");
+
+  for (const place of charts) {
+    const name = place.dataset.name;
+    const figure = read(`data-${name}`);
+    const image = { ...config.toImageButtonOptions, filename: name };
+    Plotly.newPlot(place, figure.data, figure.layout, {
+      ...config,
+      toImageButtonOptions: image,
+      responsive: true,
+    }).then(() => place.classList.add("drawn"));
+  }
+
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll("details:not([open])")) {
+      opened.push(each);
+      each.open = true;
+    }
+    for (const place of charts) Plotly.relayout(place, { width: PAPER, autosize: false });
+  });
+  addEventListener("afterprint", () => {
+    for (const each of opened.splice(0)) each.open = false;
+    for (const place of charts) Plotly.relayout(place, { width: null, autosize: true });
+  });
+
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.order === undefined ? cell.textContent : Number(cell.dataset.order);
+  };
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : typeof a === typeof b
+        ? a.localeCompare(b, "en", { numeric: true })
+        : typeof a === "number"
+          ? -1
+          : 1; // numbers before what is unknown
+  const sort = (table, column, head) => {
+    const falling = head.getAttribute("aria-sort") === "descending";
+    for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", falling ? "ascending" : "descending");
+    const sign = falling ? 1 : -1;
+    const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
+    rows.sort(([a], [b]) => (typeof a === typeof b ? sign * compare(a, b) : compare(a, b)));
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      button.addEventListener("click", () => sort(table, column, head));
+      head.replaceChildren(button);
+    });
+  }
+})();
