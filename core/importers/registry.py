@@ -9,12 +9,14 @@ from core.importers.own import Own
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
 from core.importers.trec import TrecQrels, TrecRun
+from core.importers.vectordbbench import VectorDbBench
 
 FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
     Mteb(),
+    VectorDbBench(),
     TrecRun(),
     TrecQrels(),
     TableFormat(),

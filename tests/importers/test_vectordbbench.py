@@ -1,0 +1,112 @@
+import json
+
+import polars as pl
+import pytest
+
+from core.importers.kept import LEFT_OUT
+from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+
+REAL = SHARED / "peer_outputs" / "vectordbbench"
+
+
+def entry(**metrics: object) -> dict[str, object]:
+    return {
+        "metrics": {
+            "qps": 900.5, "serial_latency_p99": 0.0024, "serial_latency_p95": 0.0023, "recall": 0.92,
+            "ndcg": 0.93, "conc_qps_list": [1.0], **metrics,
+        },
+        "task_config": {
+            "db": "Milvus",
+            "db_config": {"db_label": "16c64g", "version": "2.6", "uri": "http://u:p@host", "password": "x",
+                          "num_shards": 1},
+            "db_case_config": {"index": "HNSW", "metric_type": "COSINE", "M": 16, "ef": 100},
+            "case_config": {"case_id": 4, "custom_case": {}, "k": 100},
+        },
+        "label": ":)",
+    }  # fmt: skip
+
+
+def file(*entries: object) -> str:
+    return json.dumps({"run_id": "r", "task_label": "t", "results": entries})
+
+
+def test_an_entry_is_a_run():
+    made = read(up("x.json", file(entry())))
+    (run,) = made.runs
+    assert run.collection_id == "Performance768D10M"
+    assert run.label == "Milvus 16c64g hnsw-f32 M 16, ef 100"
+    assert run.stack.spec == {
+        "index": "hnsw-f32", "database": "Milvus 2.6", "deployment": "16c64g", "metric": "cosine",
+        "index_params": {"M": 16, "ef": 100},
+    }  # fmt: skip
+    assert set(rows(made, "aggregates").select("measure", "k", "stage", "value").rows()) == {
+        ("latency_p95", None, "retrieve", 2.3), ("latency_p99", None, "retrieve", 2.4),
+        ("ANN-Recall", 100, None, 0.92), ("ANN-nDCG", 100, None, 0.93),
+    }  # fmt: skip
+    assert run.manifest["metrics"]["qps"] == 900.5
+    assert run.manifest["task"]["db_config"] == {
+        "db_label": "16c64g", "version": "2.6", "uri": LEFT_OUT, "password": LEFT_OUT, "num_shards": 1
+    }  # fmt: skip
+    assert run.environment == {"reported": "16c64g"}
+
+
+def test_failed_and_idle_entries_are_left_out_and_missing_stays_missing():
+    failed = {**entry(qps=0.0, recall=0.0, serial_latency_p99=0.0), "label": "x"}
+    idle = entry(serial_latency_p99=0.0, serial_latency_p95=0.0, recall=0.0)
+    old = entry()
+    del old["metrics"]["serial_latency_p95"]
+    del old["task_config"]["case_config"]["k"]
+    made = read(up("x.json", file(entry(), failed, failed, idle, old)))
+    assert len(made.runs) == 2
+    assert [each.count for each in made.left_out] == [2, 1]
+    assert made.left_out[0].first == "x.json, key `results[1]`"
+    assert rows(made, "aggregates").filter(pl.col("measure") == "latency_p95").height == 1
+    assert any("1 entries do not say their k" in note for note in made.notes)
+
+
+def test_a_case_that_searches_texts_is_judged():
+    made = read(up("x.json", file(entry(mrr=0.4))))
+    assert {"R", "nDCG", "RR"} < set(rows(made, "aggregates")["measure"])
+
+
+def test_prices_beside_results_are_no_results():
+    prices = json.dumps({"Milvus": {}, "ZillizCloud": {"1cu": 0.159}})
+    made = read(up("x.zip", zipped({"a/result_x.json": file(entry()), "dbPrices.json": prices})))
+    assert [(each.count, each.first) for each in made.left_out] == [(1, "x.zip/dbPrices.json")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (file({**entry(), "metrics": [1]}), "results[0]`: 'metrics' is a list, not an object"),
+        (file(entry(), 7), "results[1]`: It is not an object"),
+        (file(entry(recall="good")), "'recall' is text, not a number"),
+        (file(entry(serial_latency_p99=-1.0)), "is negative"),
+        (file({**entry(), "label": "x"}), "No entry is done"),
+        (file(entry(recall=1e400)), "infinite"),
+    ],
+)
+def test_refused(content, message):
+    assert message in refusal(up("x.json", content))
+
+
+@needs(REAL)
+def test_real_files():
+    made = read(REAL)
+    names = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latency_p99",
+             "recall": "ANN-Recall", "ndcg": "ANN-nDCG"}  # fmt: skip
+    expected, done, failed = [], 0, 0
+    for path in REAL.glob("*/result_*.json"):
+        for each in json.loads(path.read_text())["results"]:
+            done, failed = done + (each["label"] == ":)"), failed + (each["label"] == "x")
+            if each["label"] == ":)":
+                scale = {"serial_latency_p95": 1000, "serial_latency_p99": 1000}
+                expected += [
+                    (names[key], round(value * scale.get(key, 1), 9))
+                    for key, value in each["metrics"].items()
+                    if key in names
+                ]
+    table = rows(made, "aggregates").select("measure", pl.col("value").round(9))
+    assert sorted(table.rows()) == sorted(expected)
+    assert (len(made.runs), failed) == (done, 6)
+    assert any(each.count == failed and "failed" in each.reason for each in made.left_out)
