@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests import stores
+from tests.shared import once
 
 # A time limit per example would fail on a busy machine for reasons that have nothing to do with the example.
 # In CI the examples are the same each time, so that a failure belongs to the change that shows it; elsewhere
@@ -18,33 +19,25 @@ settings.load_profile("clq")
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten measured stacks on the demo collection, and the published figures; to be read only."""
-    path = tmp_path_factory.mktemp("demo") / "store"
-    stores.demo(path)
-    return path
+    return once(tmp_path_factory, "demo", stores.demo)
 
 
 @pytest.fixture(scope="session")
 def published_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published figures only; to be read only."""
-    path = tmp_path_factory.mktemp("published") / "store"
-    stores.published(path)
-    return path
+    return once(tmp_path_factory, "published", stores.published)
 
 
 @pytest.fixture(scope="session")
 def many_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten thousand stacks, known by their aggregates only; to be read only."""
-    path = tmp_path_factory.mktemp("many") / "store"
-    stores.many(path)
-    return path
+    return once(tmp_path_factory, "many", stores.many)
 
 
 @pytest.fixture(scope="session")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Names, queries and passages that try to be markup, formulas or SQL; to be read only."""
-    path = tmp_path_factory.mktemp("hostile") / "store"
-    stores.hostile(path)
-    return path
+    return once(tmp_path_factory, "hostile", stores.hostile)
 
 
 @pytest.fixture(scope="session")

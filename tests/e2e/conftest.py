@@ -15,15 +15,18 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from core.paths import ROOT
 from tests.e2e.watch import Visit
 from tests.server import CHROMIUM_ARGS, Server, find_chromium, serve
+from tests.shared import once
 
 
 @pytest.fixture(scope="session")
 def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo as a newcomer gets it, by the command line; to be copied, not written to."""
-    path = tmp_path_factory.mktemp("real") / "store"
-    command = [sys.executable, "-m", "core", "--store", str(path), "demo"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
-    return path
+
+    def build(path: Path) -> None:
+        command = [sys.executable, "-m", "core", "--store", str(path), "demo"]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
+
+    return once(tmp_path_factory, "real", build)
 
 
 @pytest.fixture(scope="session")

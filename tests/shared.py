@@ -1,0 +1,32 @@
+"""Things that all processes of one test session share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
+    """Build a store by the first process that asks, for all that ask; to be read only.
+
+    Args:
+        factory: Where the session's files are.
+        name: Name of the store.
+        build: Writes it to a path.
+
+    Returns:
+        Its path.
+    """
+    base = factory.getbasetemp()
+    root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / f"shared-{name}"
+    root.mkdir(exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / "done").exists():
+            build(root / "store")
+            (root / "done").touch()
+    return root / "store"
