@@ -11,6 +11,7 @@ page = st.navigation(
         "Decide": [
             st.Page("pages/overview.py", title="Overview", icon=":material/flag:", default=True),
             st.Page("pages/pareto.py", title="Pareto", icon=":material/scatter_plot:"),
+            st.Page("pages/certainty.py", title="How sure", icon=":material/percent:"),
             st.Page("pages/cost.py", title="Cost calculator", icon=":material/payments:"),
         ],
         "Inspect": [

@@ -33,6 +33,9 @@ SETTINGS: Mapping[str, str] = {
     "budget": "budget",
     "floor": "quality floor",
     "jitter": "jitter band",
+    "cq": "queries compared on",
+    "figs": "averages from elsewhere",
+    "env": "machine of the latencies",
     "book": "price book",
     "rev": "data revision",
     "stack": "selected stack",
@@ -76,6 +79,14 @@ SETTINGS: Mapping[str, str] = {
     "tol": "tie tolerance",
     "pair": "pair",
     "change": "change",
+    "rule": "what is best",
+    "view": "way of drawing",
+    "form": "form of the frontier",
+    "slas": "latency targets",
+    "scen": "own scenarios",
+    "more": "queries added",
+    "spend": "money for judging",
+    "judge": "cost of a judgement",
 }
 """Every setting that may stand in an address, by its key, with the word that people read."""
 

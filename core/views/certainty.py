@@ -11,6 +11,7 @@ from core.clq.latency import TOTAL, per_query
 from core.clq.rules import Constraints, Rule
 from core.clq.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
+from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Floats, at_cutoff, evidence
 
@@ -45,16 +46,28 @@ def certainty(
         ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
     """
     sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
+    return shares(table, sample, limits, resamples=resamples, seed=seed)
+
+
+def shares(
+    table: pl.DataFrame,
+    sample: JointSample | None,
+    limits: tuple[Constraints, Rule],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pl.DataFrame:
+    """What `certainty` counts, from results per query that were read already (`joint_sample`)."""
     if sample is None:
         return _unknown(table, "no results per query: nothing can be resampled")
     constraints, rule = limits
     found = chances(sample, constraints, rule, resamples=resamples, seed=seed)
-    shares = dict(zip(COLUMNS, (found.frontier, found.sla, found.feasible, found.best), strict=True))
+    counted = dict(zip(COLUMNS, (found.frontier, found.sla, found.feasible, found.best), strict=True))
     varies = _varies(sample)
     fixed = pl.col("varies").is_null()
     return table.select("run_id").with_columns(
         pl.Series("varies", varies, dtype=pl.String),
-        *(pl.Series(name, share, dtype=pl.Float64).fill_nan(None) for name, share in shares.items()),
+        *(pl.Series(name, share, dtype=pl.Float64).fill_nan(None) for name, share in counted.items()),
     ).select(
         "run_id",
         *(pl.when(~fixed).then(pl.col(name)).alias(name) for name in COLUMNS),
@@ -95,7 +108,7 @@ def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Qual
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
     if measure is None or golden is None or not ranked:
         return pl.DataFrame(schema=schema)
-    found = evidence(snapshot, ranked, golden, [measure])
+    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
     values = at_cutoff(found, measure)
     rows = {
         "run_id": np.repeat(np.array(found.run_ids), len(found.query_ids)),

@@ -19,6 +19,7 @@ Open = Callable[..., Visit]
 PAGES = {
     "overview": "",
     "pareto": "pareto?ws=clq-paper&sla=600",
+    "certainty": "certainty",
     "cost": "cost",
     "headroom": "headroom",
     "curves": "curves",

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 PAGES = (
     "overview",
     "pareto",
+    "certainty",
     "cost",
     "headroom",
     "curves",
