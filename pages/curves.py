@@ -5,6 +5,8 @@ from core.ui import cache, show
 from core.ui.pick import pick_stacks
 from core.ui.view import current_view
 from core.views import curves, theme
+from core.views.comparable import about_pools
+from core.views.text import plain
 
 view = current_view()
 place = st.container()
@@ -22,6 +24,8 @@ st.caption(
     "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
     "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed: the cutoff of the sidebar."
 )
+if pools := about_pools(view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())["pool"]):
+    st.caption(plain(pools))
 st.subheader("Every measure", anchor=False)
 show.chart(found.beside, "measures")
 

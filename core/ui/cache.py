@@ -7,6 +7,7 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -18,11 +19,14 @@ from core.paths import PRICES
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.amounts import Start, start_from
+from core.views.comparable import at_machine
 from core.views.cost_recorded import recorded
 from core.views.curves import curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
 from core.views.queries import Answer, answer, query_table
+from core.views.query_sets import QuerySets, among
+from core.views.query_sets import query_sets as read_query_sets
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import runs_in, stack_table
 from core.views.workspace import Choices, choices
@@ -57,7 +61,26 @@ def stacks(
     path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: str
 ) -> pl.DataFrame:
     """The stack table of a workspace at a revision; see `core.views.stacks.stack_table`."""
-    return _stacks(path, revision, scope=scope, quality=quality, latency=latency, book=books()[book])
+    bound = books()[book]
+    anywhere = replace(latency, machine=None)
+    table = _stacks(path, revision, scope=scope, quality=quality, latency=anywhere, book=bound)
+    if latency.machine is None:
+        return table
+    key = (path, revision, scope, quality, latency, bound.name, bound.digest)
+    return _at_machine(table, key, latency.machine)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _at_machine(_table: pl.DataFrame, key: tuple[object, ...], machine: str) -> pl.DataFrame:
+    del key  # of the table, which is not hashed itself
+    return at_machine(_table, machine)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def query_sets(path: str, revision: int, scope: Scope) -> QuerySets:
+    """Which queries the runs of a workspace were asked; see `core.views.query_sets.query_sets`."""
+    del path  # part of the key
+    return read_query_sets(snapshot(revision), scope)
 
 
 @st.cache_resource(
@@ -105,7 +128,8 @@ def _curves(
     del path  # part of the key
     found = snapshot(revision)
     runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
-    return curve_table(found, runs, scope.golden_set_id, Measure.parse(measure) if measure else None)
+    asked = Measure.parse(measure) if measure else None
+    return curve_table(found, runs, scope.golden_set_id, asked, among(found, scope))
 
 
 def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:

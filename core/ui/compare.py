@@ -15,6 +15,7 @@ from core.ui.view import View
 from core.views import change_effect, changes, compare, compare_pair
 from core.views.compare import MOST, Against, Scored
 from core.views.compare_pair import Closer
+from core.views.query_sets import among
 from core.views.scope import Quality, Scope
 from core.views.scores import evidence
 from core.views.text import plain
@@ -109,7 +110,9 @@ def _key(view: View, names: Mapping[str, str]) -> Key:
 def _scored(key: Key) -> Scored:
     _, revision, scope, quality, names = key
     run_ids = [run_id for run_id, _ in names]
-    found = evidence(cache.snapshot(revision), run_ids, scope.golden_set_id or "", (quality.measure,))
+    snapshot = cache.snapshot(revision)
+    only = among(snapshot, scope)
+    found = evidence(snapshot, run_ids, scope.golden_set_id or "", (quality.measure,), only=only)
     return compare.scored(found, dict(names), quality)
 
 

@@ -13,6 +13,7 @@ from core.ui import cache, show
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views import sensitivity, sensitivity_flips
+from core.views.query_sets import among
 from core.views.scope import Scope
 from core.views.scores import evidence
 from core.views.sensitivity import Grid
@@ -36,7 +37,8 @@ def _grid(
 ) -> tuple[Grid, pl.DataFrame]:
     del path  # part of the key
     names = dict(runs)
-    found = evidence(cache.snapshot(revision), list(names), scope.golden_set_id or "")
+    found_at = cache.snapshot(revision)
+    found = evidence(found_at, list(names), scope.golden_set_id or "", only=among(found_at, scope))
     made = sensitivity.score_grid(found, Measure.parse(measure))
     return made, sensitivity_flips.flips(made, names)
 

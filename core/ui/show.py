@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
-from core.ui.view import front_door
+from core.ui.view import find_view, front_door, page_title
 from core.views import text
 from core.views.scope import Quality
 from core.views.tables import to_csv
@@ -18,6 +18,8 @@ from core.views.theme import chart_config
 
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
+COMPARING = frozenset({"Overview", "Pareto", "Headroom", "K curves", "Compare", "Sensitivity"})
+"""Pages that put stacks beside one another, and say what those differ in."""
 
 
 def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
@@ -36,6 +38,19 @@ def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
         st.markdown(plain(details))
     if warning:
         st.markdown(f":material/warning: {plain(warning)}")
+    _differing()
+
+
+def _differing() -> None:
+    """What the runs of the workspace differ in, on the pages that compare them."""
+    view = find_view()
+    if view is None or not view.compared.sentences or page_title() not in COMPARING:
+        return
+    st.info(plain(" ".join(view.compared.sentences)), icon=":material/balance:")
+    if view.compared.apart.height:
+        with st.expander(f"Set apart: {text.count(view.compared.apart.height, 'stack')}"):
+            columns = {"name": text_column("stack", width=290), "why": text_column("not compared because")}
+            table(view.compared.apart, "set_apart", columns)
 
 
 def chart(figure: go.Figure, name: str, **options: Any) -> Any:

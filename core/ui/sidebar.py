@@ -10,7 +10,7 @@ from core.clq.latency import Scope as LatencyScope
 from core.clq.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
-from core.ui import cache
+from core.ui import cache, comparing
 from core.ui.limits import constraints, forget_ranges
 from core.ui.parameters import KEYS, parameters
 from core.ui.state import LATEST
@@ -24,6 +24,7 @@ _DEPENDENT = (
     "m",
     "k",
     *KEYS,
+    *comparing.KEYS,
     "lat",
     "stack",
     "vs",
@@ -59,10 +60,11 @@ def sidebar() -> View | None:
         scope, offered = _scope(snapshot, found)
         quality = _quality(offered)
         latency = _latency(offered)
-        limits = st.container()
+        differing, limits = st.container(), st.container()
     with foot:
         book = _book()
-    table = cache.stacks(path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book)
+    with differing:
+        scope, latency, table, compared = comparing.matched(snapshot, scope, quality, latency, book)
     with limits:
         asked = constraints(table, quality)
     return View(
@@ -74,6 +76,7 @@ def sidebar() -> View | None:
         book=cache.books()[book],
         table=table,
         decision=decide(table, asked),
+        compared=compared,
     )
 
 

@@ -12,6 +12,7 @@ from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, Decision
 from core.paths import ROOT
 from core.store import Snapshot
+from core.views.comparable import Comparability
 from core.views.scope import Latency, Quality, Scope
 
 _SLOT = "_view"
@@ -31,6 +32,7 @@ class View:
         book: Prices.
         table: The stack table, one row per run.
         decision: The stack that the constraints select.
+        compared: What differs between the runs and is kept off the charts.
     """
 
     snapshot: Snapshot
@@ -41,6 +43,7 @@ class View:
     book: PriceBook
     table: pl.DataFrame
     decision: Decision
+    compared: Comparability
 
 
 def remember(view: View | None) -> None:
@@ -52,6 +55,11 @@ def arrive(page: str) -> None:
     """Note which page this script run shows."""
     st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
     st.session_state[_PAGE] = page
+
+
+def page_title() -> str:
+    """Title of the page that this script run shows."""
+    return str(st.session_state.get(_PAGE, ""))
 
 
 def just_arrived() -> bool:

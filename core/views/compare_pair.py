@@ -16,6 +16,7 @@ from core.store import Snapshot
 from core.views import text
 from core.views.compare import LOSSES, TIES, WINS, with_verdict
 from core.views.queries import query_table, signed
+from core.views.query_sets import among
 from core.views.scope import Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence
 
@@ -177,7 +178,8 @@ def sources(
     measure, ceiling = quality.measure, quality.ceiling
     if measure is None or ceiling is None or scope.golden_set_id is None:
         return pl.DataFrame()
-    found = evidence(snapshot, list(pair), scope.golden_set_id, (measure, ceiling))
+    only = among(snapshot, scope)
+    found = evidence(snapshot, list(pair), scope.golden_set_id, (measure, ceiling), only=only)
     wanted = {
         measure: "what the user gets",
         ceiling: "what the candidate pool holds: retrieval",

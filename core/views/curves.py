@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,11 @@ COLUMNS = {
 
 
 def curve_table(
-    snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None, measure: Measure | None
+    snapshot: Snapshot,
+    runs: pl.DataFrame,
+    golden_set_id: str | None,
+    measure: Measure | None,
+    only: Container[str] | None = None,
 ) -> pl.DataFrame:
     """A measure, its ceiling and the measures beside it at every cutoff, for some runs.
 
@@ -43,6 +47,7 @@ def curve_table(
         runs: run_id, name, has_rankings of the chosen stacks.
         golden_set_id: The judgements; None when there are aggregates only.
         measure: The measure, without cutoff, that carries bootstrap bands; None = none.
+        only: The queries that count; None for every judged one.
 
     Returns:
         `COLUMNS`, one row per run, measure and K; low and high only for `measure` where per-query data exist.
@@ -51,7 +56,7 @@ def curve_table(
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
         wanted = _wanted(measure)
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
         parts.append(_computed(found, ranked, measure, wanted))
     rest = runs.filter(~pl.col("has_rankings"))
     if not rest.is_empty():

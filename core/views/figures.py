@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.store import Snapshot
+from core.views.query_sets import among
 from core.views.scope import Quality, Scope
 from core.views.scores import at_cutoff, evidence, mean
 from core.views.stacks import runs_in
@@ -28,7 +29,7 @@ def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl
     computed = runs.filter(pl.col("has_rankings") & pl.lit(scope.golden_set_id is not None))
     known = [_reported(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]
     if scope.golden_set_id is not None and not computed.is_empty():
-        known.append(_computed(snapshot, computed, scope.golden_set_id, measures))
+        known.append(_computed(snapshot, computed, scope, measures))
     found = pl.concat(known, how="vertical_relaxed")
     return runs.join(found, on="run_id", how="left", maintain_order="left")
 
@@ -45,10 +46,11 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, measures: Sequence[Quality
 
 
 def _computed(
-    snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str, measures: Sequence[Quality]
+    snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, measures: Sequence[Quality]
 ) -> pl.DataFrame:
     parsed = [quality.measure for quality in measures]
-    found = evidence(snapshot, runs["run_id"].to_list(), golden_set_id, parsed)
+    only, golden = among(snapshot, scope), scope.golden_set_id or ""
+    found = evidence(snapshot, runs["run_id"].to_list(), golden, parsed, only=only)
     made = pl.DataFrame({"run_id": found.run_ids})
     return made.with_columns(
         pl.lit(None, pl.Float64).alias(quality.name)

@@ -13,6 +13,7 @@ from core.clq.intervals import bootstrap_means
 from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.views import text
+from core.views.query_sets import among
 from core.views.scope import Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence
 
@@ -96,7 +97,8 @@ def _scores(snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequenc
     if scope.golden_set_id is None:
         return pl.DataFrame(schema=_SCORES)
     measure, ceiling = quality.measure, quality.ceiling
-    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling))
+    only = among(snapshot, scope)
+    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling), only=only)
     columns: dict[str, Any] = {
         "query_id": found.query_ids,
         "holes": (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1),

@@ -20,11 +20,16 @@ class Scope:
         collection_id: Results of two collections are never put on one chart.
         golden_set_id: The judgements that score the rankings; None when only aggregates can be shown.
         run_ids: The chosen runs; empty means all runs of the collection.
+        apart: Runs that are left out, for they do not compare with the others.
+        shared: Whether only the queries count that all ranked runs of the workspace were asked
+            (`core.views.query_sets`); else a judged query that a run does not rank counts as 0.
     """
 
     collection_id: str
     golden_set_id: str | None = None
     run_ids: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,12 @@ class Latency:
     Attributes:
         percentile: The median or the 95th percentile over queries.
         scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone.
+        machine: Only latencies of this machine (one of `core.views.comparable.machines`); None = of any.
     """
 
     percentile: Percentile = "p50"
     scope: LatencyScope = "path"
+    machine: str | None = None
 
     @property
     def name(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -87,6 +87,23 @@ class Evidence:
             return np.full(grades.shape[:2], np.nan)
         return score_at(measure, grades, counts, extra=self.extra)
 
+    def among(self, queries: Container[str]) -> Evidence:
+        """The same with some of the queries only."""
+        places = [place for place, query_id in enumerate(self.query_ids) if query_id in queries]
+        extra = {
+            each.name: getattr(self.extra, each.name).take(places, axis=-2)
+            for each in fields(self.extra)
+            if isinstance(getattr(self.extra, each.name), np.ndarray)
+        }
+        return replace(
+            self,
+            query_ids=tuple(self.query_ids[place] for place in places),
+            grades=self.grades.take(places, axis=1),
+            pool_grades=self.pool_grades.take(places, axis=1),
+            pool_counts=self.pool_counts.take(places, axis=-2),
+            extra=replace(self.extra, **extra),
+        )
+
     @property
     def depth(self) -> int:
         """The deepest final rank."""
@@ -98,7 +115,12 @@ class Evidence:
 
 
 def evidence(
-    snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str, measures: Iterable[Measure | None] = ()
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    golden_set_id: str,
+    measures: Iterable[Measure | None] = (),
+    *,
+    only: Container[str] | None = None,
 ) -> Evidence:
     """Join the rankings of some runs with the judgements of a golden set.
 
@@ -107,6 +129,7 @@ def evidence(
         run_ids: Runs that have rankings.
         golden_set_id: The judgements.
         measures: What will be scored, so that whatever they need is read as well.
+        only: The queries that count; None for every judged one.
 
     Returns:
         The grades of the final rankings and of the candidate pools.
@@ -121,9 +144,9 @@ def evidence(
     # What the store joined is one object for as long as it is kept there.
     found = _KEPT.once((final, pool), lambda: _evidence(final, pool), _size)
     needs = frozenset(need for measure in measures if measure for need in measure.info.needs)
-    if needs <= {"pool"}:
-        return found
-    return replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+    if not needs <= {"pool"}:
+        found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+    return found if only is None else found.among(only)
 
 
 def _size(found: Evidence) -> int:

@@ -14,12 +14,14 @@ from core.clq.cost import cost_per_1k, scope_of, totals
 from core.clq.intervals import bootstrap_means
 from core.clq.latency import TOTAL
 from core.clq.prices import PriceBook
-from core.errors import UnknownNameError
 from core.metrics import Measure, ratio_of_means
 from core.records import Origin
 from core.store import Snapshot
+from core.views.chosen import chosen_runs
+from core.views.comparable import at_machine
 from core.views.evidence.holes import bounds
 from core.views.latencies import latencies
+from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence, mean
 
@@ -62,12 +64,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     Raises:
         UnknownNameError: If a chosen run does not exist in the collection.
     """
-    runs = snapshot.runs(scope.collection_id)
-    if scope.run_ids:
-        absent = set(scope.run_ids) - set(runs["run_id"])
-        if absent:
-            raise UnknownNameError("run", min(absent), runs["run_id"])
-        runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
+    runs = chosen_runs(snapshot, scope)
     specs = [json.loads(text) for text in runs["spec"]]
     axes = [
         pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
@@ -107,11 +104,12 @@ def stack_table(
         per 1,000 queries, null = unknown) with basis and note.
     """
     runs = runs_in(snapshot, scope)
-    return (
+    table = (
         runs.join(_qualities(snapshot, runs, scope, quality), on="run_id", how="left", maintain_order="left")
         .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
         .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
     )
+    return at_machine(table, latency.machine)
 
 
 def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
@@ -119,7 +117,8 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling))
+        only = among(snapshot, scope)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", _basis())
         parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
     rest = runs.join(ranked, on="run_id", how="anti")

@@ -10,6 +10,7 @@ import polars as pl
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.evidence import bias, doubts, labels
+from core.views.query_sets import among
 from core.views.scope import Quality, Scope
 from core.views.scores import evidence
 from core.views.stacks import runs_in
@@ -75,8 +76,9 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     if measure is None or golden is None or judgements.is_empty() or not 2 <= runs.height <= bias.MAX_RUNS:
         return pl.DataFrame(schema={**empty, **floats})
     ids = runs["run_id"].to_list()
-    found = evidence(snapshot, ids, golden, (measure,))
-    left_out = bias.leave_one_out(found, snapshot.rankings(ids), judgements, measure)
+    found = evidence(snapshot, ids, golden, (measure,), only=among(snapshot, scope))
+    counted = judgements.filter(pl.col("query_id").is_in(list(found.query_ids)))
+    left_out = bias.leave_one_out(found, snapshot.rankings(ids), counted, measure)
     return runs.select("name", "run_id").join(left_out, on="run_id", maintain_order="right").select(
         *empty, *floats
     )  # fmt: skip

@@ -1,0 +1,94 @@
+"""Runs that differ in what must match are not put in one order; the page says so and offers what is sound."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, rows
+from tests.stores import Lab
+
+ALL = [f"q{number}" for number in range(1, 21)]
+GRADES = {query: {f"p-{query}": 5, f"x-{query}": 1} for query in ALL}
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four stacks that differ in everything that may differ."""
+    path = tmp_path_factory.mktemp("mixed") / "store"
+    right = {query: [f"p-{query}", f"x-{query}"] for query in ALL}
+    wrong = {query: [f"x-{query}", f"p-{query}"] for query in ALL}
+    lab = Lab().judge(GRADES)
+    lab.run("usual", final=wrong, ms={"sparse": [10.0] * 20}, environment={"cpu": "Big"})
+    lab.run(
+        "half",
+        final={query: right[query] for query in ALL[:12]},
+        ms={"sparse": [1.0] * 12},
+        environment={"cpu": "Small"},
+    )
+    lab.run("odd", final={query: right[query] for query in ALL[:3]})
+    lab.run(
+        "told",
+        figures=[
+            {"measure": "RA-nWG", "k": 10, "value": 0.99, "n": 100},
+            {"measure": "RA-nWG", "k": 2, "value": 0.99, "n": 100},
+        ],
+    )
+    lab.write(path)
+    return path
+
+
+def names(app: object) -> set[str]:
+    return set(rows(app)["name"])  # type: ignore[arg-type]
+
+
+def test_only_what_compares_is_in_the_table(open_page: OpenPage, mixed: Path):
+    app = open_page(mixed, "pareto")
+    assert_sound(app, "Pareto")
+    assert "n = 12" in answer(app)
+    said = app.info[0].value
+    for words in ("3 to 20 of 20 judged", "n = 12", "averages of an evaluation elsewhere", "2 machines"):
+        assert words in everything(app), said
+    assert rows(app, 0)["name"].to_list() == ["odd", "told"], "what is set apart is listed"
+    table = rows(app, 1)
+    assert set(table["name"]) == {"usual", "half"}
+    assert table.filter(table["name"] == "half")["latency_ms"].to_list() == [None]
+
+
+def test_the_sidebar_brings_the_others_back(open_page: OpenPage, mixed: Path):
+    app = open_page(mixed, "pareto", cq="all queries", figs="all", env="all machines")
+    assert_sound(app, "Pareto")
+    assert not any("Set apart" in each.label for each in app.expander)
+    table = rows(app)
+    assert set(table["name"]) == {"usual", "half", "odd", "told"}
+    assert table.filter(table["name"] == "half")["n"].to_list() == [20]
+    assert "counts as 0 here" in everything(app)
+    assert not [each for each in app.warning if "link" in each.value]
+
+
+def test_another_machine_can_be_chosen(open_page: OpenPage, mixed: Path):
+    app = open_page(mixed, "pareto", env="Small (imported)")
+    table = rows(app, 1)
+    assert table.filter(table["name"] == "usual")["latency_ms"].to_list() == [None]
+    assert table.filter(table["name"] == "half")["latency_ms"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize("page", ["overview", "headroom", "curves", "compare", "sensitivity"])
+def test_every_page_that_compares_says_so(open_page: OpenPage, mixed: Path, page: str):
+    app = open_page(mixed, page, k="2")
+    assert_sound(app)
+    assert "n = 12" in answer(app)
+    assert "They are compared on the n = 12" in everything(app)
+
+
+@pytest.mark.parametrize("page", ["queries", "evidence", "cost"])
+def test_other_pages_work_on_it(open_page: OpenPage, mixed: Path, page: str):
+    app = open_page(mixed, page)
+    assert_sound(app)
+    assert "They are compared" not in everything(app)
+
+
+def test_nothing_is_said_where_all_match(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "pareto")
+    assert not app.info
+    assert {each.key for each in app.sidebar.selectbox}.isdisjoint({"cq", "figs", "env"})
