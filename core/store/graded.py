@@ -7,7 +7,7 @@ of every run is picked from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,9 @@ class Graded:
 _MEMORY = Memory(256 * 2**20)
 """What was joined before: the files of a store never change."""
 
+_PLACES = Memory(64 * 2**20)
+"""Where the passages of some parts are among the judged ones."""
+
 
 def join(groups: Sequence[Judges], *, run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:
     """Join rankings with the judgements of the golden set that judges each run.
@@ -80,7 +83,7 @@ def size(graded: Graded) -> int:
 
 def forget() -> None:
     """Forget what was read, for measurements that begin at the files."""
-    for kept in (_MEMORY.clear, coded.cache_clear, judged.cache_clear):
+    for kept in (_MEMORY.clear, _PLACES.clear, coded.cache_clear, judged.cache_clear):
         kept()
 
 
@@ -88,16 +91,20 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
     axes = Axes.of(run_ids, goldens)
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
-    found: list[list[Lists]] = []
+    found: list[dict[str, Lists]] = []
     for group, golden in zip(groups, goldens, strict=True):
-        lists = [Lists.of(coded(file), group.run_ids, stage, axes) for file in group.rankings]
-        found.append([each.among_queries() for each in lists])
-        for each in lists:
+        lists = {file: Lists.of(coded(file), group.run_ids, stage, axes) for file in group.rankings}
+        found.append({file: each.among_queries() for file, each in lists.items()})
+        for each in lists.values():
             unjudged += each.unjudged(frozenset(golden.query_ids), len(run_ids))
-    wide = max((each.deepest() for lists in found for each in lists), default=0) if depth is None else depth
+    ranked = (each for lists in found for each in lists.values())
+    wide = max((each.deepest() for each in ranked), default=0) if depth is None else depth
     grades = np.full((*axes.shape, wide), EMPTY, dtype=np.int8)
-    for golden, lists in zip(goldens, found, strict=True):
-        _fill(grades, lists, golden, axes.queries(golden.query_ids))
+    for group, golden, lists in zip(groups, goldens, found, strict=True):
+        filled = {file: each for file, each in lists.items() if len(each.number)}
+        if filled and grades.size:
+            places = _places(filled, golden, group.judgements)
+            _fill(grades, list(filled.values()), places, golden, axes.queries(golden.query_ids))
     counts = axes.spread(groups, goldens, [golden.counts for golden in goldens])
     for made in (grades, unjudged, counts):
         made.flags.writeable = False
@@ -105,24 +112,42 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     return Graded(run_ids, axes.query_ids, grades, counts, unjudged, gains)
 
 
+def _places(
+    lists: Mapping[str, Lists], golden: Judged, judgements: tuple[str, ...]
+) -> list[npt.NDArray[np.int32]]:
+    """Per part, of each of its passages the place in a query's table of grades.
+
+    The table has a place per judged passage, one for all others, and one for no passage, which is what the
+    code -1 picks.
+    """
+
+    def find() -> list[npt.NDArray[np.int32]]:
+        empty = np.array([len(golden.ids) + 1], dtype=np.int32)
+        known = found_in([each.part.ids for each in lists.values()], golden.ids)
+        return [np.append(place, empty) for place in known]
+
+    def taken(places: list[npt.NDArray[np.int32]]) -> int:
+        return sum(place.nbytes for place in places)
+
+    return _PLACES.once((tuple(lists), judgements), find, taken)
+
+
 def _fill(
-    grades: npt.NDArray[np.int8], lists: Sequence[Lists], golden: Judged, positions: Sequence[int]
+    grades: npt.NDArray[np.int8],
+    lists: Sequence[Lists],
+    places: Sequence[npt.NDArray[np.int32]],
+    golden: Judged,
+    positions: Sequence[int],
 ) -> None:
     """Grade lists with one golden set, some runs at a time.
 
     Args:
         grades: [runs, queries, depth], to be filled where there are lists.
         lists: Per part.
+        places: Per part, see `_places`.
         golden: Its judgements.
         positions: Per query of the golden set its position in `grades`.
     """
-    lists = [each for each in lists if len(each.number)]
-    if not lists or not grades.size:
-        return
-    # A query's table of grades has a place per judged passage, one for all others, and one for no passage,
-    # which is what the code -1 picks.
-    empty = np.array([len(golden.ids) + 1], dtype=np.int32)
-    places = [np.append(place, empty) for place in found_in([each.part.ids for each in lists], golden.ids)]
     runs = np.unique(np.concatenate([each.run for each in lists]))
     some = max(1, _CELLS // (grades.shape[1] * grades.shape[2]))
     for first in range(0, len(runs), some):

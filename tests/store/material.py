@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.store import Store
 from core.tables import frame
 
 WHEN = datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
@@ -172,3 +173,13 @@ def large(runs: int, queries: int = 1_000, depth: int = 100, prefix: str = "larg
         runs=tuple(run(f"{prefix}-{number}") for number in range(runs)),
         frames={"rankings": pl.concat(frames)},
     )
+
+
+def add(store: Store, batch: Batch) -> int:
+    with store.write("import") as writer:
+        writer.add(batch)
+    return writer.revision
+
+
+def files(store: Store) -> set[str]:
+    return {str(path.relative_to(store.path)) for path in store.path.rglob("*") if path.name != "LOCK"}

@@ -1,0 +1,162 @@
+"""What is there at one revision: the records, and in which files their rows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from core.errors import UnknownNameError
+from core.store.engine import Catalogue
+
+# Short statements joined in Polars: planning one statement that joins them all takes longer than everything
+# else that a page reads. What they answer is kept for as long as the catalogue is current, so each answers
+# for every kind or table at once.
+_STATE = """
+SELECT kind, id, min(revision) AS added_revision, arg_max(event, seq) AS event
+FROM events WHERE revision <= $revision GROUP BY kind, id
+"""
+_HELD = """
+SELECT p.table_name, k.id, p.path, k.rows, k.queries
+FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision
+"""
+_REVISIONS = """
+SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
+"""
+RUNS = "SELECT * FROM runs"
+
+
+class Revision:
+    """The records of one immutable revision of a store.
+
+    Attributes:
+        revision: What it shows.
+        catalogue: Where its records are; for use within this package.
+    """
+
+    def __init__(self, catalogue: Catalogue, root: Path, revision: int) -> None:
+        self.catalogue = catalogue
+        self._root = root
+        self.revision = revision
+
+    def collections(self, *, parts: bool = False) -> pl.DataFrame:
+        """Collections, oldest first.
+
+        Args:
+            parts: Also those that hold the chunks of another one.
+
+        Returns:
+            collection_id, name, source, notes, part_of, queries and passages (counts).
+        """
+        found = _whole(self._records("collection", "SELECT * FROM collections"), parts)
+        for table in ("queries", "passages"):
+            counts = self._held(table).select("id", pl.col("rows").alias(table))
+            found = found.join(counts, how="left", left_on="collection_id", right_on="id")
+        shown = ("collection_id", "name", "source", "notes", "part_of")
+        return found.select(*shown, pl.col("queries", "passages").fill_null(0))
+
+    def golden_sets(self, collection_id: str | None = None, *, parts: bool = False) -> pl.DataFrame:
+        """Golden sets, of one collection or of all, oldest first.
+
+        Args:
+            collection_id: Only those of this collection.
+            parts: Also those that hold what follows from another one's spans for one chunker.
+
+        Returns:
+            golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones; where
+            there are no judgements, those with spans), judgements and spans (counts).
+        """
+        found = _whole(self._records("golden_set", "SELECT * FROM golden_sets"), parts)
+        for table in ("judgements", "spans"):
+            counts = self._held(table).select(
+                "id", pl.col("rows").alias(table), pl.col("queries").alias(table[0])
+            )
+            found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
+        shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
+        queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
+        return _of(found, collection_id).select(*shown, queries, pl.col("judgements", "spans").fill_null(0))
+
+    def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
+        """Runs, of one collection or of all, oldest first.
+
+        Args:
+            collection_id: Only runs on this collection.
+            removed: The removed runs instead of those that are there.
+
+        Returns:
+            run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
+            (JSON), chunking, created_at (UTC), added_revision, has_rankings.
+        """
+        stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
+        found = self._records("run", RUNS, removed=removed).join(stacks, on="stack_id")
+        ranked = self._held("rankings")["id"].implode()
+        shown = (
+            "run_id",
+            "collection_id",
+            "stack_id",
+            "spec",
+            "label",
+            "origin",
+            "pool",
+            "environment",
+            "manifest",
+            "chunking",
+        )
+        return (
+            _of(found, collection_id)
+            .select(
+                *shown,
+                pl.col("created_at").dt.replace_time_zone("UTC"),
+                "added_revision",
+                pl.col("run_id").is_in(ranked).alias("has_rankings"),
+            )
+            .sort("created_at", "run_id")
+        )
+
+    def stacks(self) -> pl.DataFrame:
+        """Stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
+        counts = self._records("run", RUNS).group_by("stack_id").agg(runs=pl.len().cast(pl.Int64))
+        return (
+            self.catalogue.records("SELECT stack_id, spec, label FROM stacks")
+            .join(counts, on="stack_id")
+            .sort("stack_id")
+        )
+
+    def revisions(self) -> pl.DataFrame:
+        """What made each revision: revision, at (UTC), action, note."""
+        found = self.catalogue.records(_REVISIONS, {"revision": self.revision})
+        return found.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
+
+    def _files(self, table: str, ids: Sequence[str]) -> list[str]:
+        held = self._held(table)
+        files = held.filter(pl.col("id").is_in(list(ids)))["path"].unique().sort()
+        return [str(self._root / path) for path in files]
+
+    def _known(self, kind: str, ids: Iterable[str]) -> None:
+        known = frozenset(self._state(kind).filter(pl.col("event") != "removed")["id"])
+        for record_id in ids:
+            if record_id not in known:
+                raise UnknownNameError(kind.replace("_", " "), record_id, known)
+
+    def _state(self, kind: str) -> pl.DataFrame:
+        """Per id: added_revision, and the last event."""
+        return self.catalogue.records(_STATE, {"revision": self.revision}).filter(kind=kind)
+
+    def _held(self, table: str) -> pl.DataFrame:
+        """Per owner's id: path of the file with its rows in a table, rows, queries."""
+        return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
+
+    def _records(self, kind: str, sql: str, *, removed: bool = False) -> pl.DataFrame:
+        """Records of a kind that are there (or removed) at this revision, oldest first."""
+        state = self._state(kind).filter((pl.col("event") == "removed") == removed)
+        key = f"{kind}_id"
+        return self.catalogue.records(sql).join(state, left_on=key, right_on="id").sort("added_revision", key)
+
+
+def _of(frame: pl.DataFrame, collection_id: str | None) -> pl.DataFrame:
+    return frame if collection_id is None else frame.filter(pl.col("collection_id") == collection_id)
+
+
+def _whole(frame: pl.DataFrame, parts: bool) -> pl.DataFrame:
+    return frame if parts else frame.filter(pl.col("part_of").is_null())
