@@ -21,7 +21,7 @@ from core.importers.text import shown
 HEAD_BYTES = 64 * KIB
 BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
 """What the standard library raises on damaged or unsupported archives."""
-_GZIP = b"\x1f\x8b"
+_GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
 _ENDINGS = (
     ".qrels",
     ".txt",
@@ -35,6 +35,12 @@ _ENDINGS = (
     ".trec",
     ".run",
     ".zip",
+    ".xlsx",
+    ".hdf5",
+    ".h5",
+    ".db",
+    ".sqlite",
+    ".sqlite3",
 )
 
 
@@ -60,16 +66,18 @@ class Piece:
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
-        """Open the content, gzip undone; reading more than the limits allow raises `InputError`."""
+        """Open the content, gzip and LZ4 undone; reading more than the limits allow raises `InputError`."""
         with ExitStack() as stack:
             try:
                 inner: BinaryIO | gzip.GzipFile = stack.enter_context(self.opener())
-                packed = inner.read(2) == _GZIP
+                begin = inner.read(4)
                 inner.seek(0)
             except BROKEN as error:
                 raise unreadable(self.name, error) from error
-            if packed:
+            if begin.startswith(_GZIP):
                 inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
+            elif begin == _LZ4:
+                inner = stack.enter_context(_lz4(inner, self.name))
             yield cast(BinaryIO, _Bounded(inner, self))
 
     @cached_property
@@ -91,7 +99,7 @@ class Piece:
     def stem(self) -> str:
         """The file name without its folder and its usual endings."""
         name = PurePosixPath(self.relative).name
-        for suffix in (".gz", *_ENDINGS):
+        for suffix in (".gz", ".lz4", *_ENDINGS):
             if name.lower().endswith(suffix) and len(name) > len(suffix):
                 name = name[: -len(suffix)]
         return name
@@ -157,6 +165,22 @@ class _Bounded(io.RawIOBase):
     def _count(self, fresh: int) -> None:
         self._out += fresh
         check_unfolded(self._piece.name, self._out, self._piece.size, self._piece.limits)
+
+
+def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
+    """An LZ4 frame, undone while it is read."""
+    try:
+        import lz4.frame  # noqa: PLC0415
+    except ImportError:
+        found = "The file is packed with LZ4, whose package is not installed."
+        raise InputError(found, where=name, do="Install it: pip install lz4.") from None
+    inner = lz4.frame.LZ4FrameFile(packed)
+    try:
+        twice = inner.read(4) == _LZ4  # as ranx writes it
+        inner.seek(0)
+    except BROKEN as error:
+        raise unreadable(name, error) from error
+    return cast(BinaryIO, lz4.frame.LZ4FrameFile(inner) if twice else inner)
 
 
 def unreadable(name: str, error: BaseException) -> InputError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from core.importers.autorag import AutoRag
 from core.importers.base import Format
 from core.importers.beir import Beir
 from core.importers.mteb import Mteb
 from core.importers.own import Own
+from core.importers.ranx import RanxQrels, RanxRun
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
 from core.importers.trec import TrecQrels, TrecRun
@@ -15,8 +17,11 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    AutoRag(),
     Mteb(),
     VectorDbBench(),
+    RanxRun(),
+    RanxQrels(),
     TrecRun(),
     TrecQrels(),
     TableFormat(),

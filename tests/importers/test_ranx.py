@@ -1,0 +1,130 @@
+import gzip
+import json
+import time
+
+import cbor2
+import lz4.frame
+import polars as pl
+import pytest
+
+from tests.importers.helpers import parquet, read, refusal, rows, up
+
+RUN = {"q1": {"a": 1.5, "b": 2.25, "c.d": 1.5}, "q.2": {"a": 3, "é\n": 0.5}, "q3": {}}
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}
+DATA = json.dumps(RUN).encode()
+
+
+def ranked(made):
+    table = rows(made, "rankings").sort("query_id", "rank")
+    return table.select("query_id", "rank", "passage_id", "score").rows()
+
+
+EXPECTED = [("q.2", 1, "a", 3.0), ("q.2", 2, "é\n", 0.5),
+            ("q1", 1, "b", 2.25), ("q1", 2, "c.d", 1.5), ("q1", 3, "a", 1.5)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        DATA,
+        b"\xef\xbb\xbf" + json.dumps(RUN, indent=2).encode(),
+        gzip.compress(DATA),
+        lz4.frame.compress(DATA),
+    ],
+)
+def test_a_run_packed_or_not(data):
+    made = read(up("bm25.json", data))
+    assert made.detected[0].format == "ranx-run"
+    assert ranked(made) == EXPECTED
+    assert made.runs[0].label == "bm25"
+    assert made.runs[0].manifest["order"] == "score"
+
+
+def test_a_file_as_ranx_packs_it():
+    """Its .lz4 is CBOR, packed twice."""
+    for content in (RUN, {}, {"q" * 300: {f"d{n}": n / 7 for n in range(300)}}):
+        data = lz4.frame.compress(lz4.frame.compress(cbor2.dumps(content)))
+        if content:
+            made = read(up("bm25.lz4", data))
+            assert made.detected[0].format == "ranx-run"
+            assert made.taken["rankings"] == sum(map(len, content.values()))
+            assert made.runs[0].label == "bm25"
+        else:
+            assert "known" in refusal(up("bm25.lz4", data))
+    assert ranked(read(up("bm25.lz4", cbor2.dumps(RUN)))) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"q": {"a": 1.5}, 7: {"a": 1.5}}, "no map of texts"),
+        ({"q": {"a": 1.5, 7: 1.5}}, "no map of texts"),
+        ({"q": {"a": 1.5, "b": "high"}}, "not a finite number"),
+        ({"q": {"a": 1.5, "b": float("nan")}}, "not a finite number"),
+        ({"q": {"a": 1.5}, "r": [1]}, "It is a list"),
+    ],
+)
+def test_refused_cbor(content, message):
+    assert message in refusal(up("x", cbor2.dumps(content)))
+
+
+def test_damaged_cbor():
+    data = cbor2.dumps({"q": {f"d{n}": n / 7 for n in range(50)}})
+    assert "This is not valid CBOR" in refusal(up("x", data[:-3]))
+    assert "This is not valid CBOR" in refusal(up("x", b"\xa1\x61a\xbb" + b"\xff" * 8 + b"x"))
+    assert "CBOR" in refusal(up("x", b"\xa1\x61a\xa1\x61b" + b"\x81" * 5000))
+
+
+def test_small_integers_are_grades_and_may_be_told_to_be_scores():
+    data = json.dumps(QRELS)
+    made = read(up("x.json", data))
+    assert made.detected[0].format == "ranx-qrels"
+    assert rows(made, "judgements")["grade"].sort().to_list() == [1, 3, 5]
+    assert read(up("x.json", data), format="ranx-run").detected[0].format == "ranx-run"
+
+
+def test_whole_numbers_with_a_point_are_asked():
+    data = json.dumps({"q": {"a": 1.0, "b": 2.0}})
+    assert "may be ranx-run or ranx-qrels" in refusal(up("x.json", data))
+    assert rows(read(up("x.json", data), format="ranx-qrels"), "judgements")["raw"].to_list() == [1, 2]
+
+
+def test_a_table_of_ranx_is_a_table():
+    table = pl.DataFrame({"q_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    made = read(up("run.parq", parquet(table)))
+    assert (made.detected[0].format, made.taken["rankings"]) == ("table", 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('{"q": {"a": 1.5, "b": NaN}}', "key `q.b`: The score is not a finite number"),
+        ('{"q": {"a": 1.5, "b": true}}', "not a finite number"),
+        ('{"q": {"a": 1.5}, "r": [1]}', "key `r`: It is a list, not an object"),
+        ('{"q": {"a": 1.5, "a": 2.5}}', "'a' stands twice"),
+        ('{"q": {"a": 1.5', "x.json:1"),
+        ('{"": {"a": 1.5}}', "The id is empty"),
+        ('{"q": {}}', "no pair of query and passage"),
+        ('{"q": {"a": ' + "9" * 400 + "}}", "not a finite number"),
+        ("[1.5]", "not an object"),
+    ],
+)
+def test_refused(data, message):
+    assert message in refusal(up("x.json", data), format="ranx-run")
+
+
+def test_grades_are_integers():
+    assert "not an integer" in refusal(up("x.json", '{"q": {"a": 1.5}}'), format="ranx-qrels")
+
+
+def test_damaged_lz4():
+    packed = lz4.frame.compress(DATA * 50)
+    assert "x.lz4" in refusal(up("x.lz4", packed[: len(packed) // 2]))
+    assert "x.lz4" in refusal(up("x.lz4", packed[:8] + b"\xff" * 40))
+
+
+def test_a_head_of_any_kind_is_told_quickly():
+    began = time.process_time()
+    for head in (b'{"' + b"\\" * 60_000, b'{"a":{' * 10_000, b'{"a":{"b":' + b"1" * 60_000, b"{" * 65_000):
+        refusal(up("x.json", head))
+    assert time.process_time() - began < 20
