@@ -205,24 +205,24 @@ def texts(holder: object, key: str, where: str) -> list[str] | None:
 
 
 @overload
-def plain(value: Json, text_limit: int = ...) -> Json: ...
+def plain(value: Json, text_limit: int = ..., depth: int = ...) -> Json: ...
 @overload
-def plain(value: object, text_limit: int = ...) -> object: ...
-def plain(value: object, text_limit: int = 2_000) -> object:
+def plain(value: object, text_limit: int = ..., depth: int = ...) -> object: ...
+def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> object:
     """A JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
 
     Args:
         value: As `read_json` returns it, or as another reader of plain values does.
         text_limit: Longest text, in characters.
+        depth: Levels that are kept; what lies deeper is left out as "…".
     """
+    if isinstance(value, Mapping | list | tuple | set) and not depth:
+        return "…"
     if isinstance(value, Mapping):
-        return {shown(key, 200): plain(each, text_limit) for key, each in value.items()}
+        return {shown(key, 200): plain(each, text_limit, depth - 1) for key, each in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(each, text_limit) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) < _LARGEST else str(value)[:text_limit]
-    return str(value)[:text_limit]
+        return [plain(each, text_limit, depth - 1) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    kept = value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST)
+    return value if kept else str(value)[:text_limit]
