@@ -13,6 +13,7 @@ import polars as pl
 
 from core.importers.limits import Limits
 from core.importers.piece import HEAD_BYTES, Piece, Tree
+from core.importers.spool import Spool
 from core.importers.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
 from core.tables import Frame
@@ -83,6 +84,7 @@ class Import:
         left_out: What was not taken.
         notes: Decisions made on the way, as sentences.
         detected: What each offered file was read as.
+        held: What the frames need for as long as they are used: spools of rows on disk.
     """
 
     collections: tuple[Collection, ...] = ()
@@ -92,6 +94,7 @@ class Import:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     detected: tuple[Detected, ...] = ()
+    held: tuple[Spool, ...] = ()
 
     @property
     def batch(self) -> Batch:
@@ -133,6 +136,7 @@ def merged(parts: Iterable[Import]) -> Import:
         left_out=tuple(each for part in parts for each in part.left_out),
         notes=tuple(dict.fromkeys(each for part in parts for each in part.notes)),
         detected=tuple(each for part in parts for each in part.detected),
+        held=tuple(each for part in parts for each in part.held),
     )
 
 

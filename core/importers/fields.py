@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,18 +43,27 @@ def read_fields(piece: Piece, columns: Sequence[str], short: str) -> Fields:
         short: What to say of a line with fewer fields, with ``{n}`` for their number.
 
     Raises:
-        InputError: A line has too few fields, or a field is longer than the limits allow.
+        InputError: A line has too few fields, a field is longer than the limits allow, or none has data.
     """
-    parts = [_block(piece, block, columns, short) for block in blocks(piece)]
-    parts = [part for part in parts if part.rows.height or part.comments]
-    if not any(part.rows.height for part in parts):
-        raise InputError("The file holds no lines of data.", where=piece.name)
+    parts = list(field_blocks(piece, columns, short))
     return Fields(
         pl.concat([part.rows for part in parts], rechunk=True),
         sum(part.comments for part in parts),
         sum(part.longer for part in parts),
         next((part.first_longer for part in parts if part.longer), 0),
     )
+
+
+def field_blocks(piece: Piece, columns: Sequence[str], short: str) -> Iterator[Fields]:
+    """Read a file as `read_fields` does, block by block; arguments and errors as there."""
+    any_data = False
+    for block in blocks(piece):
+        part = _block(piece, block, columns, short)
+        any_data |= part.rows.height > 0
+        if part.rows.height or part.comments:
+            yield part
+    if not any_data:
+        raise InputError("The file holds no lines of data.", where=piece.name)
 
 
 def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> Fields:

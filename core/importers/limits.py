@@ -20,6 +20,7 @@ class Limits:
         cell_bytes: Longest cell of a table, in bytes of UTF-8.
         line_bytes: Longest line of a text file, in bytes.
         block_bytes: How much text is taken into memory at a time while streaming.
+        rows_in_memory: Rows of rankings that one offer holds in memory; those beyond wait on disk.
     """
 
     total_bytes: int = 16 * GIB
@@ -30,3 +31,4 @@ class Limits:
     cell_bytes: int = 10 * MIB
     line_bytes: int = 64 * MIB
     block_bytes: int = 16 * MIB
+    rows_in_memory: int = 3_000_000

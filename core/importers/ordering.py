@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,10 +43,10 @@ def ordered(rows: pl.DataFrame, name: str) -> Ordered:
     Raises:
         InputError: A passage occurs twice in a ranking, or a run can be ordered by neither column.
     """
-    return _as_it_stands(rows, name) or _worked_out(rows, name)
+    return as_it_stands(rows, name) or _worked_out(rows, name)
 
 
-def _as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
+def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
     """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do.
 
     Returns:
@@ -66,7 +67,7 @@ def _as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
     if hashes.to_series().n_unique() < rows.height:
         return None
     done = _in_order(rows.with_columns(counted), begins, lists["list"].to_numpy())
-    notes = [f"{name}: ordered by its rank column.", *_disagreements(done, name, rule=pl.lit("rank"))]
+    notes = [f"{name}: ordered by its rank column.", *disagreement_notes(disagreeing(done), name)]
     return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes))
 
 
@@ -81,6 +82,27 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
 
 
 def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
+    rules = decided([tally(rows, name)], name)
+    done = put_in_order(rows, rules)
+    against = disagreeing(done.filter(pl.col("rule") == "rank"))
+    notes = [*rule_notes(rules, name), *disagreement_notes(against, name)]
+    return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
+
+
+def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """What decides the rule of each run, from lists that are complete.
+
+    Args:
+        rows: As for `ordered`; every list that has a row in it is there as a whole.
+        name: File, for messages.
+
+    Returns:
+        run, ranked (rows with a rank), scored (whether all have a score), bad (lists whose ranks do not count
+        1..n or 0..n-1), queries (lists), line (first of the bad ones).
+
+    Raises:
+        InputError: A passage occurs twice in a list.
+    """
     by_query = rows.group_by(KEY).agg(
         pl.len().alias("n"),
         pl.col("passage_id").n_unique().alias("distinct"),
@@ -96,29 +118,46 @@ def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
     counted = (
         (pl.col("ranks") == pl.col("n")) & (pl.col("span") == pl.col("n")) & pl.col("lowest").is_in([0, 1])
     )
-    rules = (
-        by_query.with_columns(
-            (counted & (pl.col("ranked") == pl.col("n"))).fill_null(value=False).alias("good")
-        )
+    good = (counted & (pl.col("ranked") == pl.col("n"))).fill_null(value=False).alias("good")
+    return (
+        by_query.with_columns(good)
         .group_by("run")
         .agg(
-            pl.col("good").all().alias("by_rank"),
-            pl.col("ranked").sum().alias("ranked"),
+            pl.col("ranked").sum(),
             (pl.col("scored") == pl.col("n")).all().alias("scored"),
             pl.col("good").not_().sum().alias("bad"),
             pl.len().alias("queries"),
             pl.col("line").filter(~pl.col("good")).min().alias("line"),
         )
+    )
+
+
+def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
+    """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`.
+
+    Raises:
+        InputError: A run can be ordered by neither column.
+    """
+    rules = (
+        pl.concat(tallies)
+        .group_by("run")
+        .agg(pl.col("ranked", "bad", "queries").sum(), pl.col("scored").all(), pl.col("line").min())
+        .with_columns((pl.col("bad") == 0).alias("by_rank"))
         .sort("run")
         .with_columns(_rule().alias("rule"))
     )
     _refuse_unordered(rules, name)
-    done = _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
-    notes = [_note(name, row) for row in rules.iter_rows(named=True)]
-    notes += _disagreements(done, name, rule=pl.col("rule"))
-    return Ordered(
-        done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(dict.fromkeys(notes))
-    )
+    return rules
+
+
+def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
+    """Complete lists with their ranks 1..n, each ordered by the rule of its run, which stands beside."""
+    return _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
+
+
+def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
+    """The rules as sentences, each once."""
+    return list(dict.fromkeys(_note(name, row) for row in rules.iter_rows(named=True)))
 
 
 def _rule() -> pl.Expr:
@@ -168,12 +207,17 @@ def _note(name: str, row: dict[str, object]) -> str:
     return f"{name}: {why}, so it is ordered by score, ties by descending passage id, as trec_eval does."
 
 
-def _disagreements(rows: pl.DataFrame, name: str, rule: pl.Expr) -> list[str]:
+def disagreeing(rows: pl.DataFrame) -> int:
+    """How many lists, ordered by their rank column, have a score that is higher than the one before it."""
     against = (pl.col("score") > pl.col("score").shift(1)) & (pl.col("rank") > 1)
-    queries = rows.filter((rule == "rank") & against).select(KEY).unique().height
-    if not queries:
+    return rows.filter(against).select(KEY).unique().height
+
+
+def disagreement_notes(lists: int, name: str) -> list[str]:
+    """The sentence for lists in which ranks and scores disagree; none if there are none."""
+    if not lists:
         return []
-    return [f"{name}: rank column and scores disagree in {queries} rankings; trec_eval would order by score."]
+    return [f"{name}: rank column and scores disagree in {lists} rankings; trec_eval would order by score."]
 
 
 def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:

@@ -25,12 +25,12 @@ from core.importers.base import (
     merged,
     run_labels,
 )
-from core.importers.fields import Fields, numbers, read_fields
+from core.importers.fields import field_blocks, numbers, read_fields
 from core.importers.judgements import golden_set, left_out
-from core.importers.ordering import ordered
+from core.importers.ordering import Ordered
 from core.importers.piece import Piece, Tree
+from core.importers.streamed import ordered_blocks, rankings
 from core.importers.text import place, quoted
-from core.tables import frame
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")
@@ -53,36 +53,28 @@ class TrecRun(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read run files; each tag of each file is a run."""
-        found = [(tree.pieces[0], _rankings(tree.pieces[0])) for tree in trees]
-        own = [(tag, piece.stem) for piece, (rows, _) in found for tag in _tags(rows)]
+        found, room = [], options.limits.rows_in_memory
+        for tree in trees:
+            found.append(_Read(tree.pieces[0], room))
+            room -= found[-1].in_memory
+        own = [(tag, each.piece.stem) for each in found for tag in sorted(each.done.rules)]
         labels = iter(run_labels(own, options))
-        return merged(self._import(piece, rows, part, labels, options) for piece, (rows, part) in found)
+        return merged(self._import(each, labels, options) for each in found)
 
-    def _import(
-        self, piece: Piece, rows: pl.DataFrame, part: Import, labels: Iterator[str], options: Options
-    ) -> Import:
-        done = ordered(rows, piece.name)
+    def _import(self, each: _Read, labels: Iterator[str], options: Options) -> Import:
         runs = {
             tag: imported_run(
                 options,
                 next(labels),
-                piece.digest,
+                each.piece.digest,
                 importer=self.name,
-                decided={"order": done.rules[tag], "tag": tag},
+                decided={"order": rule, "tag": tag},
             )
-            for tag in _tags(rows)
+            for tag, rule in sorted(each.done.rules.items())
         }
+        made = Import(collections=collection_of(options, "imported: TREC"), runs=tuple(runs.values()))
         ids = {tag: run.run_id for tag, run in runs.items()}
-        table = done.rows.with_columns(
-            pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
-        )
-        made = Import(
-            collections=collection_of(options, "imported: TREC"),
-            runs=tuple(runs.values()),
-            frames={"rankings": frame("rankings", table.to_dict())},
-            notes=done.notes,
-        )
-        return merged((part, made))
+        return merged((each.ignored, made, rankings(each.done, ids)))
 
 
 class TrecQrels(Format):
@@ -109,39 +101,54 @@ class TrecQrels(Format):
         )
         if found.longer == found.rows.height:
             raise InputError("Every line has more than 4 fields: this is not a qrels file.", where=piece.name)
-        return merged((_ignored(found, piece), golden_set(found.rows, piece.name, piece.stem, options)))
+        ignored = _ignored(found.comments, found.longer, found.first_longer, piece)
+        return merged((ignored, golden_set(found.rows, piece.name, piece.stem, options)))
 
 
-def _rankings(piece: Piece) -> tuple[pl.DataFrame, Import]:
-    """Rows to be ordered (run, stage, query_id, passage_id, rank, score, line), and what was ignored."""
-    head = _lines(piece)
-    if head and all(len(fields) == len(_QRELS) for _, fields in head):
-        raise InputError(
-            "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
-            where=place(piece.name, head[0][0]),
-            do="Offer it as trec-qrels, or let the format be recognised.",
-        )
-    found = read_fields(
-        piece, _RUN, "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
-    )
-    rows = found.rows
-    # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide then.
-    rows = rows.with_columns(
-        pl.col("rank").cast(pl.Int64, strict=False),
-        numbers(rows, "score", piece.name).alias("score"),
-        pl.lit("final").alias("stage"),
-    )
-    return rows.drop("iteration"), _ignored(found, piece)
+class _Read:
+    """A run file, read.
+
+    Attributes:
+        piece: The file.
+        done: Its rows in order.
+        ignored: What was counted on the way: comments, fields beyond the known ones.
+        in_memory: Rows that are held in memory.
+    """
+
+    def __init__(self, piece: Piece, room: int) -> None:
+        head = _lines(piece)
+        if head and all(len(fields) == len(_QRELS) for _, fields in head):
+            raise InputError(
+                "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
+                where=place(piece.name, head[0][0]),
+                do="Offer it as trec-qrels, or let the format be recognised.",
+            )
+        self.piece = piece
+        self._comments = self._longer = self._first_longer = 0
+        self.done = ordered_blocks(self._blocks(), piece.name, room)
+        self.ignored = _ignored(self._comments, self._longer, self._first_longer, piece)
+        self.in_memory = self.done.rows.height if isinstance(self.done, Ordered) else 0
+
+    def _blocks(self) -> Iterator[pl.DataFrame]:
+        """Rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
+        short = "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
+        for part in field_blocks(self.piece, _RUN, short):
+            self._comments += part.comments
+            self._longer += part.longer
+            self._first_longer = self._first_longer or part.first_longer
+            if part.rows.height:
+                # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
+                yield part.rows.with_columns(
+                    pl.col("rank").cast(pl.Int64, strict=False),
+                    numbers(part.rows, "score", self.piece.name).alias("score"),
+                    pl.lit("final").alias("stage"),
+                ).drop("iteration")
 
 
-def _ignored(found: Fields, piece: Piece) -> Import:
-    notes = (f"{piece.name}: {found.comments} comment lines skipped.",) if found.comments else ()
-    where = place(piece.name, found.first_longer)
-    return Import(left_out=left_out(found.longer, "fields after the last known one", where), notes=notes)
-
-
-def _tags(rows: pl.DataFrame) -> list[str]:
-    return [str(tag) for tag in rows["run"].unique().sort()]
+def _ignored(comments: int, longer: int, first_longer: int, piece: Piece) -> Import:
+    notes = (f"{piece.name}: {comments} comment lines skipped.",) if comments else ()
+    where = place(piece.name, first_longer)
+    return Import(left_out=left_out(longer, "fields after the last known one", where), notes=notes)
 
 
 def _lines(piece: Piece) -> tuple[tuple[int, list[str]], ...]:

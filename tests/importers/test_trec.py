@@ -222,7 +222,7 @@ def test_round_trip(runs, blank, ranked):
 
 def ordered_both_ways(rows: pl.DataFrame) -> tuple[ordering.Ordered | None, ordering.Ordered | str]:
     """Without looking closely, where that is possible, and looking closely at everything."""
-    fast = ordering._as_it_stands(rows, "f")
+    fast = ordering.as_it_stands(rows, "f")
     try:
         return fast, ordering._worked_out(rows, "f")
     except InputError as error:

@@ -1,0 +1,38 @@
+"""Rows on disk for as long as an import needs them, so that files larger than memory can be read."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+import polars as pl
+
+
+class Spool:
+    """A temporary folder of Parquet files; it goes when nothing refers to it any more.
+
+    Attributes:
+        path: The folder, within the system's place for temporary files (``TMPDIR``).
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="clq-import-"))
+        self._made = 0
+        self._gone = weakref.finalize(self, shutil.rmtree, str(self.path), ignore_errors=True)
+
+    def add(self, rows: pl.DataFrame) -> Path:
+        """Write rows to a file of their own."""
+        path = self.path / f"{self._made:08d}.parquet"
+        self._made += 1
+        rows.write_parquet(path, compression="lz4", statistics=False)
+        return path
+
+    def scan(self, paths: list[Path]) -> pl.LazyFrame:
+        """All rows of some files, in order; none of them is read yet."""
+        return pl.scan_parquet(paths)
+
+    def close(self) -> None:
+        """Remove the folder now."""
+        self._gone()
