@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of
+from core.cli.context import Context, golden_set_of, resolve_runs
 from core.clq.intervals import SEED
 from core.clq.prices import DEFAULT_BOOK
 from core.clq.rules import JITTER_MS, Constraints
@@ -61,6 +61,7 @@ class Question:
     jitter_ms: float
     prices: str
     origin: tuple[Origin, ...]
+    runs: tuple[str, ...]
     collection: str | None
     golden_set: str | None
     revision: int | None
@@ -80,7 +81,7 @@ class Question:
         if self.prices not in books:
             raise UnknownNameError("price book", self.prices, books)
         snapshot = context.store().read(self.revision)
-        scope = workspace(snapshot, self.collection, self.golden_set, self.origin)
+        scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
         limits = Constraints(
             sla_ms=self.sla_ms, budget=self.budget, floor=self.min_quality, jitter_ms=self.jitter_ms
         )
@@ -103,6 +104,7 @@ def question(
     origin: Annotated[
         list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
     ] = None,
+    run: Annotated[list[str] | None, typer.Option(help="Only this run; may be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None,
     golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None,
     revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None,
@@ -120,6 +122,7 @@ def question(
         jitter_ms=jitter_ms,
         prices=prices,
         origin=tuple(origin or ()),
+        runs=tuple(run or ()),
         collection=collection,
         golden_set=golden_set,
         revision=revision,
@@ -174,7 +177,11 @@ def quality_of(text: str) -> Quality:
 
 
 def workspace(
-    snapshot: Snapshot, collection: str | None, golden_set: str | None, origins: Sequence[Origin]
+    snapshot: Snapshot,
+    collection: str | None,
+    golden_set: str | None,
+    origins: Sequence[Origin],
+    names: Sequence[str] = (),
 ) -> Scope:
     """The collection, golden set and runs that were asked for, or the only ones there are.
 
@@ -183,6 +190,7 @@ def workspace(
         collection: Its id; None = the only one that has such runs.
         golden_set: Its id; None = the only one of the collection.
         origins: Only runs of these; empty = all.
+        names: Only these runs, by id or label; empty = all.
 
     Raises:
         UnknownNameError: If a name does not exist.
@@ -194,9 +202,11 @@ def workspace(
     runs = snapshot.runs(collection)
     if origins:
         runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))
+    if names:
+        runs = runs.filter(pl.col("run_id").is_in(resolve_runs(runs, names)))
     found = runs["collection_id"].unique().sort().to_list()
     if len(found) != 1:
         what = f"{len(found)} collections have such runs: {', '.join(found)}" if found else "No such run"
         raise InputError(f"{what}.", do="Choose one with --collection." if found else "Import results first.")
-    ids = tuple(runs["run_id"]) if origins else ()
+    ids = tuple(runs["run_id"]) if origins or names else ()
     return Scope(found[0], golden_set_of(snapshot, found[0], golden_set), ids)

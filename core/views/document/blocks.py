@@ -86,10 +86,12 @@ class Column:
     Attributes:
         label: Its heading.
         number: Whether it holds numbers, which stand right-aligned.
+        wide: Whether it holds long texts, such as names of stacks.
     """
 
     label: str
     number: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)

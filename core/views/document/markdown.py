@@ -24,7 +24,8 @@ _SPECIAL = frozenset("\\`*_[]<>|~&$#!")
 _JOINER = "\u2060"
 _LINKED_LATE = re.compile(r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=[-+\w]+:)", re.IGNORECASE)
 """What renderers turn into links and icons after escapes are gone; an invisible joiner keeps them from it."""
-_BLOCK_START = re.compile(r"^(\s*)(\d{0,9})([-+=.):])")
+_BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
+"""Where a line would begin a list, a rule or a heading: a backslash goes there."""
 
 
 def escaped(text: str) -> str:
@@ -32,7 +33,7 @@ def escaped(text: str) -> str:
     line = " ".join(text.split())
     line = _LINKED_LATE.sub(lambda found: "".join(char + _JOINER for char in found[0]), line)
     line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
-    return _BLOCK_START.sub(r"\1\2\\\3", line)
+    return _BLOCK_START.sub(r"\g<1>\\", line)
 
 
 def markdown(document: Document) -> str:

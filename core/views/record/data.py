@@ -16,7 +16,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views import decide, overview
 from core.views.decision import Asked, record, status_rows
-from core.views.scope import Scope
+from core.views.scope import Quality, Scope
 from core.views.stacks import runs_in
 from core.views.verdict import Verdict, verdict
 
@@ -46,6 +46,8 @@ class Case:
         asked: Constraints, rule, measure and latency.
         book: Prices.
         seed: Of the resampling.
+        remarks: What else a reader must know of the workspace: what of it does not compare.
+        command: What decides the same on the command line; None where it cannot be said there.
     """
 
     snapshot: Snapshot
@@ -53,6 +55,8 @@ class Case:
     asked: Asked
     book: PriceBook
     seed: int = SEED
+    remarks: tuple[str, ...] = ()
+    command: str | None = None
 
     def decided(self) -> Verdict:
         """The decision with its table and how sure it is."""
@@ -88,10 +92,10 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         made_at: The time of the record; nothing else in it depends on when it is made.
 
     Returns:
-        The fields of `decision_data`, and format, version, made_at, made_by, link, answer (sentence, reason,
-        warning), limiting, soundness, environment, workspace, stack (what the chosen one is made of),
-        runs, revision_made, price_book, price_entries, unpriced and stacks (every stack and what became of
-        it). All of it can be written as JSON; unknown is null.
+        The fields of `decision_data`, and format, version, made_at, made_by, link, command, answer (sentence,
+        reason, warning), definition (of the measure), remarks, limiting, soundness, environment, workspace,
+        stack (what the chosen one is made of), runs, revision_made, price_book, price_entries, unpriced and
+        stacks (every stack and what became of it). All of it can be written as JSON; unknown is null.
     """
     chosen, runner_up = overview.chosen_rows(found.table, found.decision)
     asked = case.asked
@@ -101,9 +105,12 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         "version": VERSION,
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
-        "link": link,
+        "link": link or None,
+        "command": case.command,
         "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
         **decision_data(case, found),
+        "definition": definition(asked.quality),
+        "remarks": list(case.remarks),
         "limiting": None if chosen is None else overview.limiting(chosen, asked.quality),
         "soundness": []
         if chosen is None
@@ -120,6 +127,14 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         **_prices(case, found),
         "stacks": status_rows(found.sure_table, found.decision).to_dicts(),
     }
+
+
+def definition(quality: Quality) -> str:
+    """What a measure says and how it is computed; one that is not computed here is as it was reported."""
+    measure = quality.measure
+    if measure is None:
+        return f"{quality.name}, as it was reported."
+    return f"{quality.name}. {measure.info.text} {measure.info.formula} ({measure.info.section})"
 
 
 def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:

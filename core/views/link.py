@@ -1,0 +1,89 @@
+"""The link that opens a workspace in the dashboard: how settings stand in an address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from core.clq.rules import Constraints
+from core.metrics import Param
+from core.views.scope import Latency, Quality, Scope
+
+
+def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
+    """An address with settings, and with the revision that the numbers come from.
+
+    Args:
+        address: Where the page is; its query and fragment are replaced.
+        values: Values by key, in the order to write them; empty ones are left out.
+        revision: Pins the data.
+    """
+    pairs = [(key, text) for key, value in values.items() if key != "rev" for text in written(value)]
+    pairs.append(("rev", str(revision)))
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
+
+
+def written(value: object) -> list[str]:
+    """How a widget's value stands in an address: a text per element, numbers without a trailing ``.0``."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, (list, tuple)):
+        return [text for element in value for text in written(element)]
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, float):
+        return [f"{value:.10g}"]
+    return [str(value)]
+
+
+def parameter_key(param: Param) -> str | None:
+    """The address key of a measure's parameter; None where no widget is offered for it.
+
+    An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
+    default, so a value of one is none of the other.
+    """
+    if not (param.step or param.choices):
+        return None
+    return "mix" if param.name == "alpha" and param.high <= 1 else param.name
+
+
+def settings(
+    scope: Scope,
+    quality: Quality,
+    latency: Latency,
+    limits: Constraints,
+    *,
+    book: str,
+    runs: tuple[str, ...] = (),
+) -> dict[str, object]:
+    """What a workspace is set to, by the keys of the address.
+
+    Args:
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+        latency: Percentile and scope.
+        limits: SLA, budget, floor and jitter band.
+        book: Name of the price book.
+        runs: Names of the chosen runs; empty = all.
+    """
+    measure = quality.measure
+    found: dict[str, object] = {
+        "ws": scope.collection_id,
+        "gs": scope.golden_set_id,
+        "runs": runs,
+        "m": quality.bare if measure is None else measure.name,
+        "k": quality.k,
+    }
+    if measure is not None:
+        known = {param.name: parameter_key(param) for param in measure.info.params}
+        found |= {key: value for name, value in measure.params if (key := known[name])}
+    return found | {
+        "on": latency.percentile,
+        "lat": latency.scope,
+        "sla": limits.sla_ms,
+        "budget": limits.budget,
+        "floor": limits.floor,
+        "jitter": limits.jitter_ms,
+        "book": book,
+    }

@@ -1,0 +1,117 @@
+"""The decision record as files: one self-contained HTML file, Markdown, or JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import plotly.graph_objects as go
+
+from core.clq.intervals import SEED
+from core.clq.rules import JITTER_MS
+from core.views import link
+from core.views.document.html import html
+from core.views.document.markdown import markdown
+from core.views.pareto import pareto
+from core.views.record.data import Case, record_data
+from core.views.record.json import record_json
+from core.views.record.words import Data, record_document
+from core.views.scope import Latency
+from core.views.stacks import runs_in
+from core.views.verdict import Verdict
+
+RUNS_NAMED = 20
+"""Chosen runs that a command names one by one; with more there is no command."""
+_WRITERS: Mapping[str, Callable[[Data, go.Figure], str]] = {
+    ".html": lambda data, chart: html(record_document(data, chart)),
+    ".md": lambda data, chart: markdown(record_document(data, chart)),
+    ".json": lambda data, _: record_json(data),
+}
+ENDINGS = tuple(_WRITERS)
+"""Endings of the files that a record can be written as."""
+
+
+def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:
+    """Write the record of a decision.
+
+    Args:
+        ending: One of `ENDINGS`.
+        case: What was asked, and where.
+        found: What was decided.
+        address: The pinned link to this view, see `core.views.link`.
+        made_at: The time of the record; the only thing in the file that depends on when it is made.
+
+    Returns:
+        The file.
+    """
+    data = record_data(case, found, link=address, made_at=made_at)
+    return _WRITERS[ending](data, chart(case, found))
+
+
+def chart(case: Case, found: Verdict) -> go.Figure:
+    """The Pareto chart of a case."""
+    asked = case.asked
+    drawn = pareto(
+        found.table, found.decision, asked.constraints, quality=asked.quality, latency=asked.latency
+    )
+    return drawn.figure
+
+
+def pinned_link(case: Case, dashboard: str) -> str:
+    """The link that opens a case in a dashboard.
+
+    Args:
+        case: What was asked, and where.
+        dashboard: Its address.
+    """
+    asked = case.asked
+    values = link.settings(
+        case.scope,
+        asked.quality,
+        asked.latency,
+        asked.constraints,
+        book=case.book.name,
+        runs=_named(case, "name"),
+    )
+    return link.pinned(dashboard, values, case.snapshot.revision)
+
+
+def command(case: Case) -> str | None:
+    """What decides a case on the command line; None where too many runs would have to be named."""
+    asked, usual = case.asked, Latency()
+    limits, runs = asked.constraints, _named(case, "run_id")
+    if len(runs) > RUNS_NAMED:
+        return None
+    options: list[tuple[str, object, object]] = [
+        ("--collection", case.scope.collection_id, None),
+        ("--golden-set", case.scope.golden_set_id, None),
+        *(("--run", run_id, None) for run_id in runs),
+        ("--measure", asked.quality.name, None),
+        ("--sla-ms", limits.sla_ms, None),
+        ("--on", asked.latency.percentile, usual.percentile),
+        ("--latency", asked.latency.scope, usual.scope),
+        ("--budget", limits.budget, None),
+        ("--min-quality", limits.floor, None),
+        ("--rule", asked.rule, "quality"),
+        ("--jitter-ms", limits.jitter_ms, JITTER_MS),
+        ("--prices", case.book.name, None),
+        ("--revision", case.snapshot.revision, None),
+        ("--seed", case.seed, SEED),
+    ]
+    words = [
+        word
+        for name, value, default in options
+        if value not in (None, default)
+        for word in (name, *link.written(value))
+    ]
+    return shlex.join(["python", "-m", "core", "decide", *words])
+
+
+def _named(case: Case, column: str) -> tuple[str, ...]:
+    """The chosen runs of a case by a column of the run table; none where all of the collection are."""
+    chosen = set(case.scope.run_ids)
+    whole = case.snapshot.runs(case.scope.collection_id)
+    if not chosen or chosen == set(whole["run_id"]):
+        return ()
+    return tuple(runs_in(case.snapshot, case.scope)[column])
