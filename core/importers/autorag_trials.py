@@ -11,7 +11,8 @@ from core.importers.autorag_layout import Module, Project, Trial
 from core.importers.autorag_results import Lists, answers, costs, lists, measures, milliseconds
 from core.importers.autorag_stack import RANKS, axes, embedders, stage_of
 from core.importers.base import Import, Options, imported_run, merged, run_labels
-from core.importers.jsons import Json, plain
+from core.importers.jsons import Json
+from core.importers.kept import kept
 from core.importers.piece import Piece
 from core.importers.text import shown
 from core.importers.yamls import read_yaml
@@ -107,7 +108,7 @@ class _Reader:
     ) -> None:
         self.trial, self.ids, self.models, self.labels = trial, ids, models, labels
         self.digest, self.options = digest, options
-        self.config = plain(read_yaml(trial.config)) if trial.config else None
+        self.config = kept(read_yaml(trial.config)) if trial.config else None
 
     def parts(self) -> list[Import]:
         """What each module brings."""
@@ -145,7 +146,8 @@ class _Reader:
         label = self.labels[module.summary, module.line]
         decided = {
             "trial": module.trial, "node": module.node, "file": module.file, "module": shown(module.name),
-            "params": module.params, "summary": plain(dict(module.row)), "config": self.config,
+            "params": kept(module.params), "config": self.config,
+            "summary": {name: cell for name, cell in module.row.items() if name != "module_params"},
         }  # fmt: skip
         spec = {**spec, "name": shown(label, 200)}
         return imported_run(

@@ -7,6 +7,7 @@ from core.importers.base import Format
 from core.importers.beir import Beir
 from core.importers.mteb import Mteb
 from core.importers.own import Own
+from core.importers.ragas import Ragas
 from core.importers.ranx import RanxQrels, RanxRun
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
@@ -17,6 +18,7 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    Ragas(),
     AutoRag(),
     Mteb(),
     VectorDbBench(),
