@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from core.importers.jsons import plain
@@ -37,9 +38,21 @@ def _clean(value: object) -> object:
         }
     if isinstance(value, list):
         return [_clean(each) for each in value]
-    if isinstance(value, str) and _SECRET_TEXT.search(value):
-        return _SECRET_TEXT.sub(LEFT_OUT, value)
+    if isinstance(value, str):
+        return _SECRET_TEXT.sub(LEFT_OUT, _inner(value))
     return value
+
+
+def _inner(text: str) -> str:
+    """JSON within a text keeps no secrets either; a text without any stays as it is, to the letter."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        value = json.loads(text)
+        cleaned = _clean(value)
+    except (ValueError, RecursionError):
+        return text
+    return text if cleaned == value else json.dumps(cleaned, ensure_ascii=False)
 
 
 def _is_secret(key: str) -> bool:

@@ -6,6 +6,8 @@ from core.importers.autorag import AutoRag
 from core.importers.base import Format
 from core.importers.beir import Beir
 from core.importers.mteb import Mteb
+from core.importers.optuna_csv import OptunaCsv
+from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
 from core.importers.ragas import Ragas
 from core.importers.ranx import RanxQrels, RanxRun
@@ -22,6 +24,8 @@ FORMATS: tuple[Format, ...] = (
     AutoRag(),
     Mteb(),
     VectorDbBench(),
+    OptunaStorage(),
+    OptunaCsv(),
     RanxRun(),
     RanxQrels(),
     TrecRun(),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from types import MappingProxyType
 
+from core.errors import InputError
 from core.importers.base import Import, Options, imported_run, run_labels, slug
-from core.importers.text import shown
+from core.importers.text import quoted, shown
 from core.records import Collection, JsonMap, Run, short_hash
 from core.tables import frame
 
@@ -72,6 +74,9 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
 
     Returns:
         Collections, runs and aggregates.
+
+    Raises:
+        InputError: A figure is too large to be one, or stands twice.
     """
     own = list(dict.fromkeys(each.collection for each in found))
     names = {name: _collection_id(name, options, several=len(own) > 1) for name in own}
@@ -82,6 +87,7 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
         labels = run_labels([(each.label, each.stem) for each in group], options)
         there = replace(options, collection_id=names[name])
         for each, label in zip(group, labels, strict=True):
+            _check(each)
             run = _run(each, label, there, importer)
             runs.append(run)
             rows += [
@@ -98,6 +104,15 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
     )
     frames = {"aggregates": frame("aggregates", rows)} if rows else {}
     return Import(collections=collections, runs=tuple(runs), frames=frames)
+
+
+def _check(each: Reported) -> None:
+    keys = [(figure.measure, figure.k, figure.stage) for figure in each.figures]
+    if len(set(keys)) < len(keys):
+        raise InputError(f"A figure of {quoted(each.label)} stands twice.")
+    wrong = next((figure for figure in each.figures if not isfinite(figure.value)), None)
+    if wrong:
+        raise InputError(f"The {shown(wrong.measure)} of {quoted(each.label)} is too large a number.")
 
 
 def _collection_id(own: str, options: Options, *, several: bool) -> str:
