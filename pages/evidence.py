@@ -1,6 +1,6 @@
 import streamlit as st
 
-from core.ui import evidence, show
+from core.ui import evidence, judging, show
 from core.ui.view import current_view
 from core.views import decide
 from core.views.evidence import page
@@ -19,7 +19,7 @@ if found is None:
     st.page_link("pages/import.py", label="Import judgements", icon=":material/upload:")
     st.stop()
 
-mix, holes, pool, doubts = st.tabs(["Grades", "Holes", "Pool bias", "Copies and conflicts"])
+mix, holes, pool, doubts, judges = st.tabs(["Grades", "Holes", "Pool bias", "Copies and conflicts", "Judges"])
 with mix:
     evidence.grades(found, sentence)
 with holes:
@@ -28,3 +28,5 @@ with pool:
     evidence.bias_of_pool(view)
 with doubts:
     evidence.doubts(found)
+with judges:
+    judging.panel(view)

@@ -20,6 +20,7 @@ from core.cli import (
     doctor,
     export,
     import_,
+    judges,
     listing,
     manifest,
     measures,
@@ -90,3 +91,4 @@ def main(
 for _name, _command in COMMANDS:
     app.command(_name)(_command)
 app.add_typer(prices.app, name="prices")
+app.add_typer(judges.app, name="judges")

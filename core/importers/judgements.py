@@ -17,7 +17,7 @@ _RAW_MOST = 32_767
 
 
 def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge: str = "") -> Import:
-    """Make a golden set of judged pairs.
+    """Make a golden set of judged pairs; one per judge where several judged the same pair.
 
     Args:
         rows: query_id, passage_id, grade (text or number), line; `judge` if passages name theirs.
@@ -27,20 +27,17 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
         judge: Who judged, in words.
 
     Returns:
-        The golden set with its judgements; notes say how grades were mapped.
+        The golden set with its judgements; notes say how grades were mapped. Several judges make the golden
+        sets "<name>-<judge>".
 
     Raises:
-        InputError: A grade is no integer or is empty, a pair is judged twice, no mapping fits.
+        InputError: A grade is no integer or is empty, a judge judged a pair twice, no mapping fits.
     """
     raw = numbers(rows, "grade", name, whole=True)
     rows = rows.with_columns(raw.alias("raw"))
     _refuse(rows.filter(pl.col("raw").is_null()), name, "The grade is empty.", column="grade")
     _refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), name, "The grade is out of range.", column="grade")
-    if rows.select(pl.struct("query_id", "passage_id").n_unique()).item() < rows.height:
-        again = rows.filter(~pl.struct("query_id", "passage_id").is_first_distinct())
-        pair = again.row(0, named=True)
-        found = f"Passage {quoted(pair['passage_id'])} is judged twice for query {quoted(pair['query_id'])}."
-        _refuse(again, name, found)
+    several = _several_judges(rows, name)
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name)
     collection = options.collection_id or "imported"
     chosen = options.golden_set_id or f"{collection}-{slug('qrels' if stem == collection else stem)}"
@@ -48,21 +45,53 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
     notes = [mapping.note]
     if negative.height:
         notes.append(f"{name}: {negative.height} negative grades count as 1, the lowest.")
+    names = {each: f"{chosen}-{slug(each)}" for each in several} or {judge: chosen}
+    if several:
+        notes.append(f"{name}: passages were judged by several, so each judge is a golden set of its own.")
+    of_judge = pl.col("judge") if several else pl.lit(judge)
+    ids = {each: slug(named) for each, named in names.items()}
+    if len(set(ids.values())) < len(ids):
+        ids = {each: slug(f"{chosen}-{place}") for place, each in enumerate(ids, 1)}
     made = rows.with_columns(
         mapping.apply(pl.col("raw")).alias("grade"),
         pl.col("raw").cast(_RAW),
-        pl.lit(slug(chosen)).alias("golden_set_id"),
+        of_judge.replace_strict(ids, return_dtype=pl.String).alias("golden_set_id"),
     )
-    golden = GoldenSet(
-        golden_set_id=slug(chosen),
-        collection_id=collection,
-        name=shown(chosen),
-        mapping=mapping.text,
-        judge=judge,
+    golden = tuple(
+        GoldenSet(
+            golden_set_id=ids[each],
+            collection_id=collection,
+            name=shown(named),
+            mapping=mapping.text,
+            judge=shown(each),
+        )
+        for each, named in names.items()
     )
     return Import(
-        golden_sets=(golden,), frames={"judgements": frame("judgements", made.to_dict())}, notes=tuple(notes)
+        golden_sets=golden, frames={"judgements": frame("judgements", made.to_dict())}, notes=tuple(notes)
     )
+
+
+def _several_judges(rows: pl.DataFrame, name: str) -> list[str]:
+    """The judges, where several judged one pair; else none.
+
+    Raises:
+        InputError: If one of them, or nobody in particular, judged a pair twice.
+    """
+    pair = ["query_id", "passage_id"]
+    if rows.select(pl.struct(pair).n_unique()).item() == rows.height:
+        return []
+    named = "judge" in rows.columns and not rows["judge"].null_count()
+    key = [*pair, "judge"] if named else pair
+    again = rows.filter(~pl.struct(key).is_first_distinct())
+    if again.height:
+        row = again.row(0, named=True)
+        who = f" by {quoted(row['judge'])}" if named else ""
+        found = (
+            f"Passage {quoted(row['passage_id'])} is judged twice{who} for query {quoted(row['query_id'])}."
+        )
+        _refuse(again, name, found)
+    return [str(judge) for judge in rows["judge"].unique().sort()]
 
 
 def _refuse(bad: pl.DataFrame, name: str, found: str, column: str | None = None) -> None:

@@ -36,6 +36,14 @@ _DEPENDENT = (
     "cmp",
     "pair",
     "change",
+    "sets",
+    "judges",
+    "fam",
+    "among",
+    "ks",
+    "sig",
+    "thr",
+    "thr2",
 )
 _NEXT = "_next_workspace"
 _REVISIONS_SHOWN = 50
