@@ -20,6 +20,7 @@ PAGES = {
     "overview": "",
     "pareto": "pareto?ws=clq-paper&sla=600",
     "certainty": "certainty",
+    "routing": "routing?k=100",
     "cost": "cost",
     "headroom": "headroom",
     "curves": "curves",

@@ -13,6 +13,7 @@ PAGES = (
     "overview",
     "pareto",
     "certainty",
+    "routing",
     "cost",
     "headroom",
     "curves",

@@ -14,6 +14,7 @@ TITLES = {
     "overview": "Overview",
     "pareto": "Pareto",
     "certainty": "How sure",
+    "routing": "Routing",
     "cost": "Cost calculator",
     "headroom": "Headroom",
     "curves": "K curves",
