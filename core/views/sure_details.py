@@ -138,9 +138,12 @@ def excluded_words(excluded: pl.DataFrame) -> str:
     """How many stacks each limit excludes, in words."""
     if excluded.is_empty():
         return "Nothing: every stack is within the limits."
+    words = {"sla": "the SLA", "budget": "the budget", "floor": "the quality floor"}
     counts = excluded.group_by("constraint", maintain_order=True).len().rows()
     return (
-        f"{text.count(excluded.height, 'stack')}: " + ", ".join(f"{n} by {name}" for name, n in counts) + "."
+        f"{text.count(excluded.height, 'stack')}: "
+        + ", ".join(f"{n} by {words.get(name, name)}" for name, n in counts)
+        + "."
     )
 
 

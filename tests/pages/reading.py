@@ -13,6 +13,7 @@ PAGES = (
     "overview",
     "pareto",
     "certainty",
+    "scenarios",
     "routing",
     "cost",
     "headroom",

@@ -14,6 +14,7 @@ TITLES = {
     "overview": "Overview",
     "pareto": "Pareto",
     "certainty": "How sure",
+    "scenarios": "Scenarios",
     "routing": "Routing",
     "cost": "Cost calculator",
     "headroom": "Headroom",
@@ -48,7 +49,7 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
 def test_a_page_on_published_figures_only(open_page: OpenPage, published_store: Path, page: str):
     app = open_page(published_store, page)
     assert_sound(app, TITLES[page])
-    if page in ("overview", "pareto", "certainty", "headroom", "curves"):
+    if page in ("overview", "pareto", "certainty", "scenarios", "headroom", "curves"):
         assert "n = 50" in answer(app)
     if page == "queries":
         assert "only its averages are known" in answer(app)

@@ -138,7 +138,7 @@ def test_every_excluded_stack_has_its_first_limit_and_by_how_much():
         ("twin", "sla", 10.0, "ms"),
         ("bad", "sla", 190.0, "ms"),
     ]
-    assert sure_details.excluded_words(rows) == "2 stacks: 2 by sla."
+    assert sure_details.excluded_words(rows) == "2 stacks: 2 by the SLA."
     assert sure_details.excluded_words(rows.clear()).startswith("Nothing")
 
 

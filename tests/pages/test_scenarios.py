@@ -1,0 +1,54 @@
+"""The page of scenarios: Table 8 of the paper, one's own scenarios in the link, targets."""
+
+from pathlib import Path
+
+import polars as pl
+
+from core.importers.published import read_figures
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, rows
+
+TABLE_8 = read_figures().filter(pl.col("table") == 8)
+
+
+def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "scenarios", ws="clq-paper")
+    assert_sound(app, "Scenarios")
+    shown = rows(app)
+    for name in TABLE_8["note"].unique():
+        printed = TABLE_8.filter(note=name)
+        row = shown.filter(scenario=name).row(0, named=True)
+
+        def value(metric: str, k: int | None = None, printed: pl.DataFrame = printed) -> float:
+            return printed.filter(pl.col("metric") == metric, pl.col("k").eq_missing(k))["value"].item()
+
+        assert round(row["cost"], 6) == value("rerank_usd_per_1k_queries")
+        assert round(row["rerank_ms"], 6) == value("rerank_ms_p50")
+        for column, metric, k in (
+            ("N-Recall4+@10", "n_recall_4plus", 10),
+            ("RA-nWG@10", "ra_nwg", 10),
+            ("RA-nWG@30", "ra_nwg", 30),
+        ):
+            assert row[f"{column} in words"] == f"{value(metric, k):.3f}, n = 50"
+
+
+def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "scenarios", ws="clq-paper", scen="Fast: quality, sla 700", slas="600")
+    assert rows(app).filter(scenario="Fast").height == 1
+    assert rows(app, 1)["sla_ms"].to_list() == [600.0]
+    app.text_input(key="_scen_name").set_value("Cheap")
+    app.selectbox(key="_scen_rule").set_value("cost")
+    app.number_input(key="_scen_floor").set_value(0.7)
+    app.button[0].click().run()
+    assert_sound(app, "Scenarios")
+    assert app.session_state["scen"] == "Fast: quality, sla 700; Cheap: cost, floor 0.7"
+    assert rows(app)["scenario"].to_list()[-2:] == ["Fast", "Cheap"]
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_stays(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "scenarios", ws="clq-paper", scen="**x**: best", slas="soon")
+    assert_sound(app, "Scenarios")
+    assert "n = 50" in answer(app)
+    said = everything(app)
+    assert "Your scenarios are left out." in said
+    assert "“soon” is no latency" in said
