@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.importers.autorag import AutoRag
 from core.importers.base import Format
 from core.importers.beir import Beir
+from core.importers.deepeval import DeepEval
 from core.importers.mteb import Mteb
 from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
@@ -20,6 +21,7 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    DeepEval(),
     Ragas(),
     AutoRag(),
     Mteb(),

@@ -1,0 +1,94 @@
+"""A tool's settings as axes of a stack, as far as their names say what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from core.importers.jsons import Json
+from core.importers.text import shown
+
+_MODES = {
+    "dense": "dense", "vector": "dense", "semantic": "dense", "embedding": "dense", "similarity": "dense",
+    "sparse": "sparse", "bm25": "sparse", "lexical": "sparse", "keyword": "sparse", "hybrid": "hybrid",
+}  # fmt: skip
+_TEXTS = {
+    "embedder": ("embedder", "embedding_model", "embedding", "embeddings", "embedding_model_name",
+                 "embed_model"),
+    "index": ("index", "index_type"),
+    "reranker": ("reranker", "rerank_model", "reranker_model", "rerank"),
+    "rewrite": ("rewrite", "query_rewrite", "query_rewriter", "query_transform", "query_expansion"),
+    "generator": ("generator", "model", "llm", "llm_model", "generation_model", "generator_model"),
+}  # fmt: skip
+_WHOLE = {
+    "dim": ("dim", "dims", "dimension", "dimensions", "embedding_dim", "output_dimension"),
+    "candidates": ("candidates", "candidate_depth", "fetch_k", "rerank_depth", "retrieve_k"),
+    "chunks_sent": ("chunks_sent", "top_k", "topk", "k", "similarity_top_k", "final_k"),
+}
+_CHUNK = {"size": ("chunk_size", "chunk_tokens"), "overlap": ("chunk_overlap", "overlap")}
+_NONE = ("none", "off", "false", "no", "")
+
+
+def axes_of(settings: Mapping[str, object]) -> Json:
+    """Axes that settings name; what has no axis stays with the caller, who keeps the settings as they are.
+
+    Args:
+        settings: Names as the tool or its user wrote them; values of any kind. Settings within a setting
+            (``{"retriever": {"top_k": 5}}``) count too, the outer ones first.
+    """
+    flat = _flat(settings)
+    made: Json = {}
+    mode = _text(flat, ("mode", "search_type", "search_mode", "retrieval_mode", "retriever", "retrieval"))
+    if mode and mode.lower() in _MODES:
+        made["mode"] = _MODES[mode.lower()]
+        if made["mode"] != "dense":
+            made["sparse"] = "bm25"
+    for axis, names in _TEXTS.items():
+        if value := _text(flat, names):
+            made[axis] = "none" if value.lower() in _NONE else value
+    for axis, names in _WHOLE.items():
+        if (count := _count(flat, names)) is not None:
+            made[axis] = count
+    chunks = {key: count for key, names in _CHUNK.items() if (count := _count(flat, names)) is not None}
+    method = _text(flat, ("chunker", "chunking", "chunk_method", "chunk_strategy", "splitter"))
+    if method or chunks:
+        made["chunker"] = {"method": method or "unknown", **chunks}
+    return made
+
+
+def _flat(settings: Mapping[str, object]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    within: list[Mapping[str, object]] = [settings]
+    for level in within[:200]:
+        for name, value in level.items():
+            if isinstance(value, Mapping):
+                within.append(value)
+                nested = next(
+                    (value[key] for key in ("name", "model", "type", "method") if key in value), None
+                )
+                found.setdefault(_bare(name), nested)
+            else:
+                found.setdefault(_bare(name), value)
+    return found
+
+
+def _bare(name: str) -> str:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))
+    return re.sub(r"[^a-z0-9]+", "_", snake.lower()).strip("_")
+
+
+def _text(flat: Mapping[str, object], names: tuple[str, ...]) -> str | None:
+    value = next((flat[name] for name in names if isinstance(flat.get(name), str | bool)), None)
+    if value is None or value is True:
+        return None
+    return "none" if value is False else shown(value) or None
+
+
+def _count(flat: Mapping[str, object], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = flat.get(name)
+        if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip()):
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31:
+            return value
+    return None
