@@ -1,6 +1,6 @@
 import streamlit as st
 
-from core.ui import show
+from core.ui import record, show
 from core.ui.live import pareto_chart
 from core.ui.pick import pick_stack
 from core.ui.view import current_view
@@ -45,7 +45,10 @@ if not found.undrawn.is_empty():
     st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
 
 show.card(view.table, selected, view.quality)
-st.page_link(
+bar = st.container(horizontal=True, vertical_alignment="center")
+bar.page_link(
     "pages/queries.py", label="See the queries of the selected stack", icon=":material/manage_search:"
 )
+with bar:
+    record.offer(view)
 show.table(found.rows, "stacks", show.STACK_COLUMNS)

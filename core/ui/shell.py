@@ -14,7 +14,7 @@ from core.ui import cache
 from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
-from core.ui.view import arrive, find_view, remember
+from core.ui.view import View, arrive, find_view, remember
 from core.views.text import count, plain
 
 _ASKED = "_asked"
@@ -92,16 +92,20 @@ def _to_latest() -> None:
     st.session_state["rev"] = LATEST
 
 
+def address(view: View) -> str:
+    """The link to this view of this data: all settings that have a widget so far, and the revision."""
+    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    return build(st.context.url or "", values, view.snapshot.revision)
+
+
 def _link(place: DeltaGenerator) -> None:
     view = find_view()
     if view is None:
         return
-    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-    address = build(st.context.url or "", values, view.snapshot.revision)
     with place.popover("Copy link", icon=":material/link:"):
         pinned = st.session_state.get("rev", LATEST) != LATEST
         st.caption(
             f"Opens this view with the data of revision {view.snapshot.revision}"
             + (" (pinned)." if pinned else ", also after newer data have come.")
         )
-        st.code(address, language=None, wrap_lines=True)
+        st.code(address(view), language=None, wrap_lines=True)

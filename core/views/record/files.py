@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from urllib.parse import urljoin
 
 import plotly.graph_objects as go
 
@@ -74,14 +75,19 @@ def pinned_link(case: Case, dashboard: str) -> str:
         book=case.book.name,
         runs=_named(case, "name"),
     )
+    if asked.rule != "quality":  # the other pages know no rule
+        values, dashboard = {**values, "rule": asked.rule}, urljoin(dashboard, "certainty")
     return link.pinned(dashboard, values, case.snapshot.revision)
 
 
 def command(case: Case) -> str | None:
-    """What decides a case on the command line; None where too many runs would have to be named."""
+    """What decides a case on the command line; None where that cannot be said there.
+
+    That is so where many runs would have to be named, and where some are left out that do not compare.
+    """
     asked, usual = case.asked, Latency()
     limits, runs = asked.constraints, _named(case, "run_id")
-    if len(runs) > RUNS_NAMED:
+    if len(runs) > RUNS_NAMED or case.scope.apart or case.scope.shared or asked.latency.machine:
         return None
     options: list[tuple[str, object, object]] = [
         ("--collection", case.scope.collection_id, None),

@@ -1,0 +1,80 @@
+"""The decision record to take away: written when its button is clicked, so that no page waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from core.ui.shell import address
+from core.ui.view import View
+from core.views.certainty import certainty
+from core.views.decision import Asked
+from core.views.record.data import Case
+from core.views.record.files import command, record_file
+from core.views.verdict import Verdict
+
+_FILES = (
+    (".html", "HTML", "text/html", ":material/description:"),
+    (".md", "Markdown", "text/markdown", ":material/notes:"),
+    (".json", "JSON", "application/json", ":material/data_object:"),
+)
+
+
+def offer(view: View) -> None:
+    """A button that opens the choice of files; called after the page's widgets, whose values the link names.
+
+    Args:
+        view: The workspace whose decision is recorded.
+    """
+    link = address(view)
+    with st.popover("Decision record", icon=":material/fact_check:"):
+        st.caption(
+            "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
+            "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "
+            "opens without a network and prints well."
+        )
+        bar = st.container(horizontal=True)
+        for ending, label, mime, icon in _FILES:
+            bar.download_button(
+                label,
+                _writer(view, ending, link),
+                file_name=f"decision-record{ending}",
+                mime=mime,
+                key=f"record{ending}",
+                on_click="ignore",
+                icon=icon,
+            )
+
+
+def _writer(view: View, ending: str, link: str) -> Callable[[], str]:
+    """Writes a file of the record from what is on screen now."""
+
+    def written() -> str:
+        case = case_of(view)
+        found = decided(view)
+        return record_file(ending, case, found, address=link, made_at=datetime.now(UTC))
+
+    return written
+
+
+def case_of(view: View) -> Case:
+    """What a page shows, as a case to record."""
+    asked = Asked(view.constraints, "quality", view.quality, view.latency)
+    case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
+    return replace(case, command=command(case))
+
+
+def decided(view: View) -> Verdict:
+    """The decision on screen, with how sure it is."""
+    chances = certainty(
+        view.snapshot,
+        view.table,
+        view.scope,
+        (view.constraints, "quality"),
+        quality=view.quality,
+        latency=view.latency,
+    )
+    return Verdict(view.table, view.decision, chances)

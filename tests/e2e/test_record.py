@@ -1,0 +1,82 @@
+"""The decision record as its reader gets it: from the page, then from disk with the network off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+
+def save(visit: Visit, label: str, folder: Path) -> Path:
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name=label, exact=True).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+class Reader:
+    """A page opened from disk without a network."""
+
+    def __init__(self, browser: Browser, file: Path, **look: object) -> None:
+        self.context = browser.new_context(**look)
+        self.context.set_offline(True)
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+        expect(self.page.locator(".chart").first).to_be_visible()
+        expect(self.page.locator(".chart:not(.drawn)")).to_have_count(0)
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.said == []
+        assert [url for url in self.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def ink(page: Page) -> str:
+    """Colour of the labels of a chart's axis."""
+    colour = "element => getComputedStyle(element).fill"
+    return str(page.locator(".chart .xtick text").first.evaluate(colour))
+
+
+def test_the_record_opens_from_disk_without_a_network(
+    server: Server, visit: Open, browser: Browser, tmp_path: Path
+) -> None:
+    page = visit(f"{server.url}/pareto?ws=python-docs&jitter=0")
+    page.page.get_by_role("button", name="Decision record").click()
+    data = json.loads(save(page, "JSON", tmp_path).read_text(encoding="utf-8"))
+    assert data["answer"]["sentence"] == page.answer
+    file = save(page, "HTML", tmp_path)
+
+    reader = Reader(browser, file, color_scheme="light", viewport={"width": 1280, "height": 800})
+    assert reader.page.locator("h1").inner_text() == page.answer
+    assert reader.page.locator(".chart .points path.point").count() > 70
+    assert reader.page.get_by_role("link", name="Open this view").get_attribute("href") == data["link"]
+    light = ink(reader.page)
+    table = reader.page.locator("table.sortable").first
+    table.get_by_role("button", name="latency").click()
+    assert table.locator("th[aria-sort=descending]").inner_text().startswith("latency")
+    reader.page.pdf(path=tmp_path / "r.pdf", prefer_css_page_size=True)
+    assert ink(reader.page) == light
+    reader.close()
+
+    dark = Reader(browser, file, color_scheme="dark", viewport={"width": 390, "height": 844})
+    assert ink(dark.page) != light
+    assert dark.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    dark.close()
+
+    colleague = visit(data["link"])
+    assert colleague.answer == page.answer

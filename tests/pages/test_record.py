@@ -1,0 +1,35 @@
+"""What the pages offer to take away is what they show."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app as commands
+from core.ui import record
+from core.views.record.data import decision_data
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound
+
+
+@pytest.mark.parametrize("page", ["overview", "pareto"])
+def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store: Path, page: str):
+    app = open_page(demo_store, page, ws="clq-paper", sla="520", alpha="0.5")
+    assert_sound(app)
+    labels = [each.proto.label for each in app.get("download_button")]
+    assert {"HTML", "Markdown", "JSON"} <= set(labels)
+    view = app.session_state["_view"]
+    case = record.case_of(view)
+    assert case.command
+    words = case.command.split()[3:]
+    said = CliRunner().invoke(commands, ["--store", str(demo_store), *words, "--format", "json"])
+    assert json.loads(said.stdout) == decision_data(case, record.decided(view))
+
+
+def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "overview", floor="1")
+    view = app.session_state["_view"]
+    written = record._writer(view, ".md", "http://host/?rev=1")()
+    assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")
+    assert "http://host/?rev=1" in written
