@@ -11,6 +11,9 @@ tells = (
     "What this tells you: whether choosing K query by query beats one K for all queries, and at what price."
 )
 place = st.container()
+if view.table.filter("has_rankings").height < 1:
+    show.head(tells, f"No stack here has rankings to route {view.quality.name} by.", routing.NEEDS)
+    st.stop()
 family, options = widgets.pick_options(view)
 widgets.refused(family)
 if len(options) < 2:
@@ -18,8 +21,7 @@ if len(options) < 2:
         show.head(
             tells,
             f"Choose two or three depths to route {view.quality.name} between.",
-            "Routing needs results per query: rankings of two depths, or one deep run of a pointwise "
-            "reranker that smaller depths can be replayed from.",
+            routing.NEEDS,
         )
     st.stop()
 left, middle, right = st.columns([3, 2, 2])

@@ -20,7 +20,9 @@ from core.views.routing_families import (
     Option,
     chosen,
     families,
+    idle,
     stacks_as_options,
+    usual_stacks,
     with_replays,
 )
 from core.views.routing_signals import Signal, available
@@ -44,9 +46,11 @@ def pick_options(view: View) -> tuple[Family | None, list[Option]]:
     left, right = st.columns(2)
     offered = [*names, OF_MY_CHOICE]
     still_offered("fam", offered)
+    flat = all(idle(found[name], view.quality.k) for name in names)
     name = left.selectbox(
         "Stack",
         offered,
+        index=len(names) if flat else 0,
         key="fam",
         bind="query-params",
         help="Stacks that differ only in their candidate depth K. Smaller K of a pointwise reranker are "
@@ -59,9 +63,9 @@ def pick_options(view: View) -> tuple[Family | None, list[Option]]:
             key="among",
             bind="query-params",
             max_selections=_MOST,
-            placeholder="choose two or three",
+            placeholder="the fastest and the best",
         )
-        return None, stacks_as_options(view.table, picked)
+        return None, stacks_as_options(view.table, picked or usual_stacks(view.table))
     family = _with_replays(str(cache.store().path), view.snapshot.revision, view.table, found[name])
     labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
     usual = _usual(family)

@@ -45,6 +45,10 @@ NAMES = {
     "oracle": "oracle (knows the judgements)",
 }
 """What the ways are called, by kind; those of one depth for all are named by it."""
+NEEDS = (
+    "Routing needs results per query: rankings of two depths or stacks, or one deep run of a pointwise "
+    "reranker that smaller depths can be replayed from."
+)
 NO_SIGNAL = (
     "A signal is a score margin, gap or entropy of the shallowest depth, recorded by a run or computed from "
     "the scores of its rankings, or a tag of the queries such as type=narrow."

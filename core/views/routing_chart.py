@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
@@ -56,7 +57,8 @@ def chart(
     shown = rows.filter(pl.col(axis).is_not_null())
     layout = theme.layout(x=AXES[axis], y=quality.name, height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
-    traces += [_mark(row, axis) for row in shown.iter_rows(named=True)]
+    centre = shown[axis].mean()
+    traces += [_mark(row, axis, centre) for row in shown.iter_rows(named=True)]
     layout["annotations"] = [
         {"x": 0.01, "y": 0.99, "xref": "paper", "yref": "paper", "text": "↖ better", "showarrow": False}
     ]
@@ -112,19 +114,18 @@ def _line(path: pl.DataFrame, kind: str, axis: str) -> theme.Spec:
     }
 
 
-def _mark(row: Mapping[str, object], axis: str) -> theme.Spec:
+def _mark(row: Mapping[str, Any], axis: str, centre: Any) -> theme.Spec:  # noqa: ANN401 - a mean
     kind, name = str(row["kind"]), str(row["way"])
     symbol, colour, size = _MARKS[kind]
     low, high, at = row["low"], row["high"], row["quality"]
     spread: theme.Spec = {}
     if kind in ("routed", "always") and isinstance(low, float) and isinstance(high, float):
-        centre = at if isinstance(at, float) else 0.0
         spread = {
             "error_y": {
                 "type": "data",
                 "symmetric": False,
-                "array": [high - centre],
-                "arrayminus": [centre - low],
+                "array": [high - at],
+                "arrayminus": [at - low],
                 "thickness": 1,
                 "width": 3,
                 "color": colour,
@@ -137,7 +138,7 @@ def _mark(row: Mapping[str, object], axis: str) -> theme.Spec:
         "y": [at],
         "marker": {"symbol": symbol, "size": size, "color": colour},
         "text": [text.escape(text.shorten(name.removeprefix("always "), 28))],
-        "textposition": "middle right",
+        "textposition": "middle right" if row[axis] <= centre else "middle left",
         "hovertext": [text.escape(name)],
         "hovertemplate": "%{hovertext}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
         "name": text.escape(text.shorten(name, 40)),

@@ -154,6 +154,19 @@ def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
         return None
 
 
+def idle(family: Family, cutoff: int) -> bool:
+    """Whether deeper pools cannot change the first passages: nothing orders them anew."""
+    return family.reranker is None and (family.options[0].depth or 0) >= cutoff
+
+
+def usual_stacks(table: pl.DataFrame) -> list[str]:
+    """Two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one."""
+    rows = table.filter(pl.col("has_rankings") & pl.col("quality").is_not_null())
+    first = rows.sort("latency_ms", "cost", "name", nulls_last=True)["name"].head(1)
+    best = rows.sort("quality", "name", descending=[True, False]).filter(~pl.col("name").is_in(first))
+    return [*first, *best["name"].head(1)]
+
+
 def chosen(family: Family, depths: Sequence[int]) -> list[Option]:
     """The options with these depths, the shallowest first."""
     return [option for option in family.options if option.depth in depths]
