@@ -22,8 +22,8 @@ if not files:
 
 decided = importing.options()
 first = importing.read(importing.fingerprint(files, decided), files, decided)
-mapping, split = importing.previews(first.previews)
-decided = replace(decided, columns=mapping, split=split)
+mapping, chosen = importing.previews(first.previews)
+decided = replace(decided, columns=mapping, split=chosen.get("split"), sheet=chosen.get("sheet"))
 found = importing.read(importing.fingerprint(files, decided), files, decided)
 if found.made is None:
     importing.problem(found)

@@ -35,6 +35,7 @@ def run(
         ),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split of a BEIR collection, or all.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel workbook.")] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="Meaning of a table's column, as role=name; may be repeated.")
     ] = None,
@@ -54,6 +55,7 @@ def run(
         golden_set_id=golden_set,
         grades=grades,
         split=split,
+        sheet=sheet,
         columns=_columns(column or []),
         known_collections=known,
     )

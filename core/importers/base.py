@@ -39,6 +39,7 @@ class Options:
         golden_set_id: Golden set that the judgements make.
         grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
         split: Which BEIR split to take; "all" for each as a golden set of its own.
+        sheet: Which sheet of a workbook to take.
         columns: Role → column name of a table, where names are not recognised.
         pool: Named convention of the candidate pool, where a table has pool rows.
         known_collections: Collections that the store has already; no new record is made for them.
@@ -52,6 +53,7 @@ class Options:
     golden_set_id: str | None = None
     grades: str | None = None
     split: str | None = None
+    sheet: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     pool: str | None = None
     known_collections: frozenset[str] = frozenset()
@@ -163,6 +165,7 @@ class Format(ABC):
         title: What people read.
         brings: Tables that it can fill.
         names_collection: How well its file or folder name suits as the name of a collection.
+        maps_columns: Whether the user may say what its columns mean.
         takes: Table → what of the format fills it, in words; for the page of formats.
         recognised: How a file of this kind is known, in words; by default what `sniff` says of itself.
         traps: What is left out or refused although it is there, each as a sentence.
@@ -173,6 +176,7 @@ class Format(ABC):
     title: str
     brings: tuple[str, ...]
     names_collection: int = 0
+    maps_columns: bool = False
     takes: Mapping[str, str] = MappingProxyType({})
     recognised: str = ""
     traps: tuple[str, ...] = ()

@@ -163,9 +163,9 @@ def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
         return _Claim(formats[0], tree)
     ranked = sorted(formats, key=lambda each: -each.sniff(tree))
     best, score = ranked[0], ranked[0].sniff(tree)
-    mapped = bool(options.columns) and any(each.name == "table" and each.sniff(tree) > 0 for each in ranked)
+    mapped = [each for each in ranked if options.columns and each.maps_columns and each.sniff(tree) > 0]
     if score < ACCEPTED and mapped:
-        return _Claim(next(each for each in ranked if each.name == "table"), tree)
+        return _Claim(mapped[0], tree)
     if score < ACCEPTED:
         raise _unknown(tree, best, score)
     rivals = [each.name for each in ranked if each.sniff(tree) >= score - _AS_GOOD]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from core.importers.autorag import AutoRag
 from core.importers.base import Format
 from core.importers.beir import Beir
+from core.importers.context_grid import ContextGrid
 from core.importers.deepeval import DeepEval
+from core.importers.excel import Excel
 from core.importers.mteb import Mteb
+from core.importers.open_rag_eval import OpenRagEval
 from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
@@ -21,6 +24,8 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    OpenRagEval(),
+    ContextGrid(),
     DeepEval(),
     Ragas(),
     AutoRag(),
@@ -33,6 +38,7 @@ FORMATS: tuple[Format, ...] = (
     TrecRun(),
     TrecQrels(),
     TableFormat(),
+    Excel(),
 )
 
 

@@ -25,6 +25,8 @@ from core.importers.text import shown
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _ENCRYPTED = 0x1
+WORKBOOK = "xl/workbook.xml"
+"""The part that makes a zip archive an Excel workbook: it is one file, not a folder of its parts."""
 
 
 @runtime_checkable
@@ -130,6 +132,8 @@ def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
         raise InputError("The archive holds two files of the same name.", where=archive.name)
     # Overlapping members make the sum of the packed sizes larger than the archive: judge by the archive.
     check_unfolded(archive.name, sum(info.file_size for info in members), archive.size, archive.limits)
+    if any(info.filename == WORKBOOK for info in members):
+        return Tree(archive.name, (archive,), parent)
     if not kept:
         raise InputError("The archive holds no files.", where=archive.name)
     pieces = [_member(archive, packed, info) for info in kept]

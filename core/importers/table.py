@@ -43,7 +43,7 @@ _NEEDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class Opened:
     """A table with what its columns mean."""
 
     piece: Piece
@@ -56,6 +56,7 @@ class TableFormat(Format):
 
     name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
     brings = ("rankings", "judgements", "timings", "usage", "aggregates")
+    maps_columns = True
 
     def sniff(self, probe: Tree) -> float:
         """A table that has the columns of one of the kinds."""
@@ -99,7 +100,7 @@ class TableFormat(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""
-        opened = [self._open(tree.pieces[0], options) for tree in trees]
+        opened = [self.open_table(tree.pieces[0], options) for tree in trees]
         by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
                    ("rankings", "judgements", "costs", "aggregates")}  # fmt: skip
         parts = [Import(collections=collection_of(options, "imported: table"))]
@@ -112,17 +113,25 @@ class TableFormat(Format):
         ]
         return merged(parts)
 
-    def _open(self, piece: Piece, options: Options) -> _Opened:
+    def open_table(self, piece: Piece, options: Options) -> Opened:
+        """The table of a file, with what its columns mean.
+
+        Raises:
+            InputError: It is no table, or none that can be used.
+        """
         kind = kind_of(piece)
         if kind is None:
             raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")
-        table = read_table(piece, kind)
+        return self.opened(piece, read_table(piece, kind), options)
+
+    def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
+        """A table that was read, with what its columns mean."""
         means = meaning(table.rows.columns, options.columns, piece.name)
         if means.kind is None:
             raise _incomplete(means, table)
         if not table.rows.height:
             raise InputError("The table has no rows.", where=piece.name)
-        return _Opened(piece, table, means)
+        return Opened(piece, table, means)
 
 
 def _incomplete(means: Meaning, table: Table) -> InputError:
@@ -135,7 +144,7 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
 
 
-def _ignored(opened: _Opened) -> Import:
+def _ignored(opened: Opened) -> Import:
     parts = [
         left_out(1, f"column `{shown(column)}`: {reason}", opened.piece.name)
         for column, reason in opened.means.ignored.items()
@@ -143,7 +152,7 @@ def _ignored(opened: _Opened) -> Import:
     return Import(left_out=tuple(entry for part in parts for entry in part))
 
 
-def _keyed(opened: _Opened, *roles: str) -> pl.DataFrame:
+def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
     """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
     chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
     rows = opened.table.taking(chosen)
@@ -152,7 +161,7 @@ def _keyed(opened: _Opened, *roles: str) -> pl.DataFrame:
     return without_empty_ids(rows, opened.piece.name, tuple({"query_id", "passage_id"} & set(roles)))
 
 
-def _rankings(tables: list[_Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
+def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
     """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
     keyed = [_keyed(each, "run", "query_id", "passage_id", "rank", "score", "stage") for each in tables]
     own = [(name, each.piece.stem) for each, rows in zip(tables, keyed, strict=True) for name in _runs(rows)]
@@ -205,14 +214,14 @@ def _stage(rows: pl.DataFrame, name: str) -> pl.Series:
     return stage.alias("stage")
 
 
-def _judgements(opened: _Opened, options: Options) -> Import:
+def _judgements(opened: Opened, options: Options) -> Import:
     chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
     rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
     without_empty_ids(rows, opened.piece.name, ("query_id", "passage_id"))
     return golden_set(rows, opened.piece.name, opened.piece.stem, options)
 
 
-def _costs(opened: _Opened, known: dict[str, Run], options: Options) -> Import:
+def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Timings and usage of a table without rankings; runs that no table of rankings names are made."""
     own = _runs(_keyed(opened, "run", "query_id"))
     if own == [""] and len(known) == 1:
@@ -227,7 +236,7 @@ def _costs(opened: _Opened, known: dict[str, Run], options: Options) -> Import:
     return merged((Import(runs=tuple(made.values())), _measured(opened, ids, per_row=True)))
 
 
-def _measured(opened: _Opened, ids: dict[str, str], *, per_row: bool) -> Import:
+def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:
     """Timings and usage of a table, if it has any."""
     if not opened.means.timings and not opened.means.usage:
         return Import()

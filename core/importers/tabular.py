@@ -95,7 +95,7 @@ def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
         return _parquet(piece, rows)
     data = whole(piece) if rows is None else "\n".join(head_lines(piece, rows + 1)).encode()
     table = _jsonl(piece, data) if kind == "jsonl" else _delimited(piece, data, kind)
-    _check_cells(table, piece.limits)
+    check_cells(table, piece.limits)
     return table
 
 
@@ -124,7 +124,8 @@ def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
         raise InputError(f"The header cannot be read: {shown(error)}.", where=place(piece.name, 1)) from error
 
 
-def _check_header(names: Sequence[str], piece: Piece) -> None:
+def check_header(names: Sequence[str], piece: Piece) -> None:
+    """Refuse too many columns, or a name that occurs twice."""
     where = place(piece.name, 1)
     if len(names) > piece.limits.columns:
         raise InputError(f"{len(names):,} columns; the limit is {piece.limits.columns:,}.", where=where)
@@ -138,7 +139,7 @@ def _check_header(names: Sequence[str], piece: Piece) -> None:
 def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
     first = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
     names = _header_cells(piece, first, delimiter)
-    _check_header(names, piece)
+    check_header(names, piece)
     try:
         rows = pl.read_csv(data, separator=delimiter, infer_schema=False, new_columns=names)
     except READ_ERRORS as error:
@@ -187,7 +188,7 @@ def _jsonl(piece: Piece, data: bytes) -> Table:
     except READ_ERRORS as error:
         explain_json(piece.name, data)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=piece.name) from error
-    _check_header(rows.columns, piece)
+    check_header(rows.columns, piece)
     if rows.height != len(lines):
         explain_json(piece.name, data)
         raise InputError("Each line must hold one JSON object.", where=piece.name)
@@ -232,7 +233,7 @@ def _parquet(piece: Piece, rows: int | None) -> Table:
     content = piece.read()
     try:
         names = list(pl.read_parquet_schema(io.BytesIO(content)))
-        _check_header(names, piece)
+        check_header(names, piece)
         height = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
         claimed = height * max(len(names), 1)
         if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
@@ -243,7 +244,8 @@ def _parquet(piece: Piece, rows: int | None) -> Table:
     return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
 
 
-def _check_cells(table: Table, limits: Limits) -> None:
+def check_cells(table: Table, limits: Limits) -> None:
+    """Refuse a table with a cell that is longer than the limits allow."""
     for column, dtype in table.rows.schema.items():
         if dtype != pl.String:
             continue

@@ -69,14 +69,14 @@ def options() -> Options:
     )
 
 
-def previews(found: Sequence[Preview]) -> tuple[dict[str, str], str | None]:
+def previews(found: Sequence[Preview]) -> tuple[dict[str, str], dict[str, str]]:
     """Show the beginning of every file and ask what is open.
 
     Returns:
-        Role → column as mapped by the user, and the chosen split of a BEIR collection.
+        Role → column as mapped by the user, and the choices made: split of a BEIR collection, sheet.
     """
     mapping: dict[str, str] = {}
-    split = None
+    chosen: dict[str, str] = {}
     for place, each in enumerate(found):
         with st.container(border=True):
             st.markdown(f"**{plain(each.name)}** · {each.title or 'not recognised'} · {each.bytes:,} bytes")
@@ -87,8 +87,10 @@ def previews(found: Sequence[Preview]) -> tuple[dict[str, str], str | None]:
             if each.columns:
                 mapping |= _map_columns(each, place)
             if splits := each.choices.get("split"):
-                split = st.selectbox("Split", ["all", *splits], key=f"split{place}")
-    return mapping, split
+                chosen["split"] = st.selectbox("Split", ["all", *splits], key=f"split{place}")
+            if sheets := each.choices.get("sheet"):
+                chosen["sheet"] = st.selectbox("Sheet", sheets, key=f"sheet{place}")
+    return mapping, chosen
 
 
 def _map_columns(each: Preview, place: int) -> dict[str, str]:
