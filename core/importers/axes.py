@@ -26,6 +26,8 @@ _WHOLE = {
     "chunks_sent": ("chunks_sent", "top_k", "topk", "k", "similarity_top_k", "final_k"),
 }
 _CHUNK = {"size": ("chunk_size", "chunk_tokens"), "overlap": ("chunk_overlap", "overlap")}
+_MOST = 200
+"""Settings within settings that are looked at."""
 _NONE = ("none", "off", "false", "no", "")
 
 
@@ -59,9 +61,9 @@ def axes_of(settings: Mapping[str, object]) -> Json:
 def _flat(settings: Mapping[str, object]) -> dict[str, object]:
     found: dict[str, object] = {}
     within: list[Mapping[str, object]] = [settings]
-    for level in within[:200]:
+    for level in within:  # grows while it is read
         for name, value in level.items():
-            if isinstance(value, Mapping):
+            if isinstance(value, Mapping) and len(within) < _MOST:
                 within.append(value)
                 nested = next(
                     (value[key] for key in ("name", "model", "type", "method") if key in value), None

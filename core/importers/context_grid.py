@@ -1,0 +1,236 @@
+"""context-grid results: a run per configuration with measures, latencies, costs and values of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.errors import InputError
+from core.importers.axes import axes_of
+from core.importers.base import (
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.columns import Value, meaning, measure_name
+from core.importers.jsons import Json, at, expect, number, optional, read_json
+from core.importers.kept import kept
+from core.importers.outline import outline
+from core.importers.piece import Piece, Tree
+from core.importers.samples import text_id
+from core.importers.text import quoted, shown
+from core.records import Run
+from core.tables import frame
+
+_NO_PLACE = "of another kind than p50 and p95 in a known unit or USD per 1,000 queries: in the manifest only"
+_FAILED = ("failed", "error", "errored", "skipped")
+_ENDS = (("low", "high"), ("lower", "upper"), ("ci_low", "ci_high"))
+_QUERY = ("query_id", "qid", "id")
+_TEXT = ("query", "question", "text")
+_LISTS = ("retrieved_ids", "retrieved_doc_ids", "retrieved", "doc_ids", "passage_ids")
+
+
+class ContextGrid(Format):
+    """``results.json`` of context-grid."""
+
+    name, title = "context-grid", "context-grid results (JSON)"
+    brings = ("aggregates", "signals", "rankings", "queries")
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Runs with a configuration beside measures, and timings or costs."""
+        return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Every configuration is a run.
+
+        Raises:
+            InputError: A value is not of its type, naming its key.
+        """
+        parts = [Import(collections=collection_of(options, "imported: context-grid"))]
+        parts += [_file(piece, options) for tree in trees for piece in tree.pieces]
+        made = merged(parts)
+        if not made.runs:
+            raise InputError("It holds no run that succeeded.", where=trees[0].name)
+        if "queries" not in made.frames:
+            return made
+        queries = made.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
+        return replace(made, frames={**made.frames, "queries": queries.collect()})
+
+
+def _mine(piece: Piece) -> bool:
+    shape = outline(piece)
+    return (
+        "object" in shape.get("runs[].config", ())
+        and "object" in shape.get("runs[].metrics", ())
+        and any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
+    )
+
+
+def _file(piece: Piece, options: Options) -> Import:
+    held = expect(read_json(piece), "runs", list, piece.name)
+    kept_runs, failed = [], 0
+    for index, entry in enumerate(held):
+        where = at(piece.name, "runs", index)
+        status = str(optional(entry, "status", str, where) or "").lower()
+        if status in _FAILED or entry.get("error"):
+            failed += 1
+            continue
+        kept_runs.append((index, entry, where))
+    own = [
+        (optional(entry, "label", str, where) or "", f"{piece.stem} {index}")
+        for index, entry, where in kept_runs
+    ]
+    parts = [
+        _run(entry, label, index, piece, options)
+        for (index, entry, _), label in zip(kept_runs, run_labels(own, options), strict=True)
+    ]
+    left = (LeftOut(failed, "runs that failed", piece.name),) if failed else ()
+    return merged((*parts, Import(left_out=left)))
+
+
+def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
+    where = at(piece.name, "runs", index)
+    config = expect(entry, "config", dict, where)
+    axes = axes_of(config)
+    depth = axes.get("chunks_sent")
+    run = imported_run(
+        options, label, piece.digest, importer=ContextGrid.name,
+        decided={"config": kept(config), "place": index, "timings": kept(entry.get("timings")),
+                 "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
+    )  # fmt: skip
+    asked = entry.get("per_query")
+    n = len(asked) if isinstance(asked, list | dict) and asked else None
+    rows, left = _figures(entry, where, depth, n)
+    frames = (
+        {"aggregates": frame("aggregates", [{"run_id": run.run_id, **each} for each in rows])} if rows else {}
+    )
+    by_query = _per_query(asked, run, where, options)
+    plain = Import(runs=(run,), frames=frames, left_out=tuple(left))
+    notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
+    return merged((plain, by_query, Import(notes=notes)))
+
+
+def _figures(entry: Json, where: str, depth: int | None, n: int | None) -> tuple[list[Json], list[LeftOut]]:
+    """Aggregates of a run, and what it says that has no place there."""
+    rows: list[Json] = []
+    left: list[LeftOut] = []
+    limits = optional(entry, "confidence_interval", dict, where) or {}
+    for group in ("metrics", "timings", "cost"):
+        spot = f"{where}, {group}"
+        given = optional(entry, group, dict, where) or {}
+        known = {value.column: value for value in meaning(list(given), {}, where).aggregates}
+        for key in given:
+            value = None if isinstance(given[key], dict | list | str) else number(given, key, spot)
+            column = known.get(key) or (
+                Value(key, measure_name(key), k=depth) if group == "metrics" else None
+            )
+            if value is None or column is None:
+                why = "without a number: missing, not 0" if value is None else _NO_PLACE
+                left.append(LeftOut(1, f"{group} {why}", f"{spot}.{shown(key)}"))
+                continue
+            low, high = _interval(limits, key, where)
+            rows.append(
+                {
+                    "measure": shown(column.measure), "k": column.k, "n": n, "low": low, "high": high,
+                    "stage": "total" if column.stage == "query" else column.stage,
+                    "value": value * column.factor, "source": "imported",
+                }
+            )  # fmt: skip
+    once = {(row["measure"], row["k"], row["stage"]): row for row in rows}
+    if len(once) < len(rows):
+        left.append(LeftOut(len(rows) - len(once), "figures under two names: the last counts", where))
+    return list(once.values()), left
+
+
+def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float | None, float | None]:
+    """The interval of a measure: a pair, or an object with its ends."""
+    value = limits.get(key)
+    if isinstance(value, list) and len(value) == 2:
+        value = {"low": value[0], "high": value[1]}
+    if not isinstance(value, dict):
+        return None, None
+    ends = next((ends for ends in _ENDS if ends[0] in value and ends[1] in value), None)
+    spot = f"{where}, confidence_interval.{shown(key)}"
+    return (number(value, ends[0], spot), number(value, ends[1], spot)) if ends else (None, None)
+
+
+@dataclass
+class _Queries:
+    """What a run tells of single queries."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    values: list[tuple[str, str, float]] = field(default_factory=list)
+    ranked: list[tuple[str, int, str]] = field(default_factory=list)
+    unnamed: int = 0
+
+
+def _per_query(asked: object, run: Run, where: str, options: Options) -> Import:
+    """Values of each query as signals, its retrieved ids as a ranking, its text."""
+    found = _Queries()
+    for key, entry in _entries(asked):
+        spot = f"{where}, per_query {shown(key)}"
+        query, text = _named(key, entry)
+        if not query or not isinstance(entry, dict):
+            found.unnamed += 1
+            continue
+        if query in found.texts:
+            raise InputError(f"The query {quoted(query)} stands twice.", where=spot)
+        found.texts[query] = text
+        numbers = {**entry, **(optional(entry, "metrics", dict, spot) or {})}
+        for name, value in numbers.items():
+            if name not in _QUERY and isinstance(value, int | float) and not isinstance(value, bool):
+                known = number(numbers, name, spot)
+                found.values += [(query, shown(name, 80), known)] if known is not None else []
+        ids: list[object] = next((entry[name] for name in _LISTS if isinstance(entry.get(name), list)), [])
+        once = dict.fromkeys(str(each) for each in ids if isinstance(each, str | int) and str(each))
+        found.ranked += [(query, rank, each) for rank, each in enumerate(once, 1)]
+    return _queries(found, run, where, options)
+
+
+def _entries(asked: object) -> Iterator[tuple[str | int, object]]:
+    if isinstance(asked, dict):
+        yield from asked.items()
+    elif isinstance(asked, list):
+        yield from enumerate(asked)
+
+
+def _named(key: str | int, entry: object) -> tuple[str, str]:
+    """Id and text of a query; both empty where it has neither."""
+    if not isinstance(entry, dict):
+        return "", ""
+    text = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")
+    own = key if isinstance(key, str) else next((entry[name] for name in _QUERY if name in entry), "")
+    named = str(own) if isinstance(own, str | int) else ""
+    return named or (text_id(text, "q") if text else ""), text
+
+
+def _queries(found: _Queries, run: Run, where: str, options: Options) -> Import:
+    of_run = {"run_id": run.run_id}
+    asked: list[Json] = [
+        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
+        for query, text in found.texts.items()
+        if text
+    ]
+    frames: dict[str, list[Json]] = {
+        "queries": asked,
+        "signals": [
+            {**of_run, "query_id": query, "signal": name, "value": value}
+            for query, name, value in found.values
+        ],
+        "rankings": [
+            {**of_run, "query_id": query, "stage": "final", "rank": rank, "passage_id": each}
+            for query, rank, each in found.ranked
+        ],
+    }
+    why = "values of queries without an id or a text"
+    return Import(
+        frames={table: frame(table, rows) for table, rows in frames.items() if rows},
+        left_out=(LeftOut(found.unnamed, why, where),) if found.unnamed else (),
+    )

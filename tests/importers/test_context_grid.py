@@ -1,0 +1,84 @@
+import json
+
+import pytest
+
+from core.store import Store
+from tests.importers.helpers import read, refusal, rows, up
+
+RUN = {
+    "config": {"embedding_model": "e5", "chunk_size": 256, "retriever": {"type": "hybrid", "top_k": 5},
+               "reranker": False, "openai_api_key": "sk-abcdefghijklmnopqrst"},
+    "label": "small",
+    "metrics": {"recall@5": 0.75, "ndcg@5": 0.5, "mrr": 0.25, "faithfulness": float("nan")},
+    "timings": {"query_p50_ms": 12.5, "query_p95_ms": 40, "index_s": 3.5, "embed_p50_s": 0.25},
+    "cost": {"index_usd": 0.01, "query_usd_per_1k": 0.75},
+    "confidence_interval": {"recall@5": {"low": 0.5, "high": 0.9}, "mrr": [0.1, 0.3]},
+    "per_query": [
+        {"query_id": "q1", "query": "who?", "recall@5": 1, "retrieved_ids": ["a", "b", "a"], "hit": True},
+        {"query": "what?", "metrics": {"recall@5": 0.5}},
+        {"recall@5": 0},
+    ],
+}  # fmt: skip
+OTHER = {
+    "config": {"model": "gpt"}, "metrics": {"recall@5": 0.5}, "timings": {},
+    "per_query": {"q1": {"recall@5": 0.5}},
+}  # fmt: skip
+FAILED = {"config": {}, "metrics": {"recall@5": 0.0}, "status": "failed"}
+
+
+def offer(*runs: object):
+    return up("results.json", json.dumps({"version": 1, "runs": runs}))
+
+
+def test_every_configuration_is_a_run(tmp_path):
+    made = read(offer(RUN, FAILED, OTHER), collection_id="c")
+    assert made.detected[0].format == "context-grid"
+    assert made.taken == {
+        "collections": 1, "runs": 2, "aggregates": 8, "queries": 2, "rankings": 2, "signals": 3
+    }  # fmt: skip
+    first, second = made.runs
+    assert [first.label, second.label] == ["small", "results 2"]
+    assert first.stack.spec == {
+        "mode": "hybrid", "sparse": "bm25", "embedder": "e5", "reranker": "none", "chunks_sent": 5,
+        "chunker": {"method": "unknown", "size": 256}, "name": "small",
+    }  # fmt: skip
+    assert "sk-abcdefghij" not in json.dumps(dict(first.manifest))
+    figures = rows(made, "aggregates").filter(run_id=first.run_id)
+    assert figures.select("measure", "k", "stage", "value", "n", "low", "high").rows() == [
+        ("R", 5, None, 0.75, 3, 0.5, 0.9), ("nDCG", 5, None, 0.5, 3, None, None),
+        ("RR", 5, None, 0.25, 3, 0.1, 0.3), ("latency_p50", None, "total", 12.5, 3, None, None),
+        ("latency_p95", None, "total", 40.0, 3, None, None),
+        ("latency_p50", None, "embed", 250.0, 3, None, None),
+        ("usd_per_1k", None, "total", 0.75, 3, None, None),
+    ]  # fmt: skip
+    assert rows(made, "rankings").select("query_id", "rank", "passage_id").rows() == [
+        ("q1", 1, "a"), ("q1", 2, "b")
+    ]  # fmt: skip
+    left = {each.reason: each.count for each in made.left_out}
+    assert left["runs that failed"] == 1
+    assert left["metrics without a number: missing, not 0"] == 1
+    assert sum("in the manifest only" in each.reason for each in made.left_out) == 2
+    assert left["values of queries without an id or a text"] == 1
+    assert first.manifest["cost"]["index_usd"] == 0.01
+    store = Store.open(tmp_path / "store")
+    with store.write("import") as writer:
+        writer.add(made.batch)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([FAILED | {"timings": {}}], "no run that succeeded"),
+        ([RUN, {"metrics": {}}], "There is no 'config'"),
+        ([RUN, 3], "It is an integer, not an object"),
+        ([{**RUN, "metrics": {"recall@5": float("inf")}}], "is infinite"),
+        ([{**RUN, "metrics": {"recall@5": True}}], "is true or false, not a number"),
+        ([{**RUN, "timings": [1]}], "'timings' is a list, not an object"),
+        ([{**RUN, "per_query": [{"id": "a"}, {"id": "a"}]}], "'a' stands twice"),
+        ([{**RUN, "label": 7}], "'label' is an integer, not text"),
+    ],
+)
+def test_what_does_not_fit_is_refused(runs, message):
+    found = refusal(offer(*runs), collection_id="c", format="context-grid")
+    assert message in found
+    assert "results.json" in found
