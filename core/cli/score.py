@@ -1,7 +1,9 @@
-"""``score``: measures of runs, as means with intervals or per query."""
+"""``score``: measures of runs, as means with intervals, per query, or per query at every cutoff."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -9,12 +11,22 @@ import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import Format, FormatOption, emit
-from core.metrics import parse_list
+from core.errors import InputError
+from core.importers import Options, load
+from core.metrics import Measure, parse_list
+from core.store import Snapshot
+from core.views.every_k import in_parts, write_parquet
+from core.views.from_files import score_files
 from core.views.score_table import score_table
 
 
 def run(
     ctx: typer.Context,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files to score as they are; nothing is read from the store or written to it."),
+    ] = None,
+    *,
     measures: Annotated[
         str,
         typer.Option(
@@ -22,7 +34,12 @@ def run(
             show_default=False,
         ),
     ],
-    *,
+    qrels: Annotated[
+        Path | None, typer.Option(help="With files: the judgements, unless they are among the files.")
+    ] = None,
+    grades: Annotated[
+        str | None, typer.Option(help="With files: how grades become 1-5, as import has it.")
+    ] = None,
     runs: Annotated[
         list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
     ] = None,
@@ -31,17 +48,57 @@ def run(
         str | None, typer.Option(help="The judgements; by default the only one of the collection.")
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", help="One row per query, not the mean.")] = False,
+    every_k: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the values of every query at every K to this Parquet file; measures need no cutoff."
+        ),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
+    wanted = parse_list(measures)
+    if files:
+        _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
+        made = load([*files, *([qrels] if qrels else [])], Options(collection_id="files", grades=grades))
+        table = score_files(made, wanted, golden_set_id=golden_set, per_query=per_query)
+        emit(table, form)
+        return
+    _refuse(("--qrels", qrels), ("--grades", grades))
     context: Context = ctx.obj
     snapshot = context.store().read()
-    wanted = parse_list(measures)
     known = snapshot.runs(collection)
     if runs:
         known = known.filter(pl.col("run_id").is_in(resolve_runs(known, runs)))
+    if every_k:
+        emit(_written(snapshot, known, golden_set, wanted, every_k), form)
+        return
     parts = [
         score_table(snapshot, of, golden_set_of(snapshot, str(name), golden_set), wanted, per_query=per_query)
         for (name,), of in known.partition_by("collection_id", as_dict=True, maintain_order=True).items()
     ]
     emit(pl.concat(parts) if parts else pl.DataFrame(), form, empty="No runs.")
+
+
+def _written(
+    snapshot: Snapshot, runs: pl.DataFrame, golden_set: str | None, measures: Sequence[Measure], path: Path
+) -> pl.DataFrame:
+    """Write the values of the ranked runs, and say how many rows there are."""
+    ranked = runs.filter("has_rankings")
+    tables = (
+        table
+        for (name,), of in ranked.partition_by("collection_id", as_dict=True, maintain_order=True).items()
+        if (golden := golden_set_of(snapshot, str(name), golden_set)) is not None
+        for table in in_parts(snapshot, of["run_id"].to_list(), golden, measures)
+    )
+    return pl.DataFrame({"file": [str(path)], "rows": [write_parquet(tables, path)]})
+
+
+def _refuse(*given: tuple[str, object]) -> None:
+    """Options of one way to score that the other one does not have."""
+    for name, value in given:
+        if value:
+            raise InputError(
+                f"{name} does not go with {'the store' if name in ('--qrels', '--grades') else 'files'}.",
+                do="Name files to score them as they are, or leave the files out to score the store's runs.",
+            )

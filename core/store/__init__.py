@@ -16,8 +16,9 @@ of processor time by itself, while five processes share two cores. One thread pe
 """
 
 from core.store.graded import Graded
+from core.store.judged import gains_of
 from core.store.snapshot import Snapshot
 from core.store.store import Store, default_path
 from core.store.writer import Writer
 
-__all__ = ["Graded", "Snapshot", "Store", "Writer", "default_path"]
+__all__ = ["Graded", "Snapshot", "Store", "Writer", "default_path", "gains_of"]

@@ -56,21 +56,42 @@ def score_table(
     Raises:
         InputError: If a measure has no cutoff.
     """
-    for measure in measures:
-        if measure.k is None:
-            raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    require_cutoffs(measures)
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
-        make = _queries if per_query else _means
-        parts += [make(found, measure, values) for measure, values in _scored(found, measures).items()]
+        parts.append(scored_rows(found, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
     if not per_query and not rest.is_empty():
         parts += [_reported(snapshot, rest, measure) for measure in measures]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")
+
+
+def require_cutoffs(measures: Sequence[Measure]) -> None:
+    """Refuse a measure without a cutoff.
+
+    Raises:
+        InputError: Naming the first.
+    """
+    for measure in measures:
+        if measure.k is None:
+            raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+
+
+def scored_rows(found: Evidence, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
+    """The rows of `score_table` for runs with rankings; stack is null.
+
+    Args:
+        found: Rankings with grades.
+        measures: Each with its cutoff.
+        per_query: One row per query instead of the mean.
+    """
+    make = _queries if per_query else _means
+    parts = [make(found, measure, values) for measure, values in _scored(found, measures).items()]
+    return pl.concat([pl.DataFrame(schema=COLUMNS), *parts], how="diagonal")
 
 
 def _scored(found: Evidence, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:

@@ -142,7 +142,7 @@ def evidence(
     final = snapshot.graded(run_ids, golden_set_id, stage="final")
     pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
     # What the store joined is one object for as long as it is kept there.
-    found = _KEPT.once((final, pool), lambda: _evidence(final, pool), _size)
+    found = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
     needs = frozenset(need for measure in measures if measure for need in measure.info.needs)
     if not needs <= {"pool"}:
         found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
@@ -158,7 +158,8 @@ def _size(found: Evidence) -> int:
     )
 
 
-def _evidence(final: Graded, pool: Graded) -> Evidence:
+def of_graded(final: Graded, pool: Graded) -> Evidence:
+    """Rankings and candidate pools of the same runs, joined with the same judgements."""
     return Evidence(
         run_ids=final.run_ids,
         query_ids=final.query_ids,

@@ -96,7 +96,34 @@ def test_a_dry_run_writes_nothing(cli):
     assert not cli.store.path.exists()
 
 
+def test_files_are_scored_without_a_store(cli):
+    run, qrels = cli.file("r.txt", RUN), cli.file("g.txt", QRELS)
+    words = ["score", "--measures", "RA-nWG@2,RR@1", "--grades", "0=1,2=4"]
+    found = cli.rows(*words, run, "--qrels", qrels)
+    assert [(row["stack"], row["measure"], row["value"], row["n"]) for row in found] == [
+        ("bm25", "RA-nWG@2", 1.0, 1),
+        ("bm25", "RR@1", 1.0, 1),
+    ]
+    assert cli.rows(*words, run, qrels, "--per-query")[0]["query_id"] == "q1"
+    assert not cli.store.path.exists()
+
+
+def test_every_cutoff_goes_to_a_file(cli):
+    cli("import", cli.file("r.txt", RUN), cli.file("g.txt", QRELS), "--grades", "0=1,2=4")
+    out = cli.folder / "out.parquet"
+    assert cli.rows("score", "--measures", "P,RA-nWG", "--every-k", str(out))[0]["rows"] == 2
+    assert pl.read_parquet(out).select("k", "query_id", "P", "RA-nWG").rows() == [
+        (1, "q1", 1.0, 1.0),
+        (2, "q1", 0.5, 1.0),
+    ]
+
+
 REFUSED = {
+    "files without judgements": (
+        ["score", "--measures", "P@1", "--qrels", "x"],
+        "does not go with the store",
+    ),
+    "files and runs": (["score", "x", "--measures", "P@1", "--run", "a"], "does not go with files"),
     "no such file": (["import", "/nowhere/x"], "error: /nowhere/x: There is no such file or folder."),
     "column": (["import", "x", "--column", "score"], "--column: 'score' is not role=name."),
     "delete": (["delete", "nope"], "error: No run 'nope'. Found: none."),
