@@ -23,6 +23,7 @@ from core.importers.jsons import Json, at, expect, number, optional, read_json
 from core.importers.kept import kept
 from core.importers.outline import outline
 from core.importers.piece import Piece, Tree
+from core.importers.reported import MEASURES
 from core.importers.samples import text_id
 from core.importers.text import quoted, shown
 from core.records import Run
@@ -136,9 +137,10 @@ def _figures(entry: Json, where: str, depth: int | None, n: int | None) -> tuple
                 left.append(LeftOut(1, f"{group} {why}", f"{spot}.{shown(key)}"))
                 continue
             low, high = _interval(limits, key, where)
+            name = shown(MEASURES.get(column.measure.lower(), column.measure))
             rows.append(
                 {
-                    "measure": shown(column.measure), "k": column.k, "n": n, "low": low, "high": high,
+                    "measure": name, "k": column.k, "n": n, "low": low, "high": high,
                     "stage": "total" if column.stage == "query" else column.stage,
                     "value": value * column.factor, "source": "imported",
                 }
