@@ -14,6 +14,7 @@ from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
 from core.importers.ragas import Ragas
+from core.importers.rankllm import RankLlm
 from core.importers.ranx import RanxQrels, RanxRun
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
@@ -33,6 +34,7 @@ FORMATS: tuple[Format, ...] = (
     VectorDbBench(),
     OptunaStorage(),
     OptunaCsv(),
+    RankLlm(),
     RanxRun(),
     RanxQrels(),
     TrecRun(),
