@@ -1,12 +1,12 @@
 import streamlit as st
 
-from core.ui import record, show
+from core.ui import pareto_views as widgets
+from core.ui import show
 from core.ui.live import pareto_chart
 from core.ui.pick import pick_stack
 from core.ui.view import current_view
 from core.views import decide
 from core.views.pareto import pareto
-from core.views.pareto_marks import COLOURS, SIZES
 from core.views.text import count
 
 view = current_view()
@@ -18,12 +18,19 @@ show.head(
     answer.warning,
 )
 
-controls = st.columns([2, 2, 4])
+places = st.columns([5, 2], vertical_alignment="bottom")
+with places[0]:
+    way = widgets.ask_view()
+with places[1]:
+    weak = widgets.ask_form()
+if way != widgets.FLAT:
+    widgets.draw(view, way, weak=weak, alt=answer.sentence)
+    st.stop()
+
+controls = st.columns(2)
 with controls[0]:
-    colour = st.selectbox("Colour", COLOURS, key="colour", bind="query-params")
+    colour, size = widgets.ask_marks()
 with controls[1]:
-    size = st.selectbox("Size", SIZES, key="size", bind="query-params")
-with controls[2]:
     selected = pick_stack(view.table, view.decision, "Selected stack")
 
 found = pareto(
@@ -35,6 +42,7 @@ found = pareto(
     colour=colour,
     size=size,
     selected=selected,
+    weak=weak,
 )
 pareto_chart(view, found, answer.sentence)
 st.caption(
@@ -45,10 +53,7 @@ if not found.undrawn.is_empty():
     st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
 
 show.card(view.table, selected, view.quality)
-bar = st.container(horizontal=True, vertical_alignment="center")
-bar.page_link(
+st.page_link(
     "pages/queries.py", label="See the queries of the selected stack", icon=":material/manage_search:"
 )
-with bar:
-    record.offer(view)
 show.table(found.rows, "stacks", show.STACK_COLUMNS)

@@ -53,6 +53,7 @@ def pareto(
     colour: str = "cost",
     size: str = "same",
     selected: str | None = None,
+    weak: bool = False,
 ) -> ParetoView:
     """Draw the stacks of a workspace.
 
@@ -65,11 +66,12 @@ def pareto(
         colour: One of `core.views.pareto_marks.COLOURS`.
         size: One of `core.views.pareto_marks.SIZES`.
         selected: run_id of the stack to ring besides the chosen one.
+        weak: Take the paper's form of the frontier for the table; the line stays that of the usual form.
 
     Returns:
         The chart and the table behind it.
     """
-    rows = marked(table, decision)
+    rows = marked(table, decision, weak=weak)
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
     layout = theme.layout(x=latency.name, y=quality.name, height=520)
     _axes(layout, drawn)
@@ -86,8 +88,12 @@ def pareto(
     rings = _rings(drawn, table, decision, selected)
     below = density(drawn, over) if over else []
     fig = theme.finished([*below, *_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
-    order = rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
-    return ParetoView(fig, order, rows.filter(pl.col("quality").is_null()), drawn, over)
+    return ParetoView(fig, ordered(rows), rows.filter(pl.col("quality").is_null()), drawn, over)
+
+
+def ordered(rows: pl.DataFrame) -> pl.DataFrame:
+    """The feasible first, of these the frontier, the best first."""
+    return rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -100,8 +106,13 @@ def _placed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def marked(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+def marked(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
     """The stack table with what the decision says of every row.
+
+    Args:
+        table: The stack table.
+        decision: What the constraints select from it.
+        weak: Whether "frontier" takes the paper's form; see `core.clq.pareto.nondominated`.
 
     Returns:
         `table` with row (position), feasible, reason (why excluded, or null), line (on the latency-quality
@@ -115,13 +126,14 @@ def marked(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     priced = bool((~np.isnan(cost)).any())
     line = np.zeros(table.height, dtype=np.bool_)
     line[frontier_2d(latency, quality)] = True
+    on = nondominated(cost if priced else None, latency, quality, weak=weak)
     reasons = decision.excluded().select("row", "reason", "constraint")
     return (
         table.with_row_index("row")
         .with_columns(
             pl.Series("feasible", feasible),
             pl.Series("line", line),
-            pl.Series("frontier", nondominated(cost, latency, quality) if priced else line),
+            pl.Series("frontier", on),
         )
         .join(
             reasons.with_columns(pl.col("row").cast(pl.UInt32)), on="row", how="left", maintain_order="left"

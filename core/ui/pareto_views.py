@@ -1,0 +1,76 @@
+"""The ways of drawing the frontier, and the form of it, as settings of the link."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.ui import show
+from core.ui.view import View
+from core.views import pareto_space
+from core.views.pareto import marked, ordered
+from core.views.pareto_marks import COLOURS, SIZES
+from core.views.pareto_space import VIEWS
+from core.views.text import count
+
+FLAT, SPACE, _ = VIEWS
+FORMS = ("usual", "weak (the paper's)")
+
+
+def ask_view() -> str:
+    """Which of `VIEWS` to draw."""
+    chosen: str = st.segmented_control(
+        "View", VIEWS, default=FLAT, required=True, key="view", bind="query-params"
+    )
+    return chosen
+
+
+def ask_form() -> bool:
+    """Whether the frontier is the paper's."""
+    form: str = st.selectbox(
+        "Frontier",
+        FORMS,
+        key="form",
+        bind="query-params",
+        help="usual: a stack is off the frontier if another is at least as good in cost, latency and "
+        "quality, and better in one. weak: only if another is better in all three (CLQ paper §3.3).",
+    )
+    return form == FORMS[1]
+
+
+def ask_marks() -> tuple[str, str]:
+    """What colour and size of a mark tell; only the flat chart has them."""
+    left, right = st.columns(2)
+    colour: str = left.selectbox("Colour", COLOURS, key="colour", bind="query-params")
+    size: str = right.selectbox("Size", SIZES, key="size", bind="query-params")
+    return colour, size
+
+
+def draw(view: View, way: str, *, weak: bool, alt: str) -> None:
+    """Draw the stacks in space or over parallel axes, and the table behind them.
+
+    Args:
+        view: The workspace.
+        way: One of `VIEWS`, not the first.
+        weak: Whether the frontier is the paper's.
+        alt: What the chart shows, in words.
+    """
+    rows = ordered(marked(view.table, view.decision, weak=weak))
+    if way == SPACE:
+        found = pareto_space.space(rows, view.decision, view.quality, view.latency)
+        missing, lacks = pareto_space.undrawn(rows), "cost, latency or quality"
+        words = (
+            "Drag to turn it. Large blue marks are the frontier in all three axes; pale ones are dominated."
+        )
+    else:
+        found = pareto_space.parallel(rows, view.decision, view.quality)
+        missing, lacks = rows["quality"].null_count(), "quality"
+        words = "One line per stack. Drag along an axis to keep only the stacks that pass there."
+    if found is None:
+        st.info(f"No stack has a known {lacks}, so there is nothing to draw.", icon=":material/inbox:")
+    else:
+        show.chart(found, f"pareto_{VIEWS.index(way)}", alt=alt)
+        st.caption(
+            words
+            + (f" Of unknown {lacks}, so only in the table: {count(missing, 'stack')}." if missing else "")
+        )
+    show.table(rows, "stacks", show.STACK_COLUMNS)

@@ -1,0 +1,29 @@
+"""The three ways to draw the frontier, with the same answer and the same table behind."""
+
+from pathlib import Path
+
+import pytest
+
+from core.views.pareto_space import VIEWS
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, figure, rows
+
+KINDS = {VIEWS[1]: "scatter3d", VIEWS[2]: "parcoords"}
+
+
+@pytest.mark.parametrize("view", VIEWS[1:])
+def test_another_view_of_the_same_stacks(open_page: OpenPage, published_store: Path, view: str):
+    flat = open_page(published_store, "pareto", ws="clq-paper", sla="600")
+    app = open_page(published_store, "pareto", ws="clq-paper", sla="600", view=view)
+    assert_sound(app, "Pareto")
+    assert answer(app) == answer(flat)
+    assert {trace["type"] for trace in figure(app)["data"]} == {KINDS[view]}
+    assert not app.get("bidi_component")
+    assert rows(app).equals(rows(flat))
+
+
+def test_the_papers_form_of_the_frontier_is_in_the_link(open_page: OpenPage, published_store: Path):
+    usual = open_page(published_store, "pareto", ws="clq-paper")
+    weak = open_page(published_store, "pareto", ws="clq-paper", form="weak (the paper's)")
+    assert_sound(weak, "Pareto")
+    assert rows(weak)["frontier"].sum() > rows(usual)["frontier"].sum()
