@@ -1,6 +1,6 @@
 import streamlit as st
 
-from core.ui import record, show
+from core.ui import show
 from core.ui.view import current_view
 from core.views import decide, overview
 from core.views.text import plain
@@ -31,10 +31,7 @@ if chosen is not None:
         st.caption(plain(overview.environment(view.snapshot, view.scope)))
     st.caption(f"Latency here is the {plain(overview.describe_latency(view.latency))}")
 
-bar = st.container(horizontal=True, vertical_alignment="center")
-bar.page_link("pages/pareto.py", label="See it on the Pareto chart", icon=":material/scatter_plot:")
-with bar:
-    record.offer(view)
+st.page_link("pages/pareto.py", label="See it on the Pareto chart", icon=":material/scatter_plot:")
 st.subheader("In the store", anchor=False)
 st.caption(plain(overview.latest_change(view.snapshot)))
 show.table(

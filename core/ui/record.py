@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from core.ui.shell import address
 from core.ui.view import View
 from core.views.certainty import certainty
 from core.views.decision import Asked
@@ -23,14 +23,15 @@ _FILES = (
 )
 
 
-def offer(view: View) -> None:
-    """A button that opens the choice of files; called after the page's widgets, whose values the link names.
+def offer(place: DeltaGenerator, view: View, link: str) -> None:
+    """A button that opens the choice of files.
 
     Args:
+        place: Where.
         view: The workspace whose decision is recorded.
+        link: The pinned link to what is on screen.
     """
-    link = address(view)
-    with st.popover("Decision record", icon=":material/fact_check:"):
+    with place.popover("Decision record", icon=":material/fact_check:"):
         st.caption(
             "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
             "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "

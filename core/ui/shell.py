@@ -10,15 +10,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
-from core.ui import cache
+from core.ui import cache, record
 from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
-from core.ui.view import View, arrive, find_view, remember
+from core.ui.view import arrive, find_view, remember
 from core.views.text import count, plain
 
 _ASKED = "_asked"
-
+RECORDED = frozenset({"Overview", "Pareto"})
+"""Pages that say what to ship, and offer the record of it."""
 
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
@@ -41,7 +42,7 @@ def shell(title: str) -> Iterator[None]:
     notice = st.empty()
     heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     heading.title(title, anchor=False, width="content")
-    bar = heading.container(width="content")
+    bar = heading.container(horizontal=True, width="content")
     remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
     try:
         remember(sidebar())
@@ -52,7 +53,7 @@ def shell(title: str) -> Iterator[None]:
         st.stop()  # without it a page that never started would count as an error of its own
     finally:  # also when a page has stopped early
         _notice(notice)
-        _link(bar)
+        _take_away(bar, title)
         tame_collector(title)
 
 
@@ -92,20 +93,19 @@ def _to_latest() -> None:
     st.session_state["rev"] = LATEST
 
 
-def address(view: View) -> str:
-    """The link to this view of this data: all settings that have a widget so far, and the revision."""
-    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-    return build(st.context.url or "", values, view.snapshot.revision)
-
-
-def _link(place: DeltaGenerator) -> None:
+def _take_away(place: DeltaGenerator, title: str) -> None:
+    """The link to this view of this data, and on the pages that decide the record of the decision."""
     view = find_view()
     if view is None:
         return
+    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    address = build(st.context.url or "", values, view.snapshot.revision)
+    if title in RECORDED:
+        record.offer(place, view, address)
     with place.popover("Copy link", icon=":material/link:"):
         pinned = st.session_state.get("rev", LATEST) != LATEST
         st.caption(
             f"Opens this view with the data of revision {view.snapshot.revision}"
             + (" (pinned)." if pinned else ", also after newer data have come.")
         )
-        st.code(address(view), language=None, wrap_lines=True)
+        st.code(address, language=None, wrap_lines=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,12 +13,13 @@ import streamlit as st
 from core.ui.view import find_view, front_door, page_title
 from core.views import text
 from core.views.scope import Quality
-from core.views.tables import to_csv
+from core.views.tables import to_csv, to_parquet
 from core.views.text import plain
 from core.views.theme import chart_config
 
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
+_FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
 COMPARING = frozenset({"Overview", "Pareto", "Headroom", "K curves", "Compare", "Sensitivity"})
 """Pages that put stacks beside one another, and say what those differ in."""
 
@@ -59,7 +61,7 @@ def chart(figure: go.Figure, name: str, **options: Any) -> Any:
 
 
 def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: Any) -> Any:
-    """Show a table and offer all of it as CSV.
+    """Show a table and offer all of it as CSV and as Parquet.
 
     Args:
         rows: The table; only the columns named in `columns` are shown, all are downloaded.
@@ -83,15 +85,16 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
     bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
     if rows.height > ROWS_SHOWN:
         bar.caption(f"The first {ROWS_SHOWN:,} of {rows.height:,} rows; the download has all.")
-    bar.download_button(
-        "CSV",
-        lambda: to_csv(rows),
-        file_name=f"{name}.csv",
-        mime="text/csv",
-        key=f"csv_{name}",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    for label, mime, written in _FILES:
+        bar.download_button(
+            label,
+            partial(written, rows),
+            file_name=f"{name}.{label.lower()}",
+            mime=mime,
+            key=f"{label.lower()}_{name}",
+            on_click="ignore",
+            icon=":material/download:",
+        )
     return result
 
 

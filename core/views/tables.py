@@ -1,8 +1,11 @@
-"""Tables as files: CSV that a spreadsheet cannot be tricked with."""
+"""Tables as files: CSV that a spreadsheet cannot be tricked with, and Parquet with every value as it is."""
 
 from __future__ import annotations
 
+import io
 import json
+import re
+from collections.abc import Sequence
 
 import polars as pl
 import polars.selectors as cs
@@ -13,7 +16,8 @@ _FORMULA = r"^[=+\-@\t\r\n]"
 def to_csv(rows: pl.DataFrame) -> bytes:
     """Write a table as CSV (UTF-8).
 
-    Text that a spreadsheet would read as a formula gets an apostrophe in front; nested values become JSON.
+    Text that a spreadsheet would read as a formula gets an apostrophe in front, names of columns too; numbers
+    stay as they are; nested values become JSON.
 
     Args:
         rows: Any table.
@@ -24,13 +28,42 @@ def to_csv(rows: pl.DataFrame) -> bytes:
     return defused(rows).write_csv().encode()
 
 
+def to_parquet(rows: pl.DataFrame) -> bytes:
+    """Write a table as Parquet: types, nested values and texts as they are.
+
+    Args:
+        rows: Any table.
+
+    Returns:
+        The file's content.
+    """
+    file = io.BytesIO()
+    rows.write_parquet(file)
+    return file.getvalue()
+
+
 def defused(rows: pl.DataFrame) -> pl.DataFrame:
     """The table with flat columns and no text that a spreadsheet would run as a formula."""
     flat = rows.with_columns(_as_json(rows[name]) for name in cs.expand_selector(rows, cs.nested()))
+    flat = flat.with_columns((cs.categorical() | cs.enum()).cast(pl.String))
     dangerous = cs.string().str.contains(_FORMULA)
-    return flat.with_columns(
+    safe = flat.with_columns(
         pl.when(dangerous).then(pl.lit("'") + cs.string()).otherwise(cs.string()).name.keep()
     )
+    return safe.rename(_safe_names(safe.columns))
+
+
+def _safe_names(names: Sequence[str]) -> dict[str, str]:
+    """New names for the columns whose names a spreadsheet would run; all stay distinct."""
+    taken, found = set(names), {}
+    for name in names:
+        if re.match(_FORMULA, name):
+            safe = f"'{name}"
+            while safe in taken:
+                safe = f"'{safe}"
+            taken.add(safe)
+            found[name] = safe
+    return found
 
 
 def _as_json(values: pl.Series) -> pl.Series:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.views.tables import defused, to_csv
+from core.views.tables import defused, to_csv, to_parquet
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
@@ -18,6 +18,24 @@ def test_what_a_spreadsheet_would_run_gets_an_apostrophe(start: str):
 def test_numbers_and_missing_values_stay_as_they_are():
     rows = pl.DataFrame({"x": [-1.5, None], "n": [1, 2], "t": ["-", None], "b": [True, False]})
     assert to_csv(rows).decode() == "x,n,t,b\n-1.5,1,'-,true\n,2,,false\n"
+
+
+def test_names_of_columns_and_categories_are_defused_too():
+    rows = pl.DataFrame(
+        {"=1+1": [1], "a": ["=x"], "b": ["@y"], "n@10": [-1]},
+        schema={"=1+1": pl.Int64, "a": pl.Categorical, "b": pl.Enum(["@y"]), "n@10": pl.Int64},
+    )
+    assert to_csv(rows).decode() == "'=1+1,a,b,n@10\n1,'=x,'@y,-1\n"
+
+
+def test_names_of_columns_stay_distinct():
+    assert defused(pl.DataFrame({"'=a": [1], "=a": [2]})).columns == ["'=a", "''=a"]
+
+
+def test_parquet_keeps_types_and_texts():
+    rows = pl.DataFrame({"=x": ["=1", None], "tags": [["a"], []], "n": [None, -1.5]})
+    assert pl.read_parquet(io.BytesIO(to_parquet(rows))).equals(rows)
+    assert pl.read_parquet(io.BytesIO(to_parquet(rows.clear()))).schema == rows.schema
 
 
 def test_an_empty_table_has_its_header():
