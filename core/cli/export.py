@@ -1,36 +1,111 @@
-"""``export PATH``: write the store, or a part of it, in the own format."""
+"""``export PATH``: write the store, or a part of it, in a format of the field, or log it to MLflow."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
-from core.cli.context import Context, resolve_runs
-from core.cli.output import Format, FormatOption, emit
-from core.importers import Import
-from core.importers import export as write
+from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.output import Format, complain, emit
+from core.clq.prices import DEFAULT_BOOK
+from core.errors import InputError, UnknownNameError
+from core.exporters import FORMATS, write
+from core.exporters.mlflow import send
+from core.importers.text import shown
+from core.metrics import parse_list
+from core.store import Snapshot
 from core.views.export import batch_of
+from core.views.export_mlflow import MEASURES, tracked
+from core.views.scope import Scope
+
+_LINE = 2000
+
+
+class As(StrEnum):
+    """What is written; or how the result is printed, as with every other command."""
+
+    OWN = "own"
+    TREC = "trec"
+    BEIR = "beir"
+    RANX = "ranx"
+    MLFLOW = "mlflow"
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+_PRINTED = {As.TABLE: Format.TABLE, As.JSON: Format.JSON, As.CSV: Format.CSV}
+_HELP = "; ".join(f"{name}: {each.holds}" for name, each in FORMATS.items())
 
 
 def run(
     ctx: typer.Context,
     path: Annotated[
-        Path, typer.Argument(help="A new folder, or a file that ends in .zip.", show_default=False)
+        str,
+        typer.Argument(
+            help="A new folder, or a file that ends in .zip; for mlflow the address of the tracking server.",
+            show_default=False,
+        ),
     ],
+    *,
     run_: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only this collection.")] = None,
-    form: FormatOption = Format.TABLE,
+    form: Annotated[
+        list[As] | None,
+        typer.Option(
+            "--format",
+            help=f"{_HELP}; mlflow: metrics and parameters. table, json or csv print the counts so.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: Annotated[str, typer.Option(help="mlflow: name of the experiment.")] = "CLQ Explorer",
+    measures: Annotated[str, typer.Option(help="mlflow: measures with cutoffs.")] = MEASURES,
+    golden_set: Annotated[str | None, typer.Option(help="mlflow: the judgements.")] = None,
+    prices: Annotated[str, typer.Option(help="mlflow: price book.")] = DEFAULT_BOOK,
 ) -> None:
-    """Export collections, golden sets and runs; import reads them back as they were."""
+    """Export collections, golden sets and runs; import reads them back, the own format as they were."""
     context: Context = ctx.obj
+    named = [each for each in form or () if each not in _PRINTED] or [As.OWN]
+    if len(named) > 1:
+        raise InputError(f"Two formats: {', '.join(named)}.", do="Export them one after the other.")
     snapshot = context.store().read()
     ids = resolve_runs(snapshot.runs(collection), run_) if run_ else None
-    batch = batch_of(snapshot, run_ids=ids, collection_id=collection)
-    write(batch, path)
-    made = Import(
-        collections=batch.collections, golden_sets=batch.golden_sets, runs=batch.runs, frames=batch.frames
-    )
-    emit(pl.DataFrame({"what": list(made.taken), "count": list(made.taken.values())}), form)
+    if named == [As.MLFLOW]:
+        books = context.books()
+        if prices not in books:
+            raise UnknownNameError("price book", prices, books)
+        runs = [
+            each
+            for scope in _scopes(snapshot, ids, collection, golden_set)
+            for each in tracked(snapshot, scope, parse_list(measures), books[prices])
+        ]
+        counts = {"runs": len(send(runs, path, experiment))}
+    else:
+        batch = batch_of(snapshot, run_ids=ids, collection_id=collection)
+        written = write(batch, Path(path), named[0].value)
+        counts = dict(written.counts)
+        for note in written.notes:
+            complain(shown(note, _LINE))
+    printed = next((_PRINTED[each] for each in form or () if each in _PRINTED), Format.TABLE)
+    emit(pl.DataFrame({"what": list(counts), "count": list(counts.values())}), printed)
+
+
+def _scopes(
+    snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
+) -> list[Scope]:
+    """A workspace per collection that has such runs."""
+    runs = snapshot.runs(collection)
+    if collection is not None and collection not in set(snapshot.collections()["collection_id"]):
+        raise UnknownNameError("collection", collection, snapshot.collections()["collection_id"])
+    if ids is not None:
+        runs = runs.filter(pl.col("run_id").is_in(ids))
+    if runs.is_empty():
+        raise InputError("There is no run to log.", do="Import or run something first.")
+    return [
+        Scope(str(name), golden_set_of(snapshot, str(name), golden_set), tuple(rows["run_id"]))
+        for (name,), rows in runs.partition_by("collection_id", as_dict=True, maintain_order=True).items()
+    ]

@@ -179,7 +179,7 @@ def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
         merged = found.grades[0].copy()
         for later in found.grades[1:]:
             merged = np.where(later > 0, later, merged)
-        return merged
+        return np.asarray(merged, dtype=np.int64)
     if policy == "majority":
         given = np.stack([(found.grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)])
         return np.asarray(given.argmax(axis=0) + 1, dtype=np.int64)  # the first of equals is the lowest

@@ -1,0 +1,159 @@
+"""What exporters share: what was written, scores that keep the order, a target that appears all at once."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from core.errors import InputError
+from core.records import Batch
+from core.tables import TABLES
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an export holds.
+
+    Attributes:
+        counts: Rows by what they are.
+        notes: What was decided, and what the format cannot hold, as sentences.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def target(path: Path) -> Iterator[Path]:
+    """A folder to write into that becomes `path` when all went well: a folder, or a zip by its ending.
+
+    Raises:
+        InputError: The path exists already, or cannot be written.
+    """
+    if path.exists():
+        raise InputError(
+            "The path exists already.", where=str(path), do="Choose another, or remove it first."
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as scratch:
+            folder = Path(scratch) / "export"
+            folder.mkdir()
+            yield folder
+            if path.suffix.lower() == ".zip":
+                packed = Path(scratch) / "export.zip"
+                _zip(folder, packed)
+                packed.replace(path)
+            else:
+                folder.replace(path)
+    except OSError as error:
+        raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
+
+
+def _zip(folder: Path, to: Path) -> None:
+    """Pack a folder; the same files give the same bytes."""
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
+                while block := source.read(1 << 20):
+                    sink.write(block)
+
+
+def rows_of(batch: Batch, table: str) -> pl.DataFrame:
+    """The rows of a table of the batch; none where it has none."""
+    found = batch.frames.get(table)
+    return pl.DataFrame(schema=TABLES[table]) if found is None else found.lazy().collect()
+
+
+def file_names(ids: Iterable[str]) -> dict[str, str]:
+    """A safe and unique file name, without ending, for every id."""
+    names: dict[str, str] = {}
+    for each in ids:
+        name = re.sub(r"[^\w.-]+", "-", each).strip("-.")[:_LONGEST_NAME].strip("-.") or "unnamed"
+        taken = {known.lower() for known in names.values()}  # some file systems do not tell case
+        tried, number = name, 2
+        while tried.lower() in taken:
+            tried, number = f"{name}-{number}", number + 1
+        names[each] = tried
+    return names
+
+
+def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]:
+    """The final rankings with scores whose order is that of the ranks, under trec_eval's rule too.
+
+    trec_eval reads scores in single precision, sorts by them, and breaks ties by descending passage id. A run
+    keeps its scores where they fall strictly, in single precision, down every ranking; otherwise all its
+    scores become length of the ranking + 1.5 − rank.
+
+    Args:
+        batch: What is exported.
+        fractions: A run whose scores are all whole numbers gets new ones too (they would look like grades).
+
+    Returns:
+        run_id, query_id, rank, passage_id, score in order; and how many runs got new scores.
+    """
+    rows = rows_of(batch, "rankings").filter(pl.col("stage") == "final").sort("run_id", "query_id", "rank")
+    of_list = ["run_id", "query_id"]
+    single = pl.col("score").cast(pl.Float32)
+    falls = single.is_finite() & (single < single.shift(1).over(of_list)).fill_null(value=True)
+    keeps = falls.fill_null(value=False).all().over("run_id")
+    if fractions:
+        keeps &= (pl.col("score") != pl.col("score").round()).any().over("run_id")
+    made = rows.with_columns(keeps.alias("keeps"))
+    new = pl.len().over(of_list) + 1.5 - pl.col("rank").rank("ordinal").over(of_list)
+    score = pl.when("keeps").then(pl.col("score")).otherwise(new.cast(pl.Float64))
+    replaced = made.filter(~pl.col("keeps"))["run_id"].n_unique()
+    return made.select(*of_list, "rank", "passage_id", score.alias("score")), replaced
+
+
+def given_grades(batch: Batch) -> pl.DataFrame:
+    """golden_set_id, query_id, passage_id and grade, as given where that is known of a whole golden set."""
+    rows = rows_of(batch, "judgements").sort("golden_set_id", "query_id", "passage_id")
+    known = pl.col("raw").is_not_null().all().over("golden_set_id")
+    grade = pl.when(known).then(pl.col("raw")).otherwise(pl.col("grade").cast(pl.Int16))
+    return rows.select("golden_set_id", "query_id", "passage_id", grade.alias("grade"))
+
+
+def mappings(batch: Batch) -> tuple[str, ...]:
+    """How the exported grades became 1..5 here, where that is not as they are."""
+    changed = [each for each in batch.golden_sets if each.mapping != "1-5"]
+    return tuple(
+        f"Grades of {each.golden_set_id} are as given; here they count as {each.mapping}." for each in changed
+    )
+
+
+def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
+    """What of the batch the format has no place for."""
+    kept = set(held)
+    rest = [
+        f"{rows.lazy().select(pl.len()).collect().item():,} {table}"
+        for table, rows in batch.frames.items()
+        if table not in kept
+    ]
+    return (f"{name} has no place for: {', '.join(rest)}.",) if rest else ()
+
+
+def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None:
+    """Refuse ids that the format cannot hold.
+
+    Raises:
+        InputError: With the first of them.
+    """
+    bad = rows.filter(pl.col(column).str.contains(pattern))[column]
+    if len(bad):
+        raise InputError(
+            f"The {column.replace('_', ' ')} {bad[0][:80]!r} {what}.",
+            do="Export the own format, which holds any id.",
+        )
