@@ -13,6 +13,7 @@ from core.importers.open_rag_eval import OpenRagEval
 from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
+from core.importers.rag_gs import RagGs
 from core.importers.ragas import Ragas
 from core.importers.rankllm import RankLlm
 from core.importers.ranx import RanxQrels, RanxRun
@@ -25,6 +26,7 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    RagGs(),
     OpenRagEval(),
     ContextGrid(),
     DeepEval(),

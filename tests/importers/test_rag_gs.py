@@ -1,0 +1,167 @@
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from core.store import Store
+from tests.importers.helpers import read, refusal, rows, up, zipped
+
+DENSE = "q01/s2_candidates/dense/q01.top3.jsonl"
+GRADES = "q01/s4_scores/q01.gpt5_scores.jsonl"
+
+
+def lines(*items: Mapping[str, object]) -> str:
+    return "".join(json.dumps(item) + "\n" for item in items)
+
+
+def question(
+    number: int, dense: Sequence[str], sparse: Sequence[str], grades: Mapping[str, int | None]
+) -> dict[str, str]:
+    q = f"q{number:02d}"
+    merged = list(dict.fromkeys([*dense, *sparse]))
+    kept = [name for name, grade in grades.items() if (grade or 0) >= 3]
+
+    def row(name: str) -> dict[str, object]:
+        return {"doc_id": name, "text": f"text {name}", "metadata": {"source": f"{name}.md", "title": name}}
+
+    return {
+        f"{q}/s1_rewrites/{q}.json": json.dumps(
+            {"qid": f"Q{number}", "text": f"ask {number}", "text_rewrite": f"asked {number}",
+             "model": "voyage-3.5", "output_dimension": 512, "embedding": [0.5, 0.25]}
+        ),
+        f"{q}/s1_rewrites/_SUCCESS": "",
+        f"{q}/s1_rewrites/manifest.json": json.dumps({"api_key": "sk-abcdefghijklmnop"}),
+        f"{q}/s2_candidates/dense/{q}.top{len(dense)}.jsonl": lines(
+            *({"rank_dense": rank, "score_cos": 1 / rank, **row(name)} for rank, name in enumerate(dense, 1))
+        ),
+        f"{q}/s2_candidates/sparse/{q}.top{len(sparse)}.jsonl": lines(
+            *({"rank_sparse": rank, "score_bm25": 9, **row(name)} for rank, name in enumerate(sparse, 1))
+        ),
+        f"{q}/s2_candidates/_SUCCESS": "",
+        f"{q}/s3_merge/{q}.merge.jsonl": lines(
+            *({"source": "both", "rank_rrf": rank, "rrf_score": 1 / (60 + rank), **row(name)}
+              for rank, name in reversed(list(enumerate(merged, 1))))
+        ),
+        f"{q}/s4_scores/{q}.gpt5_scores.jsonl": lines(
+            *({"doc_id": name, "grade_1_5": grade, "model": "gpt-5"} for name, grade in grades.items())
+        ),
+        f"{q}/s5_pruned/{q}.top35plus.jsonl": lines(*map(row, kept)),
+        f"{q}/s6_ranked/{q}.top20.jsonl": lines(
+            *({"final_rank": rank, "final_score": 0.5, "exposures": 3, "info": {}, "doc_id": name}
+              for rank, name in enumerate(kept, 1))
+        ),
+    }  # fmt: skip
+
+
+def run(root: str = "runs/r1/", **changes: str | None) -> dict[str, str]:
+    files: dict[str, str | None] = {
+        **question(1, ["a", "b", "c"], ["b", "d"], {"a": 5, "b": 1, "c": 3, "d": None}),
+        **question(2, ["d", "a"], ["d"], {"d": 4, "a": 2}),
+        "questions_manifest.json": json.dumps(
+            {"items": [{"qid": "Q1", "text": "ask 1", "text_rewrite": "asked 1"},
+                       {"qid": "Q2", "text": "ask 2"}]}
+        ),
+    }  # fmt: skip
+    files |= {name.replace("__", "/"): content for name, content in changes.items()}
+    return {f"{root}{name}": content for name, content in files.items() if content is not None}
+
+
+def offer(root: str = "runs/r1/", **changes: str | None):
+    return up("data.zip", zipped(run(root, **changes)))
+
+
+@pytest.mark.parametrize("root", ["runs/r1/", "", "data/"])
+def test_a_run_folder_becomes_stacks_and_a_golden_set(root, tmp_path):
+    made = read(offer(root), collection_id="c")
+    assert made.detected[0].format == "rag-gs"
+    assert made.taken == {
+        "collections": 1, "golden sets": 1, "runs": 3, "judgements": 5, "passages": 4, "queries": 2,
+        "rankings": 5 + 3 + 6,
+    }  # fmt: skip
+    assert [each.stack.label for each in made.runs] == [
+        "voyage-3.5 512 d · rewritten", "BM25 · rewritten", "BM25 ⊕ voyage-3.5 512 d · rewritten"
+    ]  # fmt: skip
+    ranked = rows(made, "rankings").filter(run_id=made.runs[2].run_id)
+    assert ranked.select("query_id", "rank", "passage_id").rows() == [
+        ("Q1", 1, "a"), ("Q1", 2, "b"), ("Q1", 3, "c"), ("Q1", 4, "d"), ("Q2", 1, "d"), ("Q2", 2, "a")
+    ]  # fmt: skip
+    assert ranked["score"][0] == 1 / 61
+    judged = rows(made, "judgements").select("query_id", "passage_id", "grade", "judge").rows()
+    assert judged == [
+        ("Q1", "a", 5, "gpt-5"), ("Q1", "b", 1, "gpt-5"), ("Q1", "c", 3, "gpt-5"), ("Q2", "d", 4, "gpt-5"),
+        ("Q2", "a", 2, "gpt-5"),
+    ]  # fmt: skip
+    assert made.golden_sets[0].mapping == "1-5"
+    assert rows(made, "queries")["text"].to_list() == ["ask 1", "ask 2"]
+    assert rows(made, "passages").select("passage_id", "title", "source").rows()[0] == ("a", "a", "a.md")
+    left = {each.reason: each.count for each in made.left_out}
+    assert left["passages that the judge gave no grade"] == 1
+    assert left["files of s6_ranked (refined order): the grades of s4 stand"] == 2
+    assert any("2 questions were searched with a rewritten text" in note for note in made.notes)
+    assert any("have no _SUCCESS mark" in note for note in made.notes)
+    assert "sk-abcdefghijklmnop" not in json.dumps(dict(made.runs[0].manifest))
+    store = Store.open(tmp_path / "store")
+    with store.write("import") as writer:
+        writer.add(made.batch)
+
+
+def test_the_longest_list_and_the_enriched_grades_count():
+    made = read(
+        offer(
+            q01__s2_candidates__dense__top="",
+            **{
+                "q01/s2_candidates/dense/q01.top200.jsonl": lines(
+                    *({"rank_dense": rank, "score_cos": None, "doc_id": f"x{rank}"} for rank in range(1, 6))
+                ),
+                "q01/s4_scores/q01.enriched.jsonl": lines({"doc_id": "a", "grade_1_5": 2, "model": "m"}),
+            },
+        ),
+        collection_id="c",
+    )
+    assert rows(made, "rankings").filter(run_id=made.runs[0].run_id).height == 5 + 2
+    assert rows(made, "judgements").filter(query_id="Q1")["grade"].to_list() == [2]
+    left = {each.reason: each.count for each in made.left_out}
+    assert left["shorter lists of a question that has a longer one"] == 3
+    assert left["passages without a text"] == 5
+
+
+def test_passages_of_another_run_are_refused_with_their_list():
+    strange = lines(*({"final_rank": rank, "doc_id": f"z{rank}"} for rank in range(25)))
+    found = refusal(
+        offer(q02__s6_ranked__q02="", **{"q02/s6_ranked/q02.top20.jsonl": strange}), collection_id="c"
+    )
+    assert "25 passages of s6_ranked are not in s5_pruned" in found
+    assert "Q2 z0, Q2 z1" in found
+    assert "and 5 more" in found
+    emptied = refusal(offer(**{"q01/s5_pruned/q01.top35plus.jsonl": ""}), collection_id="c")
+    assert "Q1 a, Q1 c" in emptied
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (DENSE, lines({"rank_dense": 1, "doc_id": ""}), "no doc_id"),
+        (DENSE, lines({"rank_dense": "x", "doc_id": "a"}), "top3.jsonl:1"),
+        (DENSE, lines({"rank_dense": 1, "doc_id": "a"}) * 2, "stands twice"),
+        (DENSE,
+         lines({"rank_dense": 1, "doc_id": "a"}, {"rank_dense": None, "doc_id": "b"}), "no rank_dense"),
+        (GRADES, lines({"doc_id": "a", "grade_1_5": 6}), "not within 1 to 5"),
+        (GRADES, lines({"doc_id": "a", "grade_1_5": 2.5}), "gpt5_scores.jsonl:1"),
+        (GRADES, lines({"doc_id": "a", "grade_1_5": 2}) * 2, "graded twice"),
+        ("q01/s1_rewrites/q01.json", '{"text": 5}', "'text' is an integer"),
+        ("q01/s1_rewrites/manifest.json", "{", "manifest.json:1"),
+        ("questions_manifest.json", '{"items": [{"qid": "7"}]}', "not a question id"),
+        ("questions_manifest.json", '{"items": {}}', "'items' is an object, not a list"),
+        ("../q01/s3_merge/x.jsonl", "", "outside itself"),
+        ("r2/q01/s3_merge/q01.merge.jsonl", lines({"rank_rrf": 1, "doc_id": "a"}), "There are 2 run folders"),
+    ],
+)  # fmt: skip
+def test_what_is_damaged_is_refused(name, content, message):
+    assert message in refusal(offer("", **{name: content}), collection_id="c")
+
+
+def test_nan_scores_are_missing():
+    name = "q01/s2_candidates/sparse/q01.top2.jsonl"
+    made = read(offer("", **{name: lines({"rank_sparse": 1, "doc_id": "a", "score_bm25": float("nan")})}))
+    ranked = rows(made, "rankings").filter(run_id=made.runs[1].run_id, query_id="Q1")
+    assert ranked.select("passage_id", "score").rows() == [("a", None)]
