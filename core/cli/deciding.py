@@ -30,6 +30,7 @@ class On(StrEnum):
 
     P50 = "p50"
     P95 = "p95"
+    P99 = "p99"
 
 
 class Best(StrEnum):

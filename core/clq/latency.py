@@ -7,7 +7,7 @@ query timed ten times does not count ten times. Retrieval latency is everything 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import polars as pl
@@ -15,6 +15,7 @@ import polars as pl
 from core.clq.intervals import quantile_ranks, too_few
 
 Scope = Literal["path", "rerank"]
+SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 TOTAL = "total"
 """The stage name of the whole path."""
@@ -22,9 +23,9 @@ P95_MIN_QUERIES = 60
 """Below this n a p95 is withheld: the largest of fewer samples does not bound it with 95 % coverage."""
 P99_MIN_QUERIES = 299
 """The same for a p99."""
-_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-_LEAST = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
-AFTER_RETRIEVAL = ("generate",)
+LEAST: Mapping[str, int] = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
+"""How many queries a percentile needs; a p50 is never withheld."""
+AFTER_RETRIEVAL = ("generate", "first_token")
 """Stages that are not part of the retrieval path."""
 
 SUMMARY = pl.Schema(
@@ -121,11 +122,11 @@ def summarise(
     ranked = grouped.join(_ranks(grouped["n"].unique().to_list(), level), on="n", how="left")
     bounds = [
         pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
-        for name in (f"{p}_{end}" for p in _SHARES for end in ("low", "high"))
+        for name in (f"{p}_{end}" for p in SHARES for end in ("low", "high"))
     ]
     shown = [
         pl.when(pl.col("n") >= least).then(pl.col(name))
-        for p, least in _LEAST.items()
+        for p, least in LEAST.items()
         for name in (p, f"{p}_low", f"{p}_high")
     ]
     return (
@@ -142,12 +143,12 @@ def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
     for n in sizes:
         row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n, level)}
         row["p99_reason"] = _reason("p99", n, level)
-        for name, q in _SHARES.items():
+        for name, q in SHARES.items():
             ranks = quantile_ranks(n, q, level)
             row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
             row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
         rows.append(row)
-    positions = [f"{name}_{end}_rank" for name in _SHARES for end in ("low", "high")]
+    positions = [f"{name}_{end}_rank" for name in SHARES for end in ("low", "high")]
     schema = {
         "n": pl.Int64,
         "p95_reason": pl.String,
@@ -163,5 +164,5 @@ def p95_reason(n: int, level: float = 0.95) -> str | None:
 
 
 def _reason(percentile: str, n: int, level: float) -> str | None:
-    least = _LEAST[percentile]
-    return None if n >= least else f"{too_few(n, _SHARES[percentile], level)}: at least {least} are needed"
+    least = LEAST[percentile]
+    return None if n >= least else f"{too_few(n, SHARES[percentile], level)}: at least {least} are needed"

@@ -11,11 +11,12 @@ from core.clq.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache, comparing
+from core.ui.generation import generation
 from core.ui.limits import constraints, forget_ranges
 from core.ui.parameters import KEYS, parameters
 from core.ui.state import LATEST
 from core.ui.view import View
-from core.views.scope import Latency, Percentile, Quality, Scope
+from core.views.scope import Latency, LatencyScope, Percentile, Quality, Scope
 from core.views.workspace import Choices
 
 _DEPENDENT = (
@@ -67,7 +68,7 @@ def sidebar() -> View | None:
     with main:
         scope, offered = _scope(snapshot, found)
         quality = _quality(offered)
-        latency = _latency(offered)
+        latency = _latency(offered, snapshot.revision, scope)
         differing, limits = st.container(), st.container()
     with foot:
         book = _book()
@@ -169,28 +170,29 @@ def _quality(offered: Choices) -> Quality:
     return Quality(parameters(name) if offered.computed else name, k)
 
 
-def _latency(offered: Choices) -> Latency:
+def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
     percentile: Percentile = st.segmented_control(
         "Latency",
-        ["p50", "p95"],
+        ["p50", "p95", "p99"],
         default="p50",
         required=True,
         key="on",
         bind="query-params",
-        help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries.",
+        help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. "
+        "p99: withheld below 299.",
     )
-    scope: LatencyScope = "path"
-    if offered.reranked:
-        scope = st.segmented_control(
-            "Latency of",
-            ["path", "rerank"],
-            default="path",
-            required=True,
-            key="lat",
-            bind="query-params",
-            help="path: embed + retrieve + rerank. rerank: the reranker call alone.",
-        )
-    return Latency(percentile, scope)
+    scope: LatencyScope = st.segmented_control(
+        "Latency of",
+        ["path", "rerank", "end-to-end"] if offered.reranked else ["path", "end-to-end"],
+        default="path",
+        required=True,
+        key="lat",
+        bind="query-params",
+        help="path: embed + retrieve + rerank. rerank: the reranker call alone. end-to-end: the path and the "
+        "generator, modelled where it was not timed.",
+    )
+    modelled = generation(revision, within) if scope == "end-to-end" else None
+    return Latency(percentile, scope, generation=modelled)
 
 
 def _book() -> str:

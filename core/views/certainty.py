@@ -7,10 +7,11 @@ import polars as pl
 
 from core.clq.intervals import SEED
 from core.clq.joint import JointSample, chances
-from core.clq.latency import TOTAL, per_query
+from core.clq.latency import SHARES
 from core.clq.rules import Constraints, Rule
 from core.clq.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
+from core.views.latency_sample import sample
 from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Floats, at_cutoff, evidence
@@ -86,8 +87,7 @@ def joint_sample(
     """
     ids = table["run_id"].to_list()
     scored = _scored(snapshot, table, scope, quality)
-    timed = per_query(snapshot.timings(ids), scope=latency.scope).filter(pl.col("stage") == TOTAL)
-    timed = timed.select("run_id", "query_id", pl.col("ms").alias("value"))
+    timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
     queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
     if queries.is_empty():
         return None
@@ -97,7 +97,7 @@ def joint_sample(
         cost=_column(table, "cost"),
         fixed_quality=_column(table, "quality"),
         fixed_latency=_column(table, "latency_ms"),
-        share=0.5 if latency.percentile == "p50" else 0.95,
+        share=SHARES[latency.percentile],
     )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.clq.latency import summarise
+from core.clq.latency import TOTAL, summarise
 from core.store import Snapshot
+from core.views.latency_sample import modelled_ms, sample
 from core.views.scope import Latency
 
+_NO_MODEL = "generation was not timed: give its speed in the sidebar"
+_MODELLED = "retrieval measured, generation modelled"
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
 
@@ -22,17 +25,17 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     Returns:
         run_id and `COLUMNS`; latency_ms is null where it is unknown, and latency_note says why.
     """
-    ids = runs["run_id"].to_list()
-    measured = _measured(snapshot, ids, latency)
-    reported = _reported(snapshot, runs, latency)
-    both = pl.concat([measured, reported], how="vertical_relaxed").unique("run_id", keep="first")
+    found = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
+    # A percentile that is withheld here does not hide one that was reported for the same run.
+    known = [each.filter(pl.col("latency_ms").is_not_null()) for each in found]
+    both = pl.concat([*known, *found], how="vertical_relaxed").unique("run_id", keep="first")
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
-            .then(pl.col("latency_note").fill_null(_not_recorded(latency)))
+            .then(pl.coalesce(_no_model(latency), "latency_note", _not_recorded(latency)))
             .otherwise(pl.col("latency_note"))
             .alias("latency_note"),
         )
@@ -40,25 +43,55 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     )
 
 
-def _measured(snapshot: Snapshot, ids: list[str], latency: Latency) -> pl.DataFrame:
+def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
     p = latency.percentile
-    table = summarise(snapshot.timings(ids), scope=latency.scope).filter(pl.col("stage") == "total")
-    reason = pl.col("p95_reason") if p == "p95" else pl.lit(None, dtype=pl.String)
+    rows = sample(snapshot, runs, latency)
+    whole = rows.select("run_id", "query_id", pl.lit(TOTAL).alias("stage"), pl.lit(1).alias("repeat"), "ms")
+    table = summarise(whole).join(rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id")
+    modelled = pl.col("modelled")
+    reason = pl.col(f"{p}_reason") if p != "p50" else pl.lit(None, dtype=pl.String)
     return table.select(
         "run_id",
         pl.col(p).alias("latency_ms"),
         pl.col(f"{p}_low").alias("latency_low"),
         pl.col(f"{p}_high").alias("latency_high"),
         pl.col("n").cast(pl.Int32).alias("latency_n"),
-        pl.lit("measured").alias("latency_basis"),
-        reason.alias("latency_note"),
+        pl.when(modelled).then(pl.lit("modelled")).otherwise(pl.lit("measured")).alias("latency_basis"),
+        pl.coalesce(reason, pl.when(modelled).then(pl.lit(_MODELLED))).alias("latency_note"),
     )
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Latencies from aggregates; end-to-end the reported path and the modelled generation."""
+    if latency.scope != "end-to-end":
+        return _reported_path(snapshot, runs, latency)
+    path = _reported_path(snapshot, runs, Latency(latency.percentile))
+    added = modelled_ms(snapshot, runs, latency.generation)
+    whole = path.join(added, on="run_id", how="left")
+    told = pl.format(
+        "retrieval {}{}, generation modelled",
+        "latency_basis",
+        pl.concat_str(pl.lit(" ("), "latency_note", pl.lit(")")).fill_null(""),
+    )
+    known = pl.col("latency_ms").is_not_null() & pl.col("added").is_not_null()
+    return whole.select(
+        "run_id",
+        *(pl.col(name) + pl.col("added") for name in COLUMNS[:3]),
+        "latency_n",
+        pl.lit("modelled").alias("latency_basis"),
+        pl.when(known)
+        .then(told)
+        .when(pl.col("latency_ms").is_not_null())
+        .then(pl.lit(_NO_MODEL))
+        .otherwise("latency_note")
+        .alias("latency_note"),
+    )
+
+
+def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
     """Latencies from aggregates: the reported total, else the sum of the medians of the stack's stages.
 
-    95th percentiles of stages do not add up to one of the whole path, so several of them stay unknown.
+    High percentiles of stages do not add up to one of the whole path, so several of them stay unknown.
     """
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
@@ -103,6 +136,11 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     )
 
 
+def _no_model(latency: Latency) -> pl.Expr:
+    missing = latency.scope == "end-to-end" and latency.generation is None
+    return pl.lit(_NO_MODEL if missing else None, pl.String)
+
+
 def _not_recorded(latency: Latency) -> pl.Expr:
     """Why a run without any figure has none."""
     needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
@@ -113,12 +151,12 @@ def _not_recorded(latency: Latency) -> pl.Expr:
 
 def _why_unknown(latency: Latency) -> pl.Expr:
     missing = pl.format("not reported: {}", pl.col("missing"))
-    several = pl.lit(latency.percentile == "p95") & (pl.col("stages") > 1)
+    several = pl.lit(latency.percentile != "p50") & (pl.col("stages") > 1)
     return (
         pl.when(pl.col("missing") != "")
         .then(missing)
         .when(several)
-        .then(pl.lit("p95 of single stages do not add up"))
+        .then(pl.lit(f"{latency.percentile} of single stages do not add up"))
     )
 
 

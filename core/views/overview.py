@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,11 +12,16 @@ from core.clq.headroom import split
 from core.clq.rules import Decision
 from core.store import Snapshot
 from core.views import text
-from core.views.scope import Latency, Quality, Scope
+from core.views.scope import Latency, LatencyScope, Quality, Scope
 from core.views.stacks import runs_in
 
 FEW_QUERIES = 50
 """Below this n the paper's own protocol (50 queries, §3.1) is not met; said, not forbidden."""
+_PATHS: Mapping[LatencyScope, str] = {
+    "path": "embed + retrieve + rerank",
+    "rerank": "the reranker call alone",
+    "end-to-end": "retrieval and generation",
+}
 MANY_HOLES = 0.1
 """Share of unjudged passages in the Top-K from which a score may say more about judging than the stack."""
 
@@ -171,8 +177,8 @@ def latest_change(snapshot: Snapshot) -> str:
 
 def describe_latency(latency: Latency) -> str:
     """What the latency of the sidebar means."""
-    path = "embed + retrieve + rerank" if latency.scope == "path" else "the reranker call alone"
-    share = "half" if latency.percentile == "p50" else "95 %"
+    path = _PATHS[latency.scope]
+    share = {"p50": "half", "p95": "95 %", "p99": "99 %"}[latency.percentile]
     return f"{latency.percentile} of {path}: {share} of the queries are answered within it."
 
 

@@ -16,6 +16,7 @@ from core.clq.replay import BY_CANDIDATE, replayed, replayed_usage
 from core.clq.routing import Depths, Floats
 from core.records import Basis
 from core.store import Snapshot
+from core.views.query_sets import among
 from core.views.routing_families import Option
 from core.views.routing_signals import Known
 from core.views.routing_times import RERANK, Asked, Times
@@ -124,7 +125,7 @@ def _quality(
     if measure is None or golden is None:
         return None
     ids = list(dict.fromkeys(option.run_id for option in options))
-    found = evidence(snapshot, ids, golden, [measure])
+    found = evidence(snapshot, ids, golden, [measure], only=among(snapshot, asked.scope))
     scored = at_cutoff(found, measure)
     rows = []
     for option in options:

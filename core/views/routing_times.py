@@ -12,7 +12,9 @@ from core.clq.prices import PriceBook
 from core.clq.replay import replayed_ms
 from core.records import Basis
 from core.store import Snapshot
+from core.views.comparable import machine
 from core.views.deeper import latency_by_depth
+from core.views.latency_sample import sample
 from core.views.routing_families import Option
 from core.views.scope import Latency, Quality, Scope
 
@@ -48,14 +50,25 @@ class Times:
     ) -> None:
         self._snapshot, self._asked = snapshot, asked
         self._ids = list(dict.fromkeys(option.run_id for option in options))
-        self._rows = per_query(snapshot.timings(self._ids), scope=asked.latency.scope)
         self._runs = table.filter(pl.col("run_id").is_in(self._ids))
-        timed = set(self._rows.filter(pl.col("stage") == TOTAL)["run_id"])
+        whole = sample(snapshot, self._runs, asked.latency)
+        self._guessed = set(whole.filter("modelled")["run_id"])
+        stages = per_query(snapshot.timings(self._ids)).filter(pl.col("stage") != TOTAL)
+        totals = whole.select("run_id", pl.lit(TOTAL).alias("stage"), "query_id", "ms")
+        self._rows = pl.concat([stages, totals])
+        timed = set(whole["run_id"]) - self._elsewhere(asked.latency.machine)
         depth = {option.run_id: option.deep or option.depth or 0 for option in options}
         self._timed = timed
         self._donor = max(timed, key=lambda run_id: depth.get(run_id, 0), default=None)
         self._depth = depth
         self.modelled: str | None = None
+
+    def _elsewhere(self, chosen: str | None) -> set[str]:
+        """Runs that were timed on another machine than the chosen one, or than the first."""
+        rows = self._runs.select("run_id", "environment", "origin").iter_rows()
+        found = {run_id: machine(environment, origin) for run_id, environment, origin in rows}
+        same = chosen or found[self._ids[0]]
+        return {run_id for run_id, name in found.items() if name != same}
 
     def reranked(self, option: Option) -> bool:
         """Whether the option has a reranker."""
@@ -67,6 +80,7 @@ class Times:
         if option.deep is None and option.run_id in self._timed:
             origin = self._runs.row(by_predicate=pl.col("run_id") == option.run_id, named=True)["origin"]
             basis = Basis.IMPORTED if origin == "import" else Basis.MEASURED
+            basis = Basis.MODELLED if option.run_id in self._guessed else basis
             return self._stage(option.run_id, TOTAL), str(basis)
         donor = option.run_id if option.deep is not None else self._donor
         deep = self._depth.get(donor or "", 0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.clq.latency import Scope as LatencyScope
+from core.clq.generation import Generation
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
 
-Percentile = Literal["p50", "p95"]
+Percentile = Literal["p50", "p95", "p99"]
+LatencyScope = Literal["path", "rerank", "end-to-end"]
+_OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "end-to-end": "End-to-end"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,20 @@ class Latency:
     """Which latency decides.
 
     Attributes:
-        percentile: The median or the 95th percentile over queries.
-        scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone.
+        percentile: The median, the 95th or the 99th percentile over queries.
+        scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the
+            path and the generator.
         machine: Only latencies of this machine (one of `core.views.comparable.machines`); None = of any.
+        generation: How generation is modelled where it was not timed; only read end-to-end. None = it is
+            not, so that the latency of such stacks is unknown.
     """
 
     percentile: Percentile = "p50"
     scope: LatencyScope = "path"
     machine: str | None = None
+    generation: Generation | None = None
 
     @property
     def name(self) -> str:
         """What the axis says, for example ``Retrieval latency p50 (ms)``."""
-        return f"{'Retrieval' if self.scope == 'path' else 'Reranker'} latency {self.percentile} (ms)"
+        return f"{_OF[self.scope]} latency {self.percentile} (ms)"

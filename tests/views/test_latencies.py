@@ -3,6 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.clq.generation import Generation, Speed
 from core.records import Origin
 from core.store import Store
 from core.views.latencies import latencies
@@ -127,3 +128,56 @@ def test_the_n_of_a_sum_is_that_of_its_smallest_part(tmp_path: Path):
     figures = [stage("embed", 1.0, n=50), stage("retrieve", 2.0, n=20)]
     row = one(tmp_path, spec=DENSE, origin=Origin.PUBLISHED, figures=figures)
     assert (row["latency_n"], row["latency_basis"]) == (20, "published")
+
+
+@pytest.mark.parametrize(("n", "known"), [(298, False), (299, True)])
+def test_a_p99_needs_299_queries(tmp_path: Path, n: int, known: bool):
+    row = one(tmp_path, Latency("p99"), spec=DENSE, ms={"retrieve": [float(ms) for ms in range(1, n + 1)]})
+    assert (row["latency_ms"] is not None) is known
+    assert known or "at least 299" in str(row["latency_note"])
+
+
+def test_a_withheld_percentile_does_not_hide_a_reported_one(tmp_path: Path):
+    figures = [stage("total", 9.0, "latency_p95")]
+    row = one(tmp_path, Latency("p95"), spec=DENSE, ms={"retrieve": [1.0] * 20}, figures=figures)
+    assert (row["latency_ms"], row["latency_basis"], row["latency_n"]) == (9.0, "imported", 50)
+
+
+SPEED = Speed(100, 50, 10)
+MODEL = Generation(SPEED, chunks=10, tokens_per_chunk=100, prompt_tokens=0, output_tokens=5)
+BOTH = Latency("p50", "end-to-end", generation=MODEL)
+
+
+def test_end_to_end_adds_the_timed_generator(tmp_path: Path):
+    times = {"retrieve": [1.0, 2.0, 3.0], "generate": [10.0, 20.0, 30.0], "first_token": [1.0] * 3}
+    row = one(tmp_path, BOTH, spec=DENSE, ms=times)
+    assert (row["latency_ms"], row["latency_basis"], row["latency_note"]) == (22.0, "measured", None)
+
+
+@pytest.mark.parametrize(
+    ("run", "added"),
+    [
+        ({}, 100 + 50 + 50),
+        ({"spec": {**DENSE, "chunks_sent": 2}}, 100 + 10 + 50),
+        ({"usage": [("generate", "g", "input_tokens", 4000.0)]}, 100 + 200 + 50),
+    ],
+)
+def test_end_to_end_models_a_generator_that_was_not_timed(
+    tmp_path: Path, run: dict[str, object], added: float
+):
+    row = one(tmp_path, BOTH, **{"spec": DENSE, "ms": {"retrieve": [1.0, 2.0, 3.0]}, **run})
+    assert (row["latency_ms"], row["latency_basis"]) == (2 + added, "modelled")
+    assert row["latency_note"] == "retrieval measured, generation modelled"
+
+
+def test_end_to_end_adds_to_reported_figures(tmp_path: Path):
+    row = one(tmp_path, BOTH, spec=DENSE, figures=[stage("embed", 1.0), stage("retrieve", 2.0)])
+    assert (row["latency_ms"], row["latency_basis"]) == (203.0, "modelled")
+    assert row["latency_note"] == "retrieval imported (sum of 2 stage medians), generation modelled"
+
+
+@pytest.mark.parametrize("run", [{"ms": {"retrieve": [1.0] * 3}}, {"figures": [stage("total", 3.0)]}, {}])
+def test_end_to_end_without_a_model_is_unknown(tmp_path: Path, run: dict[str, object]):
+    row = one(tmp_path, Latency("p50", "end-to-end"), spec=DENSE, **run)
+    assert row["latency_ms"] is None
+    assert row["latency_note"] == "generation was not timed: give its speed in the sidebar"

@@ -1,0 +1,70 @@
+"""The generator's speed: typed, or fitted to the timings of the workspace; always labelled as modelled."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from core.clq.generation import Generation, Speed
+from core.ui import cache
+from core.views.generation import fitted, in_words
+from core.views.generation import timed_answers as read_answers
+from core.views.scope import Scope
+
+_SPEEDS = (
+    ("gbase", "Base (ms)", "Before anything depends on length: network, queue."),
+    ("gin", "Per 1,000 prompt tokens (ms)", "Reading the prompt; decides the first token."),
+    ("gout", "Per output token (ms)", "Writing the answer."),
+)
+
+
+def timed_answers(revision: int, scope: Scope) -> pl.DataFrame:
+    """The timed answers of a workspace; see `core.views.generation.timed_answers`."""
+    return _timed_answers(str(cache.store().path), revision, scope)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _timed_answers(path: str, revision: int, scope: Scope) -> pl.DataFrame:
+    del path  # part of the key
+    return read_answers(cache.snapshot(revision), scope)
+
+
+def generation(revision: int, scope: Scope) -> Generation | None:
+    """Draw the inputs of the model.
+
+    Returns:
+        The model; None where no speed was typed and none can be fitted.
+    """
+    with st.expander("Generation, modelled", expanded=True):
+        typed = [
+            st.number_input(label, min_value=0.0, value=None, key=key, bind="query-params", help=text)
+            for key, label, text in _SPEEDS
+        ]
+        found = fitted(timed_answers(revision, scope))
+        speed = _speed(typed) or found.speed
+        if any(value is not None for value in typed) and not _speed(typed):
+            st.caption("Type both the time per prompt token and the time per output token.")
+        elif speed is None:
+            st.caption(
+                "Unknown until you type its speed, or import timings of its answers with their tokens."
+            )
+        elif speed is found.speed:
+            st.caption(in_words(found))
+        chunks = st.number_input(
+            "Chunks sent", 0, 1000, 10, key="gchunk", bind="query-params",
+            help="For stacks whose specification does not say how many passages they send.",
+        )  # fmt: skip
+        sizes = [
+            st.number_input(label, min_value=0, value=usual, key=key, bind="query-params")
+            for key, label, usual in (
+                ("gtok", "Tokens per chunk", 500),
+                ("gprompt", "Other prompt tokens", 100),
+                ("gans", "Output tokens", 200),
+            )
+        ]
+    return None if speed is None else Generation(speed, int(chunks), *map(float, sizes))
+
+
+def _speed(typed: list[float | None]) -> Speed | None:
+    base, prompt, output = typed
+    return None if prompt is None or output is None else Speed(base or 0.0, prompt, output)
