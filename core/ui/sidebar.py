@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.clq.latency import Scope as LatencyScope
 from core.clq.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
