@@ -15,6 +15,7 @@ from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
 from core.importers.rag_gs import RagGs
 from core.importers.ragas import Ragas
+from core.importers.ragged import Ragged
 from core.importers.rankllm import RankLlm
 from core.importers.ranx import RanxQrels, RanxRun
 from core.importers.retrieval_response import RetrievalResponse
@@ -26,6 +27,7 @@ FORMATS: tuple[Format, ...] = (
     Own(),
     Beir(),
     RetrievalResponse(),
+    Ragged(),
     RagGs(),
     OpenRagEval(),
     ContextGrid(),
