@@ -8,8 +8,11 @@ from core.importers.beir import Beir
 from core.importers.context_grid import ContextGrid
 from core.importers.deepeval import DeepEval
 from core.importers.excel import Excel
+from core.importers.langfuse import Langfuse
+from core.importers.langsmith import LangSmith
 from core.importers.mteb import Mteb
 from core.importers.open_rag_eval import OpenRagEval
+from core.importers.openinference import OpenInference
 from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
@@ -39,6 +42,9 @@ FORMATS: tuple[Format, ...] = (
     OptunaStorage(),
     OptunaCsv(),
     RankLlm(),
+    LangSmith(),
+    OpenInference(),
+    Langfuse(),
     RanxRun(),
     RanxQrels(),
     TrecRun(),

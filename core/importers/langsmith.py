@@ -1,0 +1,130 @@
+"""Runs of LangSmith: exported as JSON, JSON lines, CSV or Parquet, one row per step of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from core.errors import InputError
+from core.importers.base import SURE, Format, Import, Options
+from core.importers.exported import entries, paths_of
+from core.importers.jsons import Json
+from core.importers.piece import Tree
+from core.importers.spans import (
+    Kind,
+    Span,
+    amount,
+    answer_of,
+    documents_of,
+    first,
+    instant,
+    name_of,
+    number_of,
+    question_of,
+)
+from core.importers.traces import traced
+
+_KINDS: dict[str, Kind] = {
+    "retriever": "retriever",
+    "llm": "model",
+    "chat_model": "model",
+    "embedding": "embedding",
+}
+_ALSO = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
+_MOST_SPANS = 5_000_000
+
+
+class LangSmith(Format):
+    """Exported runs with those of retrievers among them."""
+
+    name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
+    takes = {  # noqa: RUF012
+        "rankings": "the documents of the retriever of each trace",
+        "timings": "total, retrieve and generate from start and end",
+        "usage": "prompt and completion tokens of each model",
+        "signals": "feedback on a trace",
+    }
+    recognised = "objects or rows with run_type, inputs and trace_id or parent_run_id"
+    units = "start and end to milliseconds"
+    traps = (
+        "Traces that ended with an error are left out and counted.",
+        "Where several retrievers ran in a trace, none of their lists is the ranking.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when every file of it has the fields of runs."""
+        return SURE if probe.pieces and all(_is_runs(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all runs; child runs may stand within their parents."""
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        rows = (each for piece in pieces for each in entries(piece))
+        spans = [span for where, row in rows for span in _spans(row, where)]
+        return traced(spans, pieces, options, importer=self.name, source="LangSmith runs")
+
+
+def _is_runs(paths: frozenset[str]) -> bool:
+    return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
+
+
+def _spans(row: Json, where: str) -> Iterator[Span]:
+    """A run and those within it."""
+    waiting: list[tuple[Json, str | None, str | None]] = [(row, None, None)]
+    for count, (run, parent, trace) in enumerate(waiting):  # grows while it is read
+        if count > _MOST_SPANS:
+            raise InputError(f"The run holds more than {_MOST_SPANS:,} others.", where=where)
+        span = _span(run, parent, trace, where)
+        yield span
+        children = run.get("child_runs")
+        if isinstance(children, list):
+            waiting += [(child, span.id, span.trace) for child in children if isinstance(child, dict)]
+
+
+def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
+    own = name_of(run.get("id"))
+    if own is None:
+        raise InputError("The run has no id.", where=where)
+    kind = _KINDS.get(str(run.get("run_type")).lower(), "other")
+    if kind == "other" and "rerank" in str(run.get("name")).lower():
+        kind = "reranker"
+    outputs = run.get("outputs")
+    extra = run.get("extra")
+    about = first(extra, "metadata")
+    settings = about if isinstance(about, dict) else {}
+    status = str(run.get("status") or "").lower()
+    return Span(
+        id=own,
+        parent=name_of(run.get("parent_run_id")) or parent,
+        trace=name_of(run.get("trace_id")) or trace or own,
+        kind=kind,
+        where=where,
+        project=name_of(first(run, "session_name", "project_name", "session_id")) or "",
+        start=instant(run.get("start_time")),
+        end=instant(run.get("end_time")),
+        question=question_of(run.get("inputs")),
+        answer=answer_of(outputs),
+        documents=documents_of(outputs) if kind in ("retriever", "reranker") else None,
+        tokens=_tokens(run) if kind == "model" else {},
+        model=name_of(first(settings, "ls_model_name")) or name_of(first(extra, "model", "model_name")),
+        failed=bool(run.get("error")) or status == "error",
+        settings=settings if kind == "retriever" else {},
+        scores=_feedback(run.get("feedback_stats")),
+    )
+
+
+def _tokens(run: Json) -> dict[str, float]:
+    """Tokens of a call; zeros throughout mean that nobody counted."""
+    found = {
+        "input_tokens": amount(run.get("prompt_tokens")),
+        "output_tokens": amount(run.get("completion_tokens")),
+    }
+    return {unit: count for unit, count in found.items() if count is not None} if any(found.values()) else {}
+
+
+def _feedback(stats: object) -> dict[str, float]:
+    """Feedback on a run by its name: the average of what was given."""
+    if not isinstance(stats, dict):
+        return {}
+    averages = {str(name): number_of(first(each, "avg")) for name, each in stats.items()}
+    return {name: value for name, value in averages.items() if value is not None}

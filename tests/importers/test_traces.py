@@ -1,0 +1,244 @@
+import io
+import json
+from contextlib import suppress
+
+import polars as pl
+import pytest
+
+from core.errors import InputError
+from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
+
+
+def document(name: str | None, text: str, score: float | None = None) -> dict[str, object]:
+    meta = {"source": "file.md", **({"score": score} if score is not None else {})}
+    return {"id": name, "page_content": text, "metadata": meta, "type": "Document"}
+
+
+LANGSMITH = [
+    {"id": "r1", "trace_id": "r1", "parent_run_id": None, "name": "RAG", "run_type": "chain",
+     "inputs": {"question": "what is ndcg?"}, "outputs": {"answer": "a measure"}, "error": None,
+     "start_time": "2024-05-29T13:46:19.000000", "end_time": "2024-05-29T13:46:21.500000",
+     "status": "success", "session_name": "prod", "feedback_stats": {"correctness": {"n": 1, "avg": 0.5}}},
+    {"id": "r2", "trace_id": "r1", "parent_run_id": "r1", "name": "VectorStoreRetriever",
+     "run_type": "retriever", "inputs": {"query": "ndcg"},
+     "outputs": {"documents": [document("a", "alpha", 0.9), document("b", "beta", 0.4)]},
+     "start_time": "2024-05-29T13:46:19.100000", "end_time": "2024-05-29T13:46:19.350000",
+     "extra": {"metadata": {"embedding_model": "e-3", "api_key": "sk-1234567890123"}}},
+    {"id": "r3", "trace_id": "r1", "parent_run_id": "r1", "name": "ChatOpenAI", "run_type": "llm",
+     "inputs": {"messages": [[{"role": "user", "content": "x"}]]},
+     "outputs": {"generations": [[{"text": "a measure"}]]}, "prompt_tokens": 120, "completion_tokens": 8,
+     "start_time": "2024-05-29T13:46:19.400000", "end_time": "2024-05-29T13:46:21.400000",
+     "extra": {"metadata": {"ls_model_name": "gpt-x"}}},
+    {"id": "f1", "trace_id": "f1", "parent_run_id": None, "name": "RAG", "run_type": "chain",
+     "inputs": {"question": "broken"}, "outputs": None, "error": "Timeout", "status": "error",
+     "start_time": "2024-05-29T13:47:00", "end_time": None, "session_name": "prod"},
+]  # fmt: skip
+PHOENIX = [
+    {"context.trace_id": "t1", "context.span_id": "s1", "parent_id": None, "name": "query",
+     "span_kind": "CHAIN", "start_time": "2024-05-29T13:46:19.000000+00:00",
+     "end_time": "2024-05-29T13:46:21.500000+00:00",
+     "status_code": "OK", "attributes.input.value": "what is ndcg?", "attributes.output.value": "a measure"},
+    {"context.trace_id": "t1", "context.span_id": "s2", "parent_id": "s1", "name": "retrieve",
+     "span_kind": "RETRIEVER", "start_time": "2024-05-29T13:46:19.100000+00:00",
+     "end_time": "2024-05-29T13:46:19.350000+00:00", "status_code": "OK", "attributes.input.value": "ndcg",
+     "attributes.retrieval.documents": [
+         {"document.id": "a", "document.content": "alpha", "document.score": 0.9},
+         {"document.id": "b", "document.content": "beta", "document.score": 0.4}]},
+    {"context.trace_id": "t1", "context.span_id": "s3", "parent_id": "s1", "name": "llm", "span_kind": "LLM",
+     "start_time": "2024-05-29T13:46:19.400000+00:00", "end_time": "2024-05-29T13:46:21.400000+00:00",
+     "status_code": "OK", "attributes.llm.model_name": "gpt-x", "attributes.llm.token_count.prompt": 120,
+     "attributes.llm.token_count.completion": 8, "attributes.output.value": "a measure"},
+    {"context.trace_id": "t2", "context.span_id": "s9", "parent_id": None, "name": "query",
+     "span_kind": "CHAIN", "status_code": "ERROR", "attributes.input.value": "broken"},
+]  # fmt: skip
+LANGFUSE = [
+    {"id": "o2", "traceId": "t1", "type": "SPAN", "name": "similarity_search", "parentObservationId": "o1",
+     "startTime": "2024-05-29T13:46:19.100Z", "endTime": "2024-05-29T13:46:19.350Z", "level": "DEFAULT",
+     "input": "ndcg", "output": [
+         {"id": "a", "text": "alpha", "score": 0.9}, {"id": "b", "text": "beta", "score": 0.4}]},
+    {"id": "o1", "traceId": "t1", "type": "SPAN", "name": "rag", "parentObservationId": None,
+     "startTime": "2024-05-29T13:46:19.000Z", "endTime": "2024-05-29T13:46:21.500Z", "level": "DEFAULT",
+     "input": {"question": "what is ndcg?"}, "output": "a measure"},
+    {"id": "o3", "traceId": "t1", "type": "GENERATION", "name": "llm", "parentObservationId": "o1",
+     "startTime": "2024-05-29T13:46:19.400Z", "endTime": "2024-05-29T13:46:21.400Z", "level": "DEFAULT",
+     "model": "gpt-x", "usageDetails": {"input": 120, "output": 8, "total": 128}, "input": [],
+     "output": {"role": "assistant", "content": "a measure"}},
+    {"id": "o9", "traceId": "t2", "type": "SPAN", "name": "rag", "parentObservationId": None,
+     "startTime": "2024-05-29T13:46:19.000Z", "endTime": None, "level": "ERROR", "input": "broken"},
+]  # fmt: skip
+SOURCES = {"langsmith": LANGSMITH, "openinference": PHOENIX, "langfuse": LANGFUSE}
+
+
+def as_lines(entries: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(each) + "\n" for each in entries)
+
+
+def as_csv(entries: list[dict[str, object]], told=json.dumps) -> str:
+    keys = list(dict.fromkeys(key for each in entries for key in each))
+    cells = [
+        {key: told(value) if isinstance(value := each.get(key), dict | list) else value for key in keys}
+        for each in entries
+    ]
+    buffer = io.BytesIO()
+    pl.DataFrame(cells, infer_schema_length=None).write_csv(buffer)
+    return buffer.getvalue().decode()
+
+
+def as_parquet(entries: list[dict[str, object]]) -> bytes:
+    keys = list(dict.fromkeys(key for each in entries for key in each))
+    wide = [{key: each.get(key) for key in keys} for each in entries]
+    return parquet(pl.DataFrame(wide, infer_schema_length=None, strict=False))
+
+
+FORMS = {
+    "list": lambda entries: json.dumps(entries, indent=2),
+    "lines": as_lines,
+    "wrapped": lambda entries: json.dumps({"data": entries, "next_cursor": None}),
+    "csv": as_csv,
+    "repr": lambda entries: as_csv(entries, repr),
+}
+
+
+def check(made) -> None:
+    """Every tool tells the same story."""
+    assert rows(made, "rankings").select("stage", "rank", "passage_id", "score").rows() == [
+        ("final", 1, "a", 0.9), ("final", 2, "b", 0.4)
+    ]  # fmt: skip
+    assert rows(made, "queries")["text"].to_list() == ["what is ndcg?"]
+    assert dict(rows(made, "passages").select("passage_id", "text").rows()) == {"a": "alpha", "b": "beta"}
+    times = {stage: round(ms, 3) for stage, ms in rows(made, "timings").select("stage", "ms").rows()}
+    assert times == {"total": 2500.0, "retrieve": 250.0, "generate": 2000.0}
+    assert set(rows(made, "usage").select("stage", "item", "unit", "amount").rows()) == {
+        ("generate", "gpt-x", "input_tokens", 120.0), ("generate", "gpt-x", "output_tokens", 8.0)
+    }  # fmt: skip
+    assert rows(made, "answers")["text"].to_list() == ["a measure"]
+    assert made.runs[0].stack.spec["generator"] == "gpt-x"
+    assert any((each.count, each.reason) == (1, "traces that ended with an error") for each in made.left_out)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tool", SOURCES)
+def test_each_tool_in_each_form(tool, form):
+    made = read(up("export", FORMS[form](SOURCES[tool])), collection_id="c")
+    assert made.detected[0].format == tool
+    check(made)
+
+
+@pytest.mark.parametrize("tool", ["openinference", "langfuse"])
+def test_parquet(tool):
+    entries = SOURCES[tool]
+    if tool == "langfuse":  # inputs and outputs are texts there
+        told = [{key: json.dumps(value) if key in ("input", "output", "usageDetails") else value
+                 for key, value in each.items()} for each in entries]  # fmt: skip
+        entries = told
+    check(read(up("export.parquet", as_parquet(entries)), collection_id="c"))
+
+
+def test_runs_within_runs_and_feedback():
+    root = {**LANGSMITH[0], "child_runs": [{key: value for key, value in each.items() if key != "trace_id"}
+                                           for each in LANGSMITH[1:3]]}  # fmt: skip
+    made = read(up("export.json", json.dumps([root, LANGSMITH[3]])), collection_id="c")
+    check(made)
+    assert rows(made, "signals").select("signal", "value").rows() == [("correctness", 0.5)]
+    assert made.runs[0].stack.spec["embedder"] == "e-3"
+    assert "sk-1234" not in str(made.runs[0].manifest)
+
+
+def test_attributes_by_dots_and_nested():
+    dotted = {key: value for key, value in PHOENIX[1].items() if key != "attributes.retrieval.documents"}
+    for place, name in enumerate("ab"):
+        base = f"attributes.retrieval.documents.{place}.document"
+        dotted |= {f"{base}.id": name, f"{base}.content": {"a": "alpha", "b": "beta"}[name],
+                   f"{base}.score": (0.9, 0.4)[place]}  # fmt: skip
+    check(read(up("x.jsonl", as_lines([PHOENIX[0], dotted, *PHOENIX[2:]])), collection_id="c"))
+    nested = [
+        {**{key: value for key, value in each.items() if "." not in key},
+         "context": {"trace_id": each["context.trace_id"], "span_id": each["context.span_id"]},
+         "attributes": {key.removeprefix("attributes."): value for key, value in each.items()
+                        if key.startswith("attributes.")}}
+        for each in PHOENIX
+    ]  # fmt: skip
+    check(read(up("x.json", json.dumps({"data": nested})), collection_id="c"))
+
+
+def test_the_list_of_a_reranker_counts():
+    reranked = {
+        **PHOENIX[1], "context.span_id": "s4", "span_kind": "RERANKER",
+        "attributes.retrieval.documents": None,
+        "attributes.reranker.output_documents": [{"document.id": "b", "document.score": 0.99}],
+    }  # fmt: skip
+    made = read(up("x.jsonl", as_lines([*PHOENIX, reranked])), collection_id="c")
+    assert rows(made, "rankings").select("passage_id", "score").rows() == [("b", 0.99)]
+    assert "rerank" in set(rows(made, "timings")["stage"])
+    assert any("before its reranker" in each.reason for each in made.left_out)
+
+
+def test_several_retrievers_make_no_ranking_unless_one_holds_the_others():
+    second = {**LANGSMITH[1], "id": "r5"}
+    made = read(up("x.json", json.dumps([*LANGSMITH, second])), collection_id="c")
+    assert "rankings" not in made.taken
+    assert any("several retriever steps" in each.reason for each in made.left_out)
+    inner = {
+        **LANGSMITH[1],
+        "id": "r5",
+        "parent_run_id": "r2",
+        "outputs": {"documents": [document("z", "zeta")]},
+    }
+    check(read(up("x.json", json.dumps([*LANGSMITH, inner])), collection_id="c"))
+
+
+def test_traces_of_langfuse_hold_their_observations():
+    trace = {"id": "t1", "timestamp": "2024-05-29T13:46:19.000Z", "latency": 2.5, "sessionId": None,
+             "input": {"question": "what is ndcg?"}, "output": "a measure",
+             "scores": [{"name": "helpful", "value": 1}, {"name": "note", "value": None, "stringValue": "x"}],
+             "observations": LANGFUSE[:3]}  # fmt: skip
+    failed = {**trace, "id": "t2", "level": "ERROR", "observations": []}
+    made = read(up("traces.json", json.dumps([trace, failed])), collection_id="c")
+    check(made)
+    assert rows(made, "signals").select("signal", "value").rows() == [("helpful", 1.0)]
+    both = zipped({"traces.json": json.dumps([{**trace, "observations": ["o1"]}, failed]),
+                   "observations.jsonl": as_lines(LANGFUSE)})  # fmt: skip
+    check(read(up("x.zip", both), collection_id="c"))
+
+
+def test_projects_are_runs_and_a_question_may_come_again():
+    other = [{**each, "id": f"x{each['id']}", "trace_id": "xr1", "session_name": "new",
+              "parent_run_id": each["parent_run_id"] and "xr1"} for each in LANGSMITH[:3]]  # fmt: skip
+    again = [{**each, "id": f"y{each['id']}", "trace_id": "yr1",
+              "parent_run_id": each["parent_run_id"] and "yr1"} for each in LANGSMITH[:3]]  # fmt: skip
+    for each in (*other, *again, *LANGSMITH):
+        each.setdefault("session_name", "new" if each["trace_id"] == "xr1" else "prod")
+    made = read(up("x.json", json.dumps([*LANGSMITH, *other, *again])), collection_id="c")
+    assert sorted(run.label for run in made.runs) == ["new", "prod"]
+    assert rows(made, "rankings").height == 6
+    assert any("1 questions were asked before" in note for note in made.notes)
+
+
+def test_zero_tokens_are_not_counted_ones():
+    silent = [*LANGSMITH[:2], {**LANGSMITH[2], "prompt_tokens": 0, "completion_tokens": 0}]
+    made = read(up("x.json", json.dumps(silent)), collection_id="c")
+    assert "usage" not in made.taken
+
+
+@pytest.mark.parametrize(
+    ("tool", "change", "message"),
+    [
+        ("langsmith", {"id": None}, "The run has no id"),
+        ("openinference", {"context.span_id": 1.5}, "The span has no id"),
+        ("langfuse", {"id": []}, "The observation has no id"),
+    ],
+)
+def test_refused(tool, change, message):
+    entries = SOURCES[tool]
+    broken = as_lines([*entries, {**entries[0], **change}])
+    assert message in refusal(up("x.jsonl", broken), collection_id="c")
+    assert "No trace holds a question" in refusal(up("x.jsonl", as_lines(entries[-1:])), format=tool)
+
+
+@pytest.mark.parametrize("value", [1e300, [[]], {"a": {}}])
+def test_odd_values_anywhere(value):
+    for tool, entries in SOURCES.items():
+        for key in entries[1]:
+            odd = [{**entries[0]}, {**entries[1], key: value}, *entries[2:]]
+            with suppress(InputError):
+                assert read(up("x.jsonl", as_lines(odd)), collection_id="c", format=tool).taken
