@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from core.cli import (
+    cost,
     decide,
     delete,
     demo,
@@ -44,6 +45,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("measures", measures.run),
     ("decide", decide.run),
     ("record", record.run),
+    ("cost", cost.run),
     ("delete", delete.run),
     ("restore", restore.run),
     ("export", export.run),
