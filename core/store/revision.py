@@ -123,6 +123,17 @@ class Revision:
             .sort("stack_id")
         )
 
+    def sizes(self, table: str) -> pl.DataFrame:
+        """How much every collection, golden set or run has in a table, removed runs too.
+
+        Args:
+            table: A key of `TABLES`.
+
+        Returns:
+            id, rows, queries (distinct ones; null where the table has no queries).
+        """
+        return self._held(table).select("id", "rows", "queries")
+
     def revisions(self) -> pl.DataFrame:
         """What made each revision: revision, at (UTC), action, note."""
         found = self.catalogue.records(_REVISIONS, {"revision": self.revision})

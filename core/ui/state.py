@@ -33,6 +33,8 @@ SETTINGS: Mapping[str, str] = {
     "budget": "budget",
     "floor": "quality floor",
     "jitter": "jitter band",
+    "held": "collection of the runs",
+    "named": "name of the runs",
     "sets": "golden sets compared",
     "judges": "pair of judges",
     "cq": "queries compared on",

@@ -20,6 +20,7 @@ PAGES = {
     "overview": "",
     "pareto": "pareto?ws=clq-paper&sla=600",
     "certainty": "certainty",
+    "scenarios": "scenarios",
     "routing": "routing?k=100",
     "cost": "cost",
     "headroom": "headroom",
@@ -30,6 +31,7 @@ PAGES = {
     "evidence": "evidence",
     "outcome": "outcome",
     "import": "import",
+    "data": "data",
     "run": "run",
 }
 SHOTS = ROOT / "build" / "screenshots"

@@ -25,6 +25,7 @@ PAGES = (
     "outcome",
     "measures",
     "import",
+    "data",
     "run",
 )
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")

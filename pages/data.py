@@ -1,0 +1,34 @@
+import streamlit as st
+
+from core.ui import cache, inventory, show
+from core.ui.view import find_view
+from core.views.inventory import answer
+
+view = find_view()
+snapshot = cache.snapshot(None) if view is None else view.snapshot
+writable = snapshot.revision == cache.store().revision()
+sentence, details = answer(snapshot)
+show.head(
+    "What this tells you: what the store holds, where it came from, and what happened to it.",
+    sentence,
+    details,
+)
+inventory.outcome()
+if snapshot.revision == 0:
+    st.info("The store is empty. Import results, or load the demo with `make demo`.", icon=":material/inbox:")
+    st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
+    st.stop()
+
+held, gone, records, out, past = st.tabs(
+    ["Runs", "Deleted", "Collections and golden sets", "Export", "History"]
+)
+with held:
+    inventory.runs(snapshot, writable=writable)
+with gone:
+    inventory.deleted(snapshot, writable=writable)
+with records:
+    inventory.records(snapshot)
+with out:
+    inventory.exports(snapshot)
+with past:
+    inventory.history(snapshot)

@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store import Store
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound, details, everything
+from tests.stores import Lab
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    lab = Lab().judge({"q1": {"p": 5}})
+    for run_id in ("a", "b", "c"):
+        lab.run(run_id, label=f"<b>{run_id}</b>", final={"q1": ["p"]}, ms={"sparse": [1.0]})
+    lab.write(tmp_path / "store")
+    return tmp_path / "store"
+
+
+def ticked(app: AppTest, table: str, *rows: int) -> AppTest:
+    """Tick rows of a table, as a visitor's browser would."""
+    app.session_state[f"table_{table}"] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
+    return app.run()
+
+
+def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, store: Path):
+    app = open_page(store, "data")
+    assert_sound(app, "Data")
+    assert app.button(key="delete_asked").disabled
+    ticked(app, "runs_held", 0, 2)
+    asked = app.button(key="delete_asked")
+    assert asked.label == "Delete 2 runs…"
+    asked.click().run()
+    assert "Delete 2 runs?" in everything(app)
+    assert "<b>" in everything(app)
+    assert Store.open(store).revision() == 1, "nothing is written before it is confirmed"
+    app.button(key="delete_not").click().run()
+    assert "Delete 2 runs?" not in everything(app)
+    ticked(app, "runs_held", 0, 2)
+    app.button(key="delete_asked").click().run()
+    app.button(key="delete_now").click().run()
+    assert_sound(app, "Data")
+    assert "2 runs deleted in one transaction (revision 2)" in app.success[0].value.replace("\\", "")
+    assert Store.open(store).read().runs().height == 1
+    assert "2 runs were deleted" in details(app)
+    ticked(app, "runs_deleted", 1)
+    app.button(key="restore_now").click().run()
+    assert_sound(app, "Data")
+    assert "1 run restored" in app.success[0].value
+    assert Store.open(store).read().runs().height == 2
+
+
+def test_a_pinned_revision_keeps_showing_what_was_deleted(open_page: OpenPage, store: Path):
+    with Store.open(store).write("delete") as writer:
+        writer.remove_runs(["a", "b", "c"])
+    app = open_page(store, "data", rev="1")
+    assert "The store holds 3 runs" in everything(app)
+    assert "deleting works on the newest data" in everything(app)
+    assert not [button for button in app.button if button.key == "delete_asked"]
+    app = open_page(store, "data")
+    assert_sound(app, "Data")
+    assert "No runs are here" in everything(app)
+
+
+def test_an_export_is_prepared_and_offered(open_page: OpenPage, store: Path):
+    app = open_page(store, "data")
+    app.selectbox(key="exported_as").set_value("TREC runs and qrels").run()
+    app.button(key="prepare").click().run()
+    assert_sound(app, "Data")
+    assert "3 runs, 3 rankings, 1 judgements" in everything(app)
+    assert "3 timings" in everything(app)
+    assert [each.proto.label for each in app.get("download_button") if "Download" in each.proto.label] == [
+        "Download"
+    ]
+    app.selectbox(key="exported_as").set_value("ranx runs and qrels (JSON)").run()
+    assert not [each for each in app.get("download_button") if "Download" in each.proto.label], (
+        "it was another one"
+    )
+
+
+def test_runs_are_found_by_name(open_page: OpenPage, store: Path):
+    app = open_page(store, "data", named="<b>b")
+    assert app.dataframe[0].value["run_id"].to_list() == ["b"]
