@@ -127,8 +127,8 @@ def chances(
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):
         part = drawn[start : start + block]
-        quality, latency = _qualities(sample, part), _latencies(sample, part)
-        feasible = _feasible(quality, latency, sample.cost, constraints, rule)
+        quality, latency = qualities(sample, part), latencies(sample, part)
+        feasible = feasible_in(quality, latency, sample.cost, constraints, rule)
         sums[0] += _on_frontier(quality, latency, sample.cost)
         sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
         sums[2] += feasible.sum(axis=1)
@@ -140,8 +140,16 @@ def chances(
     return Chances(shares[0], shares[1], shares[2], shares[3], varies, resamples, seed)
 
 
-def _qualities(sample: JointSample, drawn: Floats) -> Floats:
-    """Mean quality of every stack in every resample [S, B]."""
+def qualities(sample: JointSample, drawn: Floats) -> Floats:
+    """Mean quality of every stack in every resample.
+
+    Args:
+        sample: Quality per query.
+        drawn: [B, Q], how often each query counts; not necessarily whole numbers.
+
+    Returns:
+        [S, B]; NaN where no query of a stack counts.
+    """
     known = ~np.isnan(sample.quality)
     means = quotient(np.where(known, sample.quality, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
     fixed = ~sample.quality_varies
@@ -149,8 +157,16 @@ def _qualities(sample: JointSample, drawn: Floats) -> Floats:
     return means
 
 
-def _latencies(sample: JointSample, drawn: Floats) -> Floats:
-    """The percentile of the latency of every stack in every resample [S, B]."""
+def latencies(sample: JointSample, drawn: Floats) -> Floats:
+    """The percentile of the latency of every stack in every resample.
+
+    Args:
+        sample: Latency per query.
+        drawn: [B, Q], how often each query counts; whole numbers.
+
+    Returns:
+        [S, B]; ms, NaN where it is unknown.
+    """
     made = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):
@@ -187,8 +203,11 @@ def _within(latency: Floats, sla_ms: float | None) -> Mask:
     return np.asarray(latency <= (np.inf if sla_ms is None else sla_ms))
 
 
-def _feasible(quality: Floats, latency: Floats, cost: Floats, limits: Constraints, rule: Rule) -> Mask:
-    """As `core.clq.rules`: an unknown value excludes where a constraint or the rule needs it."""
+def feasible_in(quality: Floats, latency: Floats, cost: Floats, limits: Constraints, rule: Rule) -> Mask:
+    """Which stacks meet the limits in each resample [S, B].
+
+    As in `core.clq.rules` an unknown value excludes where a constraint or the rule needs it.
+    """
     found = ~np.isnan(quality)
     if limits.sla_ms is not None or rule == "latency":
         found &= ~np.isnan(latency) & _within(latency, limits.sla_ms)
