@@ -7,12 +7,29 @@ whose schema is declared here once; the store, the importers and the pipeline al
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-Frame = pl.DataFrame | pl.LazyFrame
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Rows larger than memory: frames of one schema, any one of which fits.
+
+    Attributes:
+        frames: The rows, one frame after the other; read only when they are asked for.
+    """
+
+    frames: tuple[pl.LazyFrame, ...]
+
+    def lazy(self) -> pl.LazyFrame:
+        """All rows as one frame."""
+        return pl.concat(self.frames)
+
+
+Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
 TABLES: Mapping[str, pl.Schema] = MappingProxyType(
     {

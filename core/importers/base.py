@@ -16,7 +16,7 @@ from core.importers.piece import HEAD_BYTES, Piece, Tree
 from core.importers.spool import Spool
 from core.importers.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
-from core.tables import Frame
+from core.tables import Frame, Pieces
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: certain marks found; right shape; right shape but something is missing."""
@@ -115,6 +115,8 @@ class Import:
 
 
 def _height(rows: Frame) -> int:
+    if isinstance(rows, Pieces):
+        return sum(_height(each) for each in rows.frames)
     return int(rows.lazy().select(pl.len()).collect().item())
 
 
@@ -125,7 +127,7 @@ def merged(parts: Iterable[Import]) -> Import:
     frames: dict[str, Frame] = {}
     for table in tables:
         found = [part.frames[table] for part in parts if table in part.frames]
-        frames[table] = found[0] if len(found) == 1 else pl.concat([each.lazy() for each in found])
+        frames[table] = found[0] if len(found) == 1 else _together(found)
     collections: dict[str, Collection] = {}
     for part in parts:
         for each in part.collections:
@@ -140,6 +142,13 @@ def merged(parts: Iterable[Import]) -> Import:
         detected=tuple(each for part in parts for each in part.detected),
         held=tuple(each for part in parts for each in part.held),
     )
+
+
+def _together(found: Sequence[Frame]) -> Frame:
+    if any(isinstance(each, Pieces) for each in found):
+        rows = [each.frames if isinstance(each, Pieces) else (each.lazy(),) for each in found]
+        return Pieces(tuple(frame for some in rows for frame in some))
+    return pl.concat([each.lazy() for each in found])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,6 @@ class Spool:
         rows.write_parquet(path, compression="lz4", statistics=False)
         return path
 
-    def scan(self, paths: list[Path]) -> pl.LazyFrame:
-        """All rows of some files, in order; none of them is read yet."""
-        return pl.scan_parquet(paths)
-
     def close(self) -> None:
         """Remove the folder now."""
         self._gone()

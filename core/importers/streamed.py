@@ -32,7 +32,7 @@ from core.importers.ordering import (
 )
 from core.importers.spool import Spool
 from core.importers.text import place
-from core.tables import TABLES, frame
+from core.tables import TABLES, Pieces, frame
 
 _COLUMNS = [*KEY, "passage_id", "rank", "score", "line"]
 _LONGEST = 10_000_000
@@ -45,7 +45,7 @@ _TOGETHER, _SHARE = 4, 2_000_000
 class Streamed:
     """Rankings in order on disk: as `Ordered`, but the rows wait in a spool."""
 
-    rows: pl.LazyFrame
+    rows: Pieces
     rules: dict[str, str]
     notes: tuple[str, ...]
     spool: Spool
@@ -110,9 +110,9 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     if isinstance(done, Ordered):
         table = frame("rankings", done.rows.with_columns(named).to_dict())
         return Import(frames={"rankings": table}, notes=done.notes)
-    lazy = done.rows.with_columns(named)
-    declared = lazy.select(pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items())
-    return Import(frames={"rankings": declared}, notes=done.notes, held=(done.spool,))
+    declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
+    pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
+    return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
 
 
 def _emptying(held: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -137,8 +137,8 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
         spool.close()
         raise
     notes = [*rule_notes(rules, name), *disagreement_notes(against, name)]
-    paths = [path for chunk in chunks for path in chunk.paths]
-    return Streamed(spool.scan(paths), dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
+    rows = Pieces(tuple(pl.scan_parquet(path) for chunk in chunks for path in chunk.paths))
+    return Streamed(rows, dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
 
 
 def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:

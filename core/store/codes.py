@@ -9,13 +9,16 @@ another one. A part of an earlier release, which has no such file, is coded when
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +28,8 @@ from core.store.engine import ENGINE
 CODED = ("rankings", "judgements")
 """Tables that are joined by passage."""
 STAGES = ("final", "pool")
+_AT_ONCE, _STEP = 5_000_000, 500_000
+"""Rows of a part that are coded at once, and rows at a time of a larger one."""
 _VERSION = b"1"
 _INTEGERS = {
     "owner": pa.int32(),
@@ -88,16 +93,23 @@ _JUDGED_LISTS = """
 SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
 FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
 """
+_DISTINCT = "SELECT DISTINCT passage_id AS id FROM read_parquet($part) ORDER BY id"
 
 
-def encode(part: Path) -> Coded:
-    """Code the rows of a Parquet file of rankings or judgements, which are sorted as `RULES` says."""
+def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded:
+    """Code the rows of a Parquet file of rankings or judgements, which are sorted as `RULES` says.
+
+    Args:
+        part: The file.
+        cursor: Any connection; by default the engine's.
+    """
     ranked = part.stem == "rankings"
     query = _LISTS if ranked else _JUDGED_LISTS
-    lists = ENGINE.cursor().sql(query, params={"part": str(part)}).to_arrow_table()
+    cursor = cursor or ENGINE.cursor()
+    lists = cursor.sql(query, params={"part": str(part)}).to_arrow_table()
     owner, owners = _coded(lists["owner"])
     of_query, queries = _coded(lists["query"])
-    code, ids = _coded(_column(part, "passage_id"))
+    code, ids = _passages(part, cursor)
     made = Coded(
         ids=ids,
         owners=tuple(owners.to_pylist()),
@@ -117,6 +129,33 @@ def encode(part: Path) -> Coded:
     return made if whole else replace(made, rank=_column(part, "rank").to_numpy())
 
 
+def _passages(part: Path, cursor: duckdb.DuckDBPyConnection) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """The passage of every row as a code, and the distinct ids."""
+    rows = pq.read_metadata(part).num_rows
+    if rows <= _AT_ONCE:
+        return _coded(_column(part, "passage_id"))
+    # Of a larger part only the distinct ids are in memory, and a little of the rest at a time.
+    ids = cursor.sql(_DISTINCT, params={"part": str(part)}).to_arrow_table()["id"]
+    ids = ids.cast(pa.large_string()).combine_chunks()
+    # Looked up by their hashes: a table of texts would hold every id once more, and longer ones twice.
+    hashes = np.concatenate([_hashes(ids[at : at + _STEP]) for at in range(0, len(ids), _STEP)])
+    order = np.argsort(hashes).astype(np.int32)
+    hashes = hashes[order]
+    with tempfile.TemporaryFile() as kept, pq.ParquetFile(part) as file:
+        for batch in file.iter_batches(_STEP, columns=["passage_id"]):
+            texts = batch.column(0).cast(pa.large_string())
+            code = order[np.minimum(np.searchsorted(hashes, _hashes(texts)), len(order) - 1)]
+            if not pc.all(pc.equal(ids.take(pa.array(code)), texts)).as_py():  # two ids of one hash
+                code = pc.index_in(texts, value_set=ids).to_numpy()
+            kept.write(code.astype(np.int32).tobytes())
+        kept.flush()
+        return np.memmap(kept, dtype=np.int32, mode="r", shape=(rows,)), ids
+
+
+def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
+    return pl.Series(texts).hash().to_numpy()
+
+
 def _coded(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """Texts as codes, and the distinct texts in order of first appearance."""
     made = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
@@ -127,9 +166,9 @@ def _column(part: Path, column: str) -> pa.ChunkedArray:
     return pq.read_table(part, columns=[column])[column]
 
 
-def write(part: Path) -> Path:
-    """Write the codes of a part beside it and return their path."""
-    coded, target = encode(part), path_of(part)
+def write(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Path:
+    """Write the codes of a part beside it and return their path; arguments as for `encode`."""
+    coded, target = encode(part, cursor), path_of(part)
     columns: dict[str, pa.Array] = {
         "ids": _one(coded.ids),
         "owners": _one(pa.array(coded.owners, type=pa.large_string())),

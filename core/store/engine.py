@@ -12,7 +12,8 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from core.store import migrations
 
 _CACHED = 4
 _REMEMBERED = 64
+_BOUND = "512MiB"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
     "autoinstall_known_extensions": "false",
@@ -159,6 +161,17 @@ class Engine:
         # A finalizer may run anywhere, so it only notes the alias; the next load detaches it.
         weakref.finalize(catalogue, self._unused.append, alias)
         return catalogue
+
+
+@contextmanager
+def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
+    """An instance of its own that sorts and groups more rows than fit into memory, by spilling them."""
+    limits: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _BOUND,
+        "enable_external_file_cache": "false",
+    }
+    with duckdb.connect(config=_CONFIG | limits) as connection:
+        yield connection
 
 
 ENGINE = Engine()

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.store import codes, rules
+from core.store.engine import bounded
 from core.store.layout import Layout, remove, sync
-from core.tables import TABLES, Frame
+from core.tables import TABLES, Frame, Pieces
 
 ROW_GROUP = 20_480
 """Rows per row group. Ten runs of 100,000 ranks (2 cores, 2026-11): one run's rows or one query of it are
 read in 4–5 ms with 20,480 and with 122,880, in 6–10 ms with 8,192; the smaller of the good ones prunes
 better when a part holds many small runs."""
+
+LARGE = 64 << 20
+"""Bytes of a staged table from which on checking and sorting may spill to disk."""
 
 _SELECT_OWNERS = "SELECT {owner}, count(*), {queries} FROM read_parquet(?) GROUP BY 1"
 _SORT = """
@@ -98,11 +104,12 @@ def write_parts(
         for table, rows in frames.items():
             staged = working / f"{table}.staged"
             _stage(table, rows, staged)
-            rules.check(cursor, table, staged)
-            part = _write(cursor, table, staged, working / f"{table}.parquet", known)
-            staged.unlink()
-            if part is not None:
-                parts += [part, *_codes(part, working)]
+            with _worker(cursor, staged) as worker:
+                rules.check(worker, table, staged)
+                part = _write(worker, table, staged, working / f"{table}.parquet", known)
+                staged.unlink()
+                if part is not None:
+                    parts += [part, *_codes(worker, part, working)]
         if parts:
             sync(working)
             working.rename(layout.parts / name)
@@ -111,11 +118,21 @@ def write_parts(
     return layout.parts / name, parts
 
 
-def _codes(part: Part, folder: Path) -> list[Part]:
+@contextmanager
+def _worker(cursor: duckdb.DuckDBPyConnection, staged: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The connection to work on a staged file with: one whose memory is bounded where the file is large."""
+    if staged.stat().st_size <= LARGE:
+        yield cursor
+    else:
+        with bounded() as private:
+            yield private
+
+
+def _codes(cursor: duckdb.DuckDBPyConnection, part: Part, folder: Path) -> list[Part]:
     """Write the integers beside a part whose rows are joined by passage; they hold no rows of their own."""
     if part.table not in codes.CODED:
         return []
-    file = codes.write(folder / part.name)
+    file = codes.write(folder / part.name, cursor)
     sync(file)
     return [Part(f"{part.table}.codes", file.name, part.rows, file.stat().st_size, checksum(file), {})]
 
@@ -123,11 +140,23 @@ def _codes(part: Part, folder: Path) -> list[Part]:
 def _stage(table: str, rows: Frame, target: Path) -> None:
     """Stream a frame to disk with the declared types."""
     try:
-        rules.conform(table, rows).sink_parquet(target, compression="lz4")
+        if isinstance(rows, Pieces):
+            _stage_pieces(table, rows, target)
+        else:
+            rules.conform(table, rows).sink_parquet(target, compression="lz4")
     except pl.exceptions.PolarsError as error:
         raise InputError(
             f"The rows cannot be used: {error}", where=table, do="Nothing was written."
         ) from error
+
+
+def _stage_pieces(table: str, rows: Pieces, target: Path) -> None:
+    """One piece after the other: the whole at once takes a multiple of the memory."""
+    level = pl.CompatLevel.oldest()
+    schema = pl.DataFrame(schema=TABLES[table]).to_arrow(compat_level=level).schema
+    with pq.ParquetWriter(target, schema, compression="lz4") as writer:
+        for piece in rows.frames:
+            writer.write_table(rules.conform(table, piece).collect().to_arrow(compat_level=level))
 
 
 def _write(

@@ -66,6 +66,22 @@ def test_codes_name_the_rows(filled: Store) -> None:
     assert coded.rank is None
 
 
+@pytest.mark.parametrize("alike", [False, True])
+def test_large_parts_are_coded_step_by_step(
+    filled: Store, monkeypatch: pytest.MonkeyPatch, alike: bool
+) -> None:
+    part = parts(filled)["rankings"]
+    at_once = codes.encode(part)
+    monkeypatch.setattr(codes, "_AT_ONCE", 0)
+    monkeypatch.setattr(codes, "_STEP", 3)
+    if alike:  # every id has the same hash
+        monkeypatch.setattr(codes, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
+    stepwise = codes.encode(part)
+    assert stepwise.ids.take(stepwise.code).to_pylist() == at_once.ids.take(at_once.code).to_pylist()
+    assert len(stepwise.ids) == len(at_once.ids)
+    assert arrays(stepwise)["owner"] == arrays(at_once)["owner"]
+
+
 def test_a_part_without_codes_is_coded_when_it_is_read(filled: Store) -> None:
     before = filled.read().graded(["a", "b"], "gold")
     after = without_codes(filled).read().graded(["a", "b"], "gold")
