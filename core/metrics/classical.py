@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from core.metrics.info import MeasureInfo, Param, Scores, Values, rel_param
-from core.metrics.inputs import Inputs, Tally, running
+from core.metrics.inputs import Inputs, Tally, count_marks, running
 
 TREC_EVAL = "trec_eval 9; ir-measures 0.4"
 _NONE = "No judged passage of the query is relevant."
@@ -54,7 +54,7 @@ def _success(found: Tally, _inputs: Inputs, _values: Values, out: Scores) -> Non
 
 
 def _reciprocal_rank(found: Tally, _inputs: Inputs, _values: Values, out: Scores) -> None:
-    first = 1.0 + np.sum(found == 0, axis=0)
+    first = 1.0 + count_marks(found == 0)
     np.multiply(found > 0, 1.0 / first, out=out)
 
 

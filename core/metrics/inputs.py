@@ -201,7 +201,7 @@ class Inputs(_Kept):
         if self._pool_grades is None:
             raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
         pool = cutoffs_first(self._pool_grades, self._pool_grades.shape[-1], -1)
-        return np.stack([_count(pool == grade) for grade in range(1, 6)])
+        return np.stack([count_marks(pool == grade) for grade in range(1, 6)])
 
     def reachable(self, low: int) -> Tally:
         """How many passages with at least grade `low` the best K candidates have, at every K.
@@ -277,7 +277,7 @@ def tally_type(depth: int) -> type[np.int16 | np.int32]:
     return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
 
 
-def _count(marked: NDArray[np.bool_]) -> Counts:
+def count_marks(marked: NDArray[np.bool_]) -> Counts:
     """Number of marks along the first axis; groups that fit a byte are summed as bytes."""
     ones, group = marked.view(np.int8), np.iinfo(np.int8).max
     made = np.zeros(marked.shape[1:], dtype=np.int32)
@@ -317,7 +317,7 @@ def count_grades(grades: Grades) -> Counts:
     """Count grades 1..5 along the last axis: int8 [..., P] to int32 [..., 5]."""
     made = np.empty((*grades.shape[:-1], 5), dtype=np.int32)
     for grade in range(1, 6):
-        made[..., grade - 1] = _count(np.moveaxis(grades == grade, -1, 0))
+        made[..., grade - 1] = count_marks(np.moveaxis(grades == grade, -1, 0))
     return made
 
 

@@ -49,7 +49,8 @@ def _ideal(judged: Judged, values: Values) -> Floats:
 def _score(inputs: Inputs, values: Values, out: Scores) -> None:
     # The last element stands for -1, the empty slot.
     table = np.concatenate([[0.0], _gains(inputs.judged, values), [0.0]])
-    np.multiply(table[inputs.grades], _discounts(inputs.judged), out=out)
+    table.take(inputs.grades.astype(np.intp), out=out, mode="wrap")
+    out *= _discounts(inputs.judged)
     running(out)
     out /= _ideal(inputs.judged, values)
 

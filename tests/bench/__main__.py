@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m tests.bench [NAME…]``; a table, and build/bench.json.
 
-``--passages N`` sets the size of the corpora of ``scale`` and ``scale_texts``, a million otherwise, which
-takes half an hour.
+Without names all run but the long ones: ``growth`` (about three minutes), ``scale`` and ``scale_texts`` (half
+an hour for corpora of a million passages; ``--passages N`` sets another size). Name them, or say ``--all``.
 
 Timings decide no test: they are printed as ratios against a named peer measured in the same run.
 """
@@ -28,25 +28,32 @@ MODULES = (
     "drag",
     "sessions",
     "uncertainty",
-    "scale",
-    "scale_texts",
+    "engine",
+    "rescore",
 )
+LONG = ("growth", "scale", "scale_texts")
 OUT = ROOT / "build" / "bench.json"
 
 
 def main(arguments: list[str]) -> None:
     """Run the named benchmarks, or all, one after the other."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"{', '.join(MODULES)}; long, only by name: {', '.join(LONG)}",
+    )
     parser.add_argument("--passages", type=int, help="size of the corpora of scale and scale_texts")
+    parser.add_argument("--all", action="store_true", help="the long ones too")
     given = parser.parse_args(arguments)
     names = given.names
     for name in names:
-        if name not in MODULES:
-            raise UnknownNameError("benchmark", name, MODULES)
+        if name not in MODULES + LONG:
+            raise UnknownNameError("benchmark", name, MODULES + LONG)
     console = Console(stderr=True)
     rows: list[dict[str, Any]] = []
-    for name in names or MODULES:
+    for name in names or MODULES + (LONG if given.all else ()):
         console.print(f"{name}…")
         sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
         rows += importlib.import_module(f"tests.bench.{name}").run(**sizes)

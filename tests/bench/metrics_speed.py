@@ -27,57 +27,13 @@ import polars as pl
 from ir_measures import AP, RR, P, R, nDCG
 
 from core.metrics import REGISTRY, Measure, score_all
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Graded, Store
-from core.tables import frame
+from tests.bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, fill, synthesise, write_trec
 
-RUNS, QUERIES, DEPTH, JUDGED = 20, 1_000, 100, 150
-CORPUS = 100_000
 REPEATS = 3
-RUN_IDS = [f"run-{run:02d}" for run in range(RUNS)]
 Dictionaries = dict[str, dict[str, Any]]
 PEER_MEASURES = (nDCG @ 10, AP, RR, P @ 10, R @ 100, nDCG @ 100)
 MEASURES = tuple(Measure(name) for name, info in REGISTRY.items() if not info.needs - {"pool"})
-
-
-def synthesise(seed: int = 7) -> dict[str, pl.DataFrame]:
-    """Draw judgements and rankings; about half of what a run ranks is judged, the better the earlier."""
-    rng = np.random.default_rng(seed)
-    near = np.argsort(rng.random((QUERIES, 1_000)), axis=1)[:, : JUDGED * 2]
-    offered = near + rng.integers(0, CORPUS - 1_000, (QUERIES, 1))
-    grades = rng.choice([1, 2, 3, 4, 5], size=(QUERIES, JUDGED), p=[0.35, 0.25, 0.2, 0.13, 0.07])
-    merit = np.concatenate([grades, np.ones((QUERIES, JUDGED))], axis=1)
-    order = np.argsort(rng.normal(0, 2, (RUNS, *merit.shape)) - merit, axis=-1)[..., :DEPTH]
-    ranked = np.take_along_axis(np.broadcast_to(offered, (RUNS, *offered.shape)), order, axis=-1)
-    names = [f"q{query:04d}" for query in range(QUERIES)]
-    passages = np.array([f"doc-{number:06d}" for number in range(CORPUS)])
-    judgements = {
-        "golden_set_id": ["golden"] * (QUERIES * JUDGED),
-        "query_id": np.repeat(names, JUDGED),
-        "passage_id": passages[offered[:, :JUDGED]].ravel(),
-        "grade": grades.ravel(),
-    }
-    rankings = {
-        "run_id": np.repeat(RUN_IDS, QUERIES * DEPTH),
-        "query_id": np.tile(np.repeat(names, DEPTH), RUNS),
-        "stage": ["final"] * (RUNS * QUERIES * DEPTH),
-        "rank": np.tile(np.arange(1, DEPTH + 1), RUNS * QUERIES),
-        "passage_id": passages[ranked].ravel(),
-        "score": np.tile(np.linspace(20, 1, DEPTH), RUNS * QUERIES),
-    }
-    return {"judgements": frame("judgements", judgements), "rankings": frame("rankings", rankings)}
-
-
-def fill(store: Store, frames: dict[str, pl.DataFrame]) -> None:
-    """Put the data into an empty store."""
-    collection = Collection(collection_id="bench", name="Synthetic")
-    golden = GoldenSet(golden_set_id="golden", collection_id="bench", name="Synthetic")
-    runs = tuple(
-        Run(run_id=name, collection_id="bench", stack=Stack({"name": name}), label=name, origin=Origin.IMPORT)
-        for name in RUN_IDS
-    )
-    with store.write("bench") as writer:
-        writer.add(Batch(collections=(collection,), golden_sets=(golden,), runs=runs, frames=frames))
 
 
 def grade(path: Path) -> Graded:
@@ -99,17 +55,6 @@ def by_query(rows: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
         made[query] = dict(zip(passages[start : start + length], values[start : start + length], strict=True))
         start += length
     return made
-
-
-def write_for_peer(folder: Path, frames: dict[str, pl.DataFrame]) -> None:
-    """The same data as TREC files, one per run, and a qrels file."""
-    rankings, judgements = frames["rankings"], frames["judgements"]
-    for run in RUN_IDS:
-        rows = rankings.filter(pl.col("run_id") == run)
-        lines = rows.select("query_id", pl.lit("Q0"), "passage_id", "rank", "score", "run_id")
-        lines.write_csv(folder / f"{run}.trec", separator=" ", include_header=False)
-    lines = judgements.select("query_id", pl.lit("0"), "passage_id", "grade")
-    lines.write_csv(folder / "qrels", separator=" ", include_header=False)
 
 
 def peer_from_files(folder: Path) -> list[list[Any]]:
@@ -169,7 +114,7 @@ def run() -> list[dict[str, Any]]:
         path, files = Path(folder) / "store", Path(folder)
         frames = synthesise()
         fill(Store.open(path), frames)
-        write_for_peer(files, frames)
+        write_trec(files, frames)
         check(path)
         graded, ready = grade(path), read_for_peer(path)
         here, arrays, peer, peer_arrays = median_seconds(
