@@ -41,6 +41,8 @@ class AutoRag(Format):
             InputError: Two projects at once, or results that do not fit the questions.
         """
         found = project(trees)
+        if not (found.qa or found.corpus or found.trials):
+            raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)
         parts = [Import(collections=collection_of(options, "imported: AutoRAG"))]
         questions = _questions(found, parts, options)
         if found.corpus:
@@ -68,7 +70,9 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
         again = rows.filter(~pl.col("query_id").is_first_distinct())["query_id"][0]
         raise InputError(f"The question {quoted(again)} stands twice.", where=table.name)
     queries = rows.select(
-        pl.lit(options.collection_id).alias("collection_id"), "query_id", pl.col("text").fill_null(""),
+        pl.lit(options.collection_id).alias("collection_id"),
+        "query_id",
+        pl.col("text").fill_null(""),
         pl.lit([], pl.List(pl.String)).alias("tags"),
     )
     gone = left_out(rows.height, "reference answers (generation_gt): there is no place for them", table.name)

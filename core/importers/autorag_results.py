@@ -164,9 +164,7 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
     return Import(frames=frames)
 
 
-def answers(
-    module: Module, run: Run, ids: pl.Series, found: Lists | None, grade: str | None
-) -> Import:
+def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade: str | None) -> Import:
     """Generated texts as answers, and their measures of each question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:

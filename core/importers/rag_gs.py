@@ -57,6 +57,8 @@ class RagGs(Format):
             InputError: Several run folders, a damaged file, or passages of s6 that s5 does not have.
         """
         found = folder(trees)
+        if not found.stages and not found.texts:
+            raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
         _check_refined(found)
         lists = {kind: _ranked(found, kind) for kind in _LISTS}
         parts = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import random
 
 import polars as pl
@@ -12,8 +13,16 @@ import pytest
 from core.errors import ClqError
 from core.importers import Limits, Options, export, load, preview
 from tests.importers.helpers import parquet, up, zipped
+from tests.importers.test_autorag import project as autorag
 from tests.importers.test_beir import FILES
+from tests.importers.test_context_grid import RUN as GRID
+from tests.importers.test_deepeval import RUN as CASES_RUN
+from tests.importers.test_open_rag_eval import PLACES
 from tests.importers.test_own import everything
+from tests.importers.test_rag_gs import run as rag_gs
+from tests.importers.test_ragas import FORMS as RAGAS
+from tests.importers.test_ragged import READER, RETRIEVER
+from tests.importers.test_retrieval_response import FILES as RESPONSES
 from tests.importers.test_table import AGGREGATED, CSV, FULL
 
 RUN = "".join(
@@ -33,6 +42,15 @@ SAMPLES = {
     "parquet": parquet(FRAME),
     "beir-corpus": FILES["corpus.jsonl"].encode(),
     "beir-zip": zipped(FILES),
+    "retrieval-response": RESPONSES["graded.jsonl"].encode(),
+    "autorag": zipped(autorag(), 0),
+    "ragas-csv": str(RAGAS["r.csv"]).encode(),
+    "ragas-json": str(RAGAS["r.json"]).encode(),
+    "deepeval": json.dumps(CASES_RUN).encode(),
+    "rag-gs": zipped(rag_gs(), 0),
+    "ragged": zipped({"bm25.jsonl": RETRIEVER, **READER}, 0),
+    "context-grid": json.dumps({"runs": [GRID]}).encode(),
+    "open-rag-eval": PLACES.encode(),
 }
 CASES = 40
 OPTIONS = Options(limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20), split="test")
