@@ -31,6 +31,7 @@ EXPECTED = [("q.2", 1, "a", 3.0), ("q.2", 2, "é\n", 0.5),
         gzip.compress(DATA),
         lz4.frame.compress(DATA),
     ],
+    ids=["plain", "with a byte order mark", "gzip", "lz4"],
 )
 def test_a_run_packed_or_not(data):
     made = read(up("bm25.json", data))
