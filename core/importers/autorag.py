@@ -28,6 +28,20 @@ class AutoRag(Format):
 
     name, title = "autorag", "AutoRAG project"
     brings = ("queries", "passages", "judgements", "rankings", "aggregates", "usage", "signals", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "every module that returns passages is a run; a reranker's or filter's input is its pool",
+        "judgements": "retrieval_gt, binary; alternatives of the same evidence are each relevant",
+        "aggregates": "the measures of every summary, mean latency per stage",
+        "answers": "texts of generators, graded by the measure closest to correctness",
+    }
+    recognised = "summaries of modules, or tables with qid and retrieval_gt, or with doc_id and contents"
+    units = "execution_time (mean seconds of a query) to milliseconds"
+    traps = (
+        "Results join the questions by the order of rows: other counts are refused.",
+        "A passage that a list repeats counts at its first place; repeats are counted.",
+        "Parameters are read as literals and never run; YAML with aliases is refused.",
+        "Query expansion and prompt makers return no ranking; their best's time counts.",
+    )
     names_collection = 2
 
     def sniff(self, probe: Tree) -> float:

@@ -42,6 +42,17 @@ class ContextGrid(Format):
 
     name, title = "context-grid", "context-grid results (JSON)"
     brings = ("aggregates", "signals", "rankings", "queries")
+    takes = {  # noqa: RUF012
+        "aggregates": "metrics with their intervals, p50 and p95 latency, USD per 1,000 queries",
+        "signals": "numbers of per_query",
+    }
+    recognised = "runs with config and metrics beside timings, cost or per_query"
+    units = "times in seconds to milliseconds"
+    traps = (
+        "Failed runs are left out and counted.",
+        "Metrics without a cutoff stand at the configuration's top_k.",
+        "Costs and times of building an index stay in the manifest.",
+    )
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:

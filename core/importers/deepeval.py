@@ -36,7 +36,22 @@ class DeepEval(Format):
     brings = ("queries", "passages", "judgements", "rankings", "timings", "usage", "aggregates", "signals",
               "answers")  # fmt: skip
     names_collection = 1
-    units = "completionTime and traces: seconds to milliseconds"
+    units = "completionTime (seconds) and times of traces to milliseconds"
+    takes = {  # noqa: RUF012
+        "rankings": "retrieval contexts; without them what the only retriever of a trace returned",
+        "judgements": "contexts of cases, where they are passages that were retrieved",
+        "timings": "completionTime; the duration of a trace and of its retriever",
+        "usage": "tokens of the models in a trace",
+        "aggregates": "means of the metrics, cost per 1,000 questions from tokenCost",
+        "answers": "actual outputs, graded by the metric closest to correctness or by the one that is mapped",
+    }
+    recognised = "testCases with inputs, or goldens with input and retrieval_context or expected_output"
+    traps = (
+        "Metrics that failed have no value; they are counted, not 0.",
+        "evaluationCost is the cost of judging, not the stack's.",
+        "Steps of a trace that ended with an error give neither times nor tokens.",
+        "Conversational cases and cases with several retrievals are left out and counted.",
+    )
 
     def sniff(self, probe: Tree) -> float:
         """Test cases, or goldens with their contexts and expected outputs."""

@@ -28,6 +28,12 @@ class OpenRagEval(Format):
 
     name, title = "open-rag-eval", "open-rag-eval results (CSV)"
     brings = ("queries", "passages", "rankings", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "rows of a query in their order; every query_run is a run",
+        "answers": "generated answers, without grades",
+    }
+    recognised = "columns query_id, query, passage_id, passage and generated_answer"
+    traps = ("Passage ids that have several texts are places: passages are then named by their text.",)
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:

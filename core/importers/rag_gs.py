@@ -44,6 +44,17 @@ class RagGs(Format):
 
     name, title = "rag-gs", "rag-gs run folder"
     brings = ("queries", "passages", "rankings", "judgements")
+    takes = {  # noqa: RUF012
+        "rankings": "dense and sparse candidates and their merge, a run each",
+        "judgements": "grades 1 to 5 of s4_scores, each with its judge",
+        "queries": "the questions' own texts; rewrites are noted",
+    }
+    recognised = "folders s1 to s6 within qNN, in both layouts, whose files have the fields of their stage"
+    traps = (
+        "Passages of s6_ranked that s5_pruned does not have are another run's: refused with their list.",
+        "Grades that the judge did not give are left out and counted.",
+        "Of several lists of a question the longest counts.",
+    )
     names_collection = 2
 
     def sniff(self, probe: Tree) -> float:

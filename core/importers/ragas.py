@@ -51,6 +51,19 @@ class Ragas(Format):
 
     name, title = "ragas", "RAGAS results (CSV, JSONL, JSON)"
     brings = ("queries", "passages", "judgements", "rankings", "aggregates", "signals", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "retrieved contexts in their order; passages without ids are named by their text",
+        "judgements": "reference contexts, where they are passages that were retrieved",
+        "signals": "every column of numbers; its mean and n as an aggregate",
+        "answers": "responses, graded by the metric closest to correctness or by the one that is mapped",
+    }
+    recognised = "user_input beside retrieved_contexts, response or reference; or question, contexts, answer"
+    traps = (
+        "Metrics without a value are missing, not 0, and counted.",
+        "References that are no retrieved passage word for word make no judgements.",
+        "Conversations of several turns have no single question and are left out.",
+        "Lists that NumPy printed without commas are taken apart at their quotes.",
+    )
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:

@@ -58,6 +58,16 @@ class Ragged(Format):
 
     name, title = "ragged", "RAGGED retriever and reader outputs"
     brings = ("queries", "passages", "rankings", "answers", "signals", "aggregates")
+    takes = {  # noqa: RUF012
+        "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
+        "answers": "answers of every top_<k>, graded by the measure closest to correctness or the mapped one",
+        "aggregates": "means of every measure at every k, taken from the values of each question",
+    }
+    recognised = "output[].provenance[].page_id, or answer_evaluation beside an id"
+    traps = (
+        "combined_metrics.json is ignored: its mean of rougel is wrong.",
+        "The k of answers is the folder's: a reader's file without its top_<k> is refused.",
+    )
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:

@@ -55,6 +55,16 @@ class RetrievalResponse(Format):
 
     name, title = "retrieval-response", "retrieval-response (graded answers)"
     brings = ("queries", "passages", "judgements", "rankings", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "the deepest ranking of every pool, a run per embedder",
+        "judgements": "binary: candidates before Np are relevant",
+        "answers": "answers at every K with their grade, 1 to 5",
+    }
+    recognised = "JSON with id, q, p, n, or with E, Nc, Np, rank, and a grade where answers are"
+    traps = (
+        "The grade is the answer's, not a passage's.",
+        "A query is asked over pools of several sizes: (id, Nc, Np) is the query here.",
+    )
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:
