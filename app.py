@@ -14,6 +14,7 @@ page = st.navigation(
             st.Page("pages/certainty.py", title="How sure", icon=":material/percent:"),
             st.Page("pages/routing.py", title="Routing", icon=":material/alt_route:"),
             st.Page("pages/scenarios.py", title="Scenarios", icon=":material/table_rows:"),
+            st.Page("pages/next.py", title="Next evaluation", icon=":material/event_upcoming:"),
             st.Page("pages/cost.py", title="Cost calculator", icon=":material/payments:"),
         ],
         "Inspect": [

@@ -105,7 +105,7 @@ SETTINGS: Mapping[str, str] = {
     "slas": "latency targets",
     "per": "price of a step",
     "scen": "own scenarios",
-    "more": "queries added",
+    "perq": "judgements per query",
     "spend": "money for judging",
     "judge": "cost of a judgement",
 }

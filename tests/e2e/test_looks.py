@@ -21,6 +21,7 @@ PAGES = {
     "pareto": "pareto?ws=clq-paper&sla=600",
     "certainty": "certainty",
     "scenarios": "scenarios",
+    "next": "next",
     "routing": "routing?k=100",
     "cost": "cost",
     "headroom": "headroom",

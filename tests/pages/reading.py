@@ -14,6 +14,7 @@ PAGES = (
     "pareto",
     "certainty",
     "scenarios",
+    "next",
     "routing",
     "cost",
     "headroom",

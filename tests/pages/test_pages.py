@@ -15,6 +15,7 @@ TITLES = {
     "pareto": "Pareto",
     "certainty": "How sure",
     "scenarios": "Scenarios",
+    "next": "Next evaluation",
     "routing": "Routing",
     "cost": "Cost calculator",
     "headroom": "Headroom",
@@ -50,7 +51,7 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
 def test_a_page_on_published_figures_only(open_page: OpenPage, published_store: Path, page: str):
     app = open_page(published_store, page)
     assert_sound(app, TITLES[page])
-    if page in ("overview", "pareto", "certainty", "scenarios", "headroom", "curves"):
+    if page in ("overview", "pareto", "certainty", "scenarios", "next", "headroom", "curves"):
         assert "n = 50" in answer(app)
     if page == "queries":
         assert "only its averages are known" in answer(app)
