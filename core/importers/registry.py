@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.importers.annbench import AnnBenchmarks
 from core.importers.autorag import AutoRag
 from core.importers.base import Format
 from core.importers.beir import Beir
@@ -39,6 +40,7 @@ FORMATS: tuple[Format, ...] = (
     AutoRag(),
     Mteb(),
     VectorDbBench(),
+    AnnBenchmarks(),
     OptunaStorage(),
     OptunaCsv(),
     RankLlm(),
