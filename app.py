@@ -19,6 +19,7 @@ page = st.navigation(
         ],
         "Inspect": [
             st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
+            st.Page("pages/latency.py", title="Latency", icon=":material/timer:"),
             st.Page("pages/curves.py", title="K curves", icon=":material/show_chart:"),
             st.Page("pages/compare.py", title="Compare", icon=":material/compare_arrows:"),
             st.Page("pages/sensitivity.py", title="Sensitivity", icon=":material/tune:"),

@@ -44,6 +44,7 @@ _DEPENDENT = (
     "sig",
     "thr",
     "thr2",
+    "lats",
 )
 _NEXT = "_next_workspace"
 _REVISIONS_SHOWN = 50

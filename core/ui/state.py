@@ -99,6 +99,8 @@ SETTINGS: Mapping[str, str] = {
     "gtok": "tokens per chunk sent",
     "gprompt": "other prompt tokens",
     "gans": "tokens of an answer",
+    "lats": "stacks in the latency charts",
+    "shape": "shape of the latency charts",
     "rule": "what is best",
     "view": "way of drawing",
     "form": "form of the frontier",

@@ -128,7 +128,7 @@ def details(
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
     if len(waits) == len(found.options) and _spread(waits) < jitter_ms:
         sentences.append(
-            f"Their medians differ by less than the jitter of {text.ms(jitter_ms)}, so latency "
+            f"Their medians differ by less than the jitter of {jitter_ms:g} ms, so latency "
             "is no reason to route."
         )
     if found.left_out:

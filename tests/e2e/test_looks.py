@@ -25,6 +25,7 @@ PAGES = {
     "routing": "routing?k=100",
     "cost": "cost",
     "headroom": "headroom",
+    "latency": "latency?ws=clq-paper",
     "curves": "curves",
     "compare": "compare",
     "sensitivity": "sensitivity",

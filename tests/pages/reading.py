@@ -18,6 +18,7 @@ PAGES = (
     "routing",
     "cost",
     "headroom",
+    "latency",
     "curves",
     "compare",
     "sensitivity",

@@ -19,6 +19,7 @@ TITLES = {
     "routing": "Routing",
     "cost": "Cost calculator",
     "headroom": "Headroom",
+    "latency": "Latency",
     "curves": "K curves",
     "evidence": "Evidence",
     "outcome": "Measure and outcome",
