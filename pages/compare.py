@@ -4,10 +4,12 @@ from core.ui import compare as widgets
 from core.ui import compare_columns as columns
 from core.ui import compare_pair as closer
 from core.ui import show
+from core.ui.compare_holes import with_holes
 from core.ui.pick import pick_from_chart
 from core.ui.view import current_view
 from core.views import compare
 from core.views.compare_charts import forest
+from core.views.evidence import pairs
 from core.views.text import plain
 
 view = current_view()
@@ -21,10 +23,10 @@ if obstacle is not None:
 place = st.container()
 names = widgets.pick(view)
 setup, against = widgets.settings()
-rows = widgets.differences(view, names, against, setup)
+rows = with_holes(view, widgets.differences(view, names, against, setup))
 found = compare.answer(rows, view.quality, setup)
 with place:
-    show.head(tells, found.sentence, found.details)
+    show.head(tells, found.sentence, found.details, pairs.doubt(rows, view.quality))
 labels = widgets.pair_labels(rows)
 click = pick_from_chart(rows.with_columns(label=labels), "chart_differences", key="pair", column="label")
 drawn = forest(rows, labels, f"difference in {view.quality.name}")

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.significance import Method, Setup
+from core.clq.significance import TOLERANCE, Method, Setup
 from core.ui import cache
 from core.ui.pick import KEPT, carry_over, listed, still_offered
 from core.ui.view import View
@@ -86,7 +86,7 @@ def settings() -> tuple[Setup, Against]:
         "Tie up to",
         min_value=0.0,
         max_value=1.0,
-        value=0.01,
+        value=TOLERANCE,
         step=0.01,
         format="%g",
         key="tol",

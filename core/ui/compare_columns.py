@@ -43,6 +43,11 @@ DIFFERENCES: Mapping[str, Any] = {
     "second": show.text_column("stack", width="medium"),
     "first": show.text_column("against", width="medium"),
     **NUMBERS,
+    "if_judged": signed_column(
+        "if judged",
+        "The difference if every unjudged passage in the Top-K of the stack behind alone were of grade 5, "
+        "and of the stack ahead alone of grade 1.",
+    ),
     "overlap": show.number_column("overlap", 2, "Mean share of passages that the two Top-K have in common."),
     "tau": show.number_column("tau-b", 2, "Mean Kendall's tau-b: are the shared passages ordered alike?"),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.clq.intervals import bootstrap_means
+from core.clq.significance import TOLERANCE, outcomes
 from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.views import text
@@ -229,11 +230,11 @@ def _span(scores: pl.Series) -> str:
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
-    delta = scored["delta"]
-    better, worse = int((delta > 0).sum()), int((delta < 0).sum())
+    deltas = scored.select("delta").to_numpy().T
+    better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
     sentence = (
-        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on "
-        f"{scored.height - better - worse:,} ({quality.name})"
+        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,} "
+        f"({quality.name}, differences up to {TOLERANCE:g} are ties)"
     )
     if not worse:
         return f"{sentence}."

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from core.clq.prices import load_books
+from core.clq.significance import Setup
 from core.paths import PRICES
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot, Store
@@ -145,9 +146,13 @@ def test_against_a_second_stack(snapshot: Snapshot) -> None:
     assert queries.ordered(table, "largest loss")["query_id"][0] == "q2"
     assert queries.ordered(table, "largest gain")["query_id"][0] == "q6"
     said = queries.answer(table, table.height, AT_2, "A", "B")
-    assert said.sentence.startswith("A beats B on 1 of 4 queries, loses on 1 and ties on 2 (RA-nWG@2)")
+    assert said.sentence.startswith("A beats B on 1 of 4 queries, loses on 1 and ties on 2 (RA-nWG@2, ")
     assert "largest loss: q2" in said.sentence
     assert said.sentence.endswith("(−1.000).")
+    nearly = table.with_columns(pl.when(query_id="q6").then(0.005).otherwise("delta").alias("delta"))
+    told = queries.answer(nearly, nearly.height, AT_2, "A", "B").sentence
+    assert "beats B on 0 of 4 queries, loses on 1 and ties on 3" in told
+    assert f"up to {Setup().tolerance:g} are ties" in told
     assert "mean difference 0.000 [" in said.details
     assert "2 queries have no score" in said.details
 

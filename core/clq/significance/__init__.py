@@ -5,13 +5,14 @@ applied to every stack as a matrix product, so that statements about several sta
 """
 
 from core.clq.significance.bootstrap import Method, interval, resampled, share_best, weights
-from core.clq.significance.effect import detectable, queries_needed
+from core.clq.significance.effect import TOLERANCE, detectable, outcomes, queries_needed
 from core.clq.significance.family import holm
 from core.clq.significance.paired import Setup, compare
 from core.clq.significance.randomisation import Swaps, swap_test
 from core.clq.significance.sample import Sample, paired_rows
 
 __all__ = [
+    "TOLERANCE",
     "Method",
     "Sample",
     "Setup",
@@ -20,6 +21,7 @@ __all__ = [
     "detectable",
     "holm",
     "interval",
+    "outcomes",
     "paired_rows",
     "queries_needed",
     "resampled",

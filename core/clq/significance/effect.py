@@ -15,6 +15,8 @@ from core.clq.significance.sample import Floats, Sample, quotient
 
 ALPHA = 0.05
 POWER = 0.8
+TOLERANCE = 0.01
+"""Two scores of a query that differ by no more are a tie, unless the user says otherwise."""
 
 
 def detectable(sd: ArrayLike, n: ArrayLike, *, alpha: float = ALPHA, power: float = POWER) -> Floats:

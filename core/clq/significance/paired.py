@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from core.clq.intervals import SEED
 from core.clq.significance import effect
 from core.clq.significance.bootstrap import RESAMPLES, Method, interval, resampled, weights
+from core.clq.significance.effect import TOLERANCE
 from core.clq.significance.family import holm
 from core.clq.significance.randomisation import PERMUTATIONS, Swaps, swap_test
 from core.clq.significance.sample import Floats, Sample, paired_rows, quotient
@@ -35,7 +36,7 @@ class Setup:
 
     method: Method = "percentile"
     level: float = 0.95
-    tolerance: float = 0.01
+    tolerance: float = TOLERANCE
     resamples: int = RESAMPLES
     permutations: int = PERMUTATIONS
     seed: int = SEED
