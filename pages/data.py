@@ -13,7 +13,8 @@ show.head(
     sentence,
     details,
 )
-inventory.outcome()
+with st.container():  # always there, so that the tabs below keep their place
+    inventory.outcome()
 if snapshot.revision == 0:
     st.info("The store is empty. Import results, or load the demo with `make demo`.", icon=":material/inbox:")
     st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
@@ -29,6 +30,6 @@ with gone:
 with records:
     inventory.records(snapshot)
 with out:
-    inventory.exports(snapshot)
+    inventory.exports(snapshot, view.scope.collection_id if view else None)
 with past:
     inventory.history(snapshot)

@@ -165,10 +165,10 @@ def records(snapshot: Snapshot) -> None:
     )
 
 
-def exports(snapshot: Snapshot) -> None:
-    """Prepare an export, then download it."""
+def exports(snapshot: Snapshot, first: str | None) -> None:
+    """Prepare an export, of one collection first, then download it."""
     formats = inventory.formats()
-    names = snapshot.collections()["collection_id"].to_list()
+    names = sorted(snapshot.collections()["collection_id"], key=lambda name: (name != first, name))
     left, right = st.columns(2)
     title = left.selectbox("Format", list(formats), key="exported_as")
     collection = right.selectbox("What", [*names, inventory.ALL], key="exported")

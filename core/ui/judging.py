@@ -27,8 +27,9 @@ def _judged(path: str, revision: int, names: tuple[str, ...]) -> tuple[Judged, A
 
 def panel(view: View) -> None:
     """Agreement of the chosen golden sets, and the form that merges them."""
-    if _DONE in st.session_state:
-        st.success(plain(st.session_state.pop(_DONE)), icon=":material/check:")
+    with st.container():  # always there, so that what follows keeps its place
+        if _DONE in st.session_state:
+            st.success(plain(st.session_state.pop(_DONE)), icon=":material/check:")
     known = view.snapshot.golden_sets(view.scope.collection_id)
     names = known.filter(known["judgements"] > 0)["golden_set_id"].to_list()
     if len(names) < 2:

@@ -48,7 +48,9 @@ def _differing() -> None:
     view = find_view()
     if view is None or not view.compared.sentences or page_title() not in COMPARING:
         return
-    st.info(plain(" ".join(view.compared.sentences)), icon=":material/balance:")
+    sentences = [plain(each) for each in view.compared.sentences]
+    listed = "\n".join(f"- {each}" for each in sentences) if len(sentences) > 1 else sentences[0]
+    st.info(listed, icon=":material/balance:")
     if view.compared.apart.height:
         with st.expander(f"Set apart: {text.count(view.compared.apart.height, 'stack')}"):
             columns = {"name": text_column("stack", width=290), "why": text_column("not compared because")}
