@@ -37,17 +37,22 @@ ROLES: Mapping[str, Role] = MappingProxyType(
             ),
             _role("rank", "Rank", "position"),
             _role("score", "Score", "sim", "similarity"),
-            _role("grade", "Grade (makes it a table of judgements)", "rel", "relevance", "judgement",
-                  "judgment", "gain"),
+            _role("grade", "Grade of a passage (makes it a table of judgements) or of an answer", "rel",
+                  "relevance", "judgement", "judgment", "gain"),
             _role("run", "Run or stack", "run_id", "tag", "system", "stack", "label", "name", "config",
                   "configuration"),
             _role("stage", "Stage (pool or final)", "list"),
             _role("repeat", "Repeat of a timing", "repetition", "trial"),
             _role("judge", "Judge", "judged_by", "annotator", "assessor"),
+            _role("answer", "Answer (makes it a table of answers)", "response", "answer_text",
+                  "generated_answer", "generated_text", "generation"),
+            _role("k", "Passages that an answer was written from", "depth", "top_k", "cutoff"),
+            _role("scale", "Scale of an answer's grade, such as 0-1", "grade_scale"),
             _role("n", "Number of queries", "n_queries", "num_q", "num_queries"),
         )
     }
 )  # fmt: skip
+_OF_ANSWERS = ("answer", "k", "scale")
 WHOLE_AXES = frozenset({"dim", "candidates"})
 AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
 _USAGE = re.compile(
@@ -102,10 +107,15 @@ class Meaning:
 
     @property
     def kind(self) -> str | None:
-        """What the table holds: judgements, rankings, costs (timings or usage alone), aggregates, or None."""
+        """What the table holds: judgements, rankings, answers, costs, aggregates, or None.
+
+        Costs are timings or usage alone.
+        """
         has = self.roles.keys()
         if {"query_id", "passage_id"} <= has:
             return "judgements" if "grade" in has else "rankings" if has & {"rank", "score"} else None
+        if {"query_id", "answer"} <= has:
+            return "answers"
         if "query_id" in has:
             return "costs" if self.timings or self.usage else None
         return "aggregates" if self.aggregates else None
@@ -138,6 +148,11 @@ def meaning(columns: Sequence[str], given: Mapping[str, str], name: str) -> Mean
     for column in columns:
         if column not in found.roles.values():
             _place(found, column)
+    if found.kind != "answers":
+        for role in (role for role in _OF_ANSWERS if role in found.roles and role not in given):
+            found.ignored[found.roles.pop(role)] = (
+                "it says something of answers, and this is no table of those"
+            )
     if "query_id" not in found.roles:
         return found
     for value in found.aggregates:

@@ -13,6 +13,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.aggregated import stack_results
+from core.importers.answered import answers
 from core.importers.base import (
     LIKELY,
     LOOK_ROWS,
@@ -38,7 +39,8 @@ from core.records import Run
 from core.tables import frame
 
 _NEEDS = (
-    "query_id and passage_id with rank, score or grade; query_id with latency or usage; or measures per run"
+    "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
+    "or measures per run"
 )
 
 
@@ -55,7 +57,7 @@ class TableFormat(Format):
     """Tables whose columns say what they hold."""
 
     name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
-    brings = ("rankings", "judgements", "timings", "usage", "aggregates")
+    brings = ("rankings", "judgements", "answers", "timings", "usage", "aggregates")
     maps_columns = True
 
     def sniff(self, probe: Tree) -> float:
@@ -102,11 +104,12 @@ class TableFormat(Format):
         """Read all tables; those of costs belong to the runs of the same name."""
         opened = [self.open_table(tree.pieces[0], options) for tree in trees]
         by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
-                   ("rankings", "judgements", "costs", "aggregates")}  # fmt: skip
+                   ("rankings", "judgements", "answers", "costs", "aggregates")}  # fmt: skip
         parts = [Import(collections=collection_of(options, "imported: table"))]
         parts += [_ignored(each) for each in opened]
         runs = _rankings(by_kind["rankings"], options, parts)
         parts += [_costs(each, runs, options) for each in by_kind["costs"]]
+        parts += [_answers(each, runs, options) for each in by_kind["answers"]]
         parts += [_judgements(each, options) for each in by_kind["judgements"]]
         parts += [
             stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
@@ -223,9 +226,33 @@ def _judgements(opened: Opened, options: Options) -> Import:
 
 def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Timings and usage of a table without rankings; runs that no table of rankings names are made."""
+    made, ids = _owners(opened, known, options)
+    return merged((Import(runs=made), _measured(opened, ids, per_row=True)))
+
+
+def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
+    """Answers with their grades, and their timings and usage where each query has one answer."""
+    made, ids = _owners(opened, known, options)
+    rows = _keyed(opened, "run", "query_id", "answer", "k", "grade", "score", "scale", "judge")
+    named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
+    several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
+    costs = opened.means.timings or opened.means.usage
+    parts = [Import(runs=made), answers(named, opened.piece.name)]
+    if costs and several:
+        why = "columns of costs: a query has several answers, so they are of none of them alone"
+        parts.append(Import(left_out=left_out(1, why, opened.piece.name)))
+    elif costs:
+        parts.append(_measured(opened, ids, per_row=True))
+    return merged(parts)
+
+
+def _owners(
+    opened: Opened, known: dict[str, Run], options: Options
+) -> tuple[tuple[Run, ...], dict[str, str]]:
+    """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
     own = _runs(_keyed(opened, "run", "query_id"))
     if own == [""] and len(known) == 1:
-        return _measured(opened, {"": next(iter(known.values())).run_id}, per_row=True)
+        return (), {"": next(iter(known.values())).run_id}
     fresh = [run for run in own if run not in known]
     labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
     made = {
@@ -233,7 +260,8 @@ def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
         for run, label in zip(fresh, labels, strict=True)
     }
     ids = {run: (known | made)[run].run_id for run in own}
-    return merged((Import(runs=tuple(made.values())), _measured(opened, ids, per_row=True)))
+    known |= {run: each for run, each in made.items() if run}
+    return tuple(made.values()), ids
 
 
 def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:

@@ -279,3 +279,57 @@ BROKEN_BOARDS = {
 @pytest.mark.parametrize(("text", "message"), BROKEN_BOARDS.values(), ids=BROKEN_BOARDS.keys())
 def test_broken_results_per_stack(text, message):
     assert message in refusal(up("x", text))
+
+
+ANSWERS = (
+    "run,query_id,k,answer,grade,latency_ms\n"
+    'a,q1,5,"one, two",0.5,10\na,q2,5,three,,20\na,q3,5,,,30\nb,q1,5,four,1,40\n'
+)
+
+
+def test_a_table_of_answers():
+    made = read(up("answers.csv", ANSWERS), collection_id="c")
+    assert made.taken == {"collections": 1, "runs": 2, "answers": 3, "timings": 4}
+    assert rows(made, "answers").select("query_id", "k", "text", "grade", "scale", "judge").rows() == [
+        ("q1", 5, "one, two", 0.5, "0-1", None), ("q2", 5, "three", None, None, None),
+        ("q1", 5, "four", 1.0, "0-1", None),
+    ]  # fmt: skip
+    assert any("scale of the answers' grades is taken as 0-1" in note for note in made.notes)
+    left = {each.reason: each.count for each in made.left_out}
+    assert left == {"rows without an answer": 1, "answers without a grade (kept, but not correlated)": 1}
+
+
+def test_answers_belong_to_the_runs_of_rankings_offered_with_them():
+    rankings = "run,query_id,passage_id,rank\na,q1,d1,1\nb,q1,d1,1\n"
+    made = read(up("r.csv", rankings), up("answers.csv", ANSWERS), collection_id="c")
+    assert made.taken["runs"] == 2
+    assert set(rows(made, "answers")["run_id"]) == {run.run_id for run in made.runs}
+
+
+def test_answers_at_several_k_have_no_costs_and_scores_are_grades():
+    text = "qid,top_k,response,score,judge,scale,total_ms\nq1,1,x,3,human,0-10,1\nq1,5,y,9,human,0-10,2\n"
+    made = read(up("a.csv", text), collection_id="c")
+    assert made.taken == {"collections": 1, "runs": 1, "answers": 2}
+    assert rows(made, "answers").select("k", "grade", "scale", "judge").rows() == [
+        (1, 3.0, "0-10", "human"), (5, 9.0, "0-10", "human")
+    ]  # fmt: skip
+    assert any("are of none of them alone" in each.reason for each in made.left_out)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("qid,answer,k\nq1,x,1\nq1,y,1\n", "a.csv:3: The query 'q1' has two answers at k = 1"),
+        ("qid,answer,k\nq1,x,-1\n", "k counts passages"),
+        ("qid,answer,k\nq1,x,1.5\n", "'1.5' is not an integer"),
+        ("qid,answer,grade\nq1,x,good\n", "'good' is not a finite number"),
+    ],
+)
+def test_answers_that_cannot_be_used(text, message):
+    assert message in refusal(up("a.csv", text), collection_id="c")
+
+
+def test_an_answer_beside_passages_is_said_to_be_left_out():
+    made = read(up("r.csv", "qid,did,rank,answer,k\nq1,d1,1,x,5\n"), collection_id="c")
+    assert made.taken == {"collections": 1, "runs": 1, "rankings": 1}
+    assert sum("says something of answers" in each.reason for each in made.left_out) == 2
