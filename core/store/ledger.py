@@ -58,8 +58,12 @@ class Ledger:
         """Every file that the catalogue lists, relative to the store."""
         return [row[0] for row in self._cursor.execute("SELECT path FROM parts").fetchall()]
 
-    def add_records(self, batch: Batch) -> None:
+    def add_records(self, batch: Batch, replacing: frozenset[str] = frozenset()) -> None:
         """Append a batch's records; those that exist with equal content are left alone.
+
+        Args:
+            batch: Its records.
+            replacing: Collections and golden sets whose record may give way to another.
 
         Raises:
             InputError: If a record cannot be stored, or a part could not be found from its whole.
@@ -68,11 +72,11 @@ class Ledger:
             StoreError: If an id exists with other content.
         """
         collections = _rows("collection", batch.collections, asdict)
-        self._records("collection", collections)
+        self._records("collection", collections, replacing)
         golden_sets = _rows("golden_set", batch.golden_sets, asdict)
         runs = _rows("run", batch.runs, _run_row)
         self._check_collections(golden_sets | runs)
-        self._records("golden_set", golden_sets)
+        self._records("golden_set", golden_sets, replacing)
         for kind, offered in (("collection", collections), ("golden_set", golden_sets)):
             chunkings.check_parts(kind, offered.values(), self._wholes(kind) if offered else {})
         self._records(
@@ -130,18 +134,30 @@ class Ledger:
             "revisions", [{"revision": self._revision, "made_at": made_at, "action": action, "note": note}]
         )
 
-    def _records(self, kind: str, offered: Rows) -> None:
+    def _records(self, kind: str, offered: Rows, replacing: frozenset[str] = frozenset()) -> None:
         """Insert new records; refuse those that exist with other content (a stack's id is its content)."""
         if not offered:
             return
         found = self._cursor.sql(_READ[kind], params={"ids": list(offered)}).pl()
         known = {row[f"{kind}_id"]: row for row in found.to_dicts()}
         for record_id, old in known.items() if kind in KINDS else ():
-            _compare(kind, record_id, old, offered[record_id])
+            if record_id in replacing:
+                self._replace(kind, old, offered[record_id])
+            else:
+                _compare(kind, record_id, old, offered[record_id])
         new = [record_id for record_id in offered if record_id not in known]
         self._insert(f"{kind}s", [offered[record_id] for record_id in new])
         if kind in KINDS:
             self._events(kind, new, "added")
+
+    def _replace(self, kind: str, old: Mapping[str, Any], new: dict[str, Any]) -> None:
+        """Put a record in the place of another; whose it is and what it is part of stay."""
+        stay = ("collection_id", "part_of")
+        _compare(kind, new[f"{kind}_id"], old, {name: new[name] for name in stay if name in new})
+        if any(value != old[name] for name, value in new.items()):
+            own = f"DELETE FROM {kind}s WHERE {kind}_id = ?"  # noqa: S608 - own names
+            self._cursor.execute(own, [new[f"{kind}_id"]])
+            self._insert(f"{kind}s", [new])
 
     def _check_collections(self, offered: Rows) -> None:
         known = self.ids("collection") if offered else frozenset()

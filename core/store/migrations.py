@@ -71,6 +71,18 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE runs ADD COLUMN chunking VARCHAR;
         """,
     ),
+    Migration(
+        3,
+        "rows that take the place of others",
+        """
+        -- From now on an id may have rows of one table in several parts: the last one counts.
+        CREATE OR REPLACE MACRO held(of_table, pinned) AS TABLE
+            SELECT k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
+                arg_max(k.queries, part_id) AS queries
+            FROM part_keys k JOIN parts p USING (part_id)
+            WHERE p.table_name = of_table AND p.revision <= pinned GROUP BY k.id;
+        """,
+    ),
 )
 
 

@@ -58,10 +58,12 @@ class Known:
     Attributes:
         ids: Per kind (collection, golden_set, run) the ids that rows may belong to.
         held: Per table and owner's id the file that holds its rows.
+        replaced: Ids of collections and golden sets whose rows may give way to others.
     """
 
     ids: Mapping[str, frozenset[str]]
     held: Mapping[str, Mapping[str, Path]]
+    replaced: frozenset[str] = frozenset()
 
 
 def checksum(path: Path) -> str:
@@ -174,8 +176,10 @@ def _write(
         if owner not in known.ids[rule.kind]:
             raise UnknownNameError(rule.kind.replace("_", " "), owner, known.ids[rule.kind], where=table)
     held = known.held[table]
-    _compare(cursor, table, staged, {owner: held[owner] for owner in owners if owner in held})
-    new = {owner: counts for owner, counts in owners.items() if owner not in held}
+    present = {owner: held[owner] for owner in owners if owner in held}
+    other = _differing(cursor, table, staged, present)
+    _refuse_other(table, other - known.replaced if rule.kind != "run" else other)
+    new = {owner: counts for owner, counts in owners.items() if owner not in held or owner in other}
     if not new:
         return None
     cursor.execute(
@@ -187,9 +191,12 @@ def _write(
     return Part(table, target.name, rows, target.stat().st_size, checksum(target), new)
 
 
-def _compare(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, Path]) -> None:
+def _differing(
+    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, Path]
+) -> set[str]:
+    """The owners whose rows are not those that the store has."""
     if not held:
-        return
+        return set()
     rule = rules.RULES[table]
     digest = _DIGEST.format(owner=rule.owner, columns=", ".join(TABLES[table]))
     stored = sorted({str(file) for file in held.values()})
@@ -197,14 +204,17 @@ def _compare(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: 
         {owner: counts for owner, *counts in cursor.execute(digest, [files, list(held)]).fetchall()}
         for files in ([str(staged)], stored)
     )
-    for owner, counts in offered.items():
-        if counts != present[owner]:
-            kind = rule.kind.replace("_", " ")
-            raise StoreError(
-                f"The {kind} {owner!r} has other {table} in the store already.",
-                where=table,
-                do=f"Give the new one another id, or hand over all {table} of a {kind} in one batch.",
-            )
+    return {owner for owner, counts in offered.items() if counts != present[owner]}
+
+
+def _refuse_other(table: str, owners: set[str]) -> None:
+    for owner in sorted(owners):
+        kind = rules.RULES[table].kind.replace("_", " ")
+        raise StoreError(
+            f"The {kind} {owner!r} has other {table} in the store already.",
+            where=table,
+            do=f"Give the new one another id, or hand over all {table} of a {kind} in one batch.",
+        )
 
 
 def folders(paths: Iterable[str]) -> set[str]:

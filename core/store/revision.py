@@ -18,8 +18,9 @@ SELECT kind, id, min(revision) AS added_revision, arg_max(event, seq) AS event
 FROM events WHERE revision <= $revision GROUP BY kind, id
 """
 _HELD = """
-SELECT p.table_name, k.id, p.path, k.rows, k.queries
-FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision
+SELECT p.table_name, k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
+    arg_max(k.queries, part_id) AS queries
+FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision GROUP BY p.table_name, k.id
 """
 _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import duckdb
@@ -60,7 +60,7 @@ class Writer:
             if not orphan.name.startswith(self._working.name):
                 remove(orphan)
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch, *, replacing: Collection[str] = ()) -> None:
         """Add records and their rows.
 
         What is in the store already with equal content is left alone (a removed run is restored). All rows
@@ -68,13 +68,15 @@ class Writer:
 
         Args:
             batch: Records and frames; frames have the columns of `TABLES`, in any order.
+            replacing: Ids of collections and golden sets whose record and rows take the place of those in the
+                store; earlier revisions show what was there.
 
         Raises:
             InputError: If a frame or a record cannot be used.
             UnknownNameError: If something refers to a record or a table that does not exist.
             StoreError: If an id exists with other content.
         """
-        self._guarded(lambda: self._add(batch))
+        self._guarded(lambda: self._add(batch, frozenset(replacing)))
 
     def remove_runs(self, run_ids: Sequence[str]) -> None:
         """Hide runs from this revision on; their rows stay, and earlier revisions show them.
@@ -109,14 +111,15 @@ class Writer:
         if self._failed:
             raise StoreError("A step of this transaction failed.", do="Start again; nothing was written.")
 
-    def _add(self, batch: Batch) -> None:
+    def _add(self, batch: Batch, replacing: frozenset[str]) -> None:
         for table in set(batch.frames) - set(TABLES):
             raise UnknownNameError("table", table, TABLES)
-        self._ledger.add_records(batch)
+        self._ledger.add_records(batch, replacing)
         if batch.frames:
             known = Known(
                 ids={kind: self._ledger.ids(kind) for kind in KINDS},
                 held={table: self._ledger.held(table, self._layout.root) for table in batch.frames},
+                replaced=replacing,
             )
             folder, parts = write_parts(self._cursor, self._layout, self.revision, batch.frames, known)
             self._made.append(folder)

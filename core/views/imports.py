@@ -11,6 +11,7 @@ from core.errors import ClqError
 from core.importers import Import, Offered, Options, Preview, load, preview
 from core.store import Snapshot, Store
 from core.views import text
+from core.views.versions import ChangedError, Choice, Settled, settle
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,12 @@ def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[
 
 
 def bring(
-    store: Store, made: Import, note: str, on_wait: Callable[[float], None] | None = None
+    store: Store,
+    made: Import,
+    note: str,
+    on_wait: Callable[[float], None] | None = None,
+    *,
+    choice: Choice | None = None,
 ) -> tuple[bool, str]:
     """Write an import in one transaction.
 
@@ -89,21 +95,35 @@ def bring(
         made: What to write.
         note: What it came from, for the list of revisions.
         on_wait: Told now and then while another process writes.
+        choice: What to do with things that are in the store under the same name with other content.
 
     Returns:
         Whether anything was new, and a sentence that says so.
 
     Raises:
+        ChangedError: If there are such things and no choice was made; nothing was written then.
         ClqError: If the store refuses it; nothing was written then.
     """
     before = store.revision()
     with store.write("import", note, on_wait=on_wait) as writer:
-        writer.add(made.batch)
+        settled = settle(store.read(), made, choice)
+        if settled.changes and choice is None:
+            raise ChangedError(settled.changes)
+        writer.remove_runs(settled.removed)
+        writer.add(settled.made.batch, replacing=settled.replacing)
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."
     words = ", ".join(f"{rows:,} {what}" for what, rows in made.taken.items())
-    return True, f"Imported as revision {after}: {words}."
+    return True, f"Imported as revision {after}: {words}.{_done(settled, choice)}"
+
+
+def _done(settled: Settled, choice: Choice | None) -> str:
+    """What became of things that were there with other content, in words."""
+    if not settled.changes:
+        return ""
+    named = ", ".join(map(str, settled.changes[:5]))
+    return f" Replaced: {named}." if choice == "replace" else f" Kept beside what was there: {named}."
 
 
 def collection_of(made: Import) -> str | None:

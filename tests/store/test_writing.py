@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from core.errors import ClqError, InputError, StoreBusyError, StoreError, UnknownNameError
 from core.records import Batch, Collection, Stack
-from core.store import Store
+from core.store import Store, doctor
 from core.tables import TABLES, frame
 from tests.store import material
 from tests.store.material import add, files, judgements, rankings, run
@@ -237,3 +238,26 @@ def test_frame_helper_and_store_agree(store: Store) -> None:
     assert all(frame(table, []).schema == schema for table, schema in TABLES.items())
     add(store, Batch(frames={table: frame(table, []) for table in TABLES}))
     assert store.revision() == 0
+
+
+def test_replaced_rows_take_the_place_of_others_and_stay_readable_at_earlier_revisions(filled: Store) -> None:
+    batch = material.small()
+    before, gold = filled.read(), batch.golden_sets[0]
+    changed = Batch(
+        golden_sets=(replace(gold, mapping="other"),),
+        frames={"judgements": judgements({"q1": {"p1": 2}}, gold.golden_set_id)},
+    )
+    with pytest.raises(StoreError, match="another mapping"):
+        add(filled, changed)
+    for _ in range(2):
+        with filled.write("import") as writer:
+            writer.add(changed, replacing=[gold.golden_set_id])
+    assert filled.revision() == before.revision + 1
+    after = filled.read()
+    assert after.judgements(gold.golden_set_id).height == 1
+    assert after.golden_sets()["mapping"].to_list() == ["other"]
+    assert after.golden_sets()["judgements"].to_list() == [1]
+    assert after.graded(["a"], gold.golden_set_id).grades.shape[1] == 1
+    earlier = filled.read(before.revision)
+    assert earlier.judgements(gold.golden_set_id).equals(before.judgements(gold.golden_set_id))
+    assert doctor.examine(filled).sound
