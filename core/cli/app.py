@@ -31,6 +31,7 @@ from core.cli import (
     restore,
     resume,
     score,
+    snapshot,
 )
 from core.cli import run as run_command
 from core.cli.context import Context
@@ -45,6 +46,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("measures", measures.run),
     ("decide", decide.run),
     ("record", record.run),
+    ("snapshot", snapshot.run),
     ("cost", cost.run),
     ("delete", delete.run),
     ("restore", restore.run),

@@ -14,6 +14,7 @@ from core.views.certainty import certainty
 from core.views.decision import Asked
 from core.views.record.data import Case
 from core.views.record.files import command, record_file
+from core.views.still import still_file
 from core.views.verdict import Verdict
 
 _FILES = (
@@ -48,6 +49,25 @@ def offer(place: DeltaGenerator, view: View, link: str) -> None:
                 on_click="ignore",
                 icon=icon,
             )
+
+        st.caption(
+            "Snapshot: the whole workspace as one HTML file that stands still, with the frontier, headroom, "
+            "K curves, evidence and a table of every stack."
+        )
+        st.download_button(
+            "Snapshot",
+            _snapshot(view, link),
+            file_name=f"snapshot-revision-{view.snapshot.revision}.html",
+            mime="text/html",
+            key="snapshot",
+            on_click="ignore",
+            icon=":material/photo_camera:",
+        )
+
+
+def _snapshot(view: View, link: str) -> Callable[[], str]:
+    """Writes the workspace as it is on screen now."""
+    return lambda: still_file(case_of(view), decided(view), address=link, made_at=datetime.now(UTC))
 
 
 def _writer(view: View, ending: str, link: str) -> Callable[[], str]:

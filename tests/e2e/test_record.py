@@ -78,5 +78,10 @@ def test_the_record_opens_from_disk_without_a_network(
     assert dark.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     dark.close()
 
+    whole = Reader(browser, save(page, "Snapshot", tmp_path), color_scheme="dark")
+    assert whole.page.locator("h1").inner_text() == page.answer
+    assert whole.page.locator(".chart.drawn").count() == 5
+    whole.close()
+
     colleague = visit(data["link"])
     assert colleague.answer == page.answer

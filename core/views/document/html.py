@@ -90,6 +90,9 @@ def _embedded(figure: go.Figure) -> Markup:
     layout.pop("uirevision", None)
     layout |= {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
     layout["font"] = {"family": "system-ui, sans-serif", "size": 12, **layout.get("font", {})}
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            axis.setdefault("automargin", True)
     layout["colorway"] = list(theme.OKABE_ITO)
     return _data({"data": spec["data"], "layout": layout})
 

@@ -89,6 +89,8 @@ def command(case: Case) -> str | None:
     limits, runs = asked.constraints, _named(case, "run_id")
     if len(runs) > RUNS_NAMED or case.scope.apart or case.scope.shared or asked.latency.machine:
         return None
+    if asked.latency.generation is not None:  # no option says how fast the generator is
+        return None
     options: list[tuple[str, object, object]] = [
         ("--collection", case.scope.collection_id, None),
         ("--golden-set", case.scope.golden_set_id, None),

@@ -63,17 +63,17 @@ def record_document(data: Data, pareto: go.Figure) -> Document:
         Section("All stacks", (_pareto(data, pareto),)),
         Section("The finalists", _finalist_blocks(data, finalists)),
         Section("What would turn the choice", _turns(data)),
-        Section("How far to trust it", _trust(data)),
-        Section("What was asked", (_asked(data), *_remarks(data))),
+        Section("How far to trust it", trust(data)),
+        Section("What was asked", (question(data), *remarks(data))),
         Section("Why the others are out", _excluded(data)),
-        Section("Prices", _prices(data)),
-        Section("How to check it", _check(data)),
+        Section("Prices", prices(data)),
+        Section("How to check it", check(data)),
     ]
     return Document(
         kind="Decision record",
         title=f"Decision record: {data['workspace']['name'] or data['collection']}",
         answer=data["answer"]["sentence"],
-        lead=tuple(_lead(data)),
+        lead=tuple(lead(data)),
         sections=tuple(section for section in sections if section.blocks),
         foot=(
             f"Made {moment(data['made_at'])} by {data['made_by']['name']} {data['made_by']['version']}, "
@@ -88,7 +88,8 @@ def moment(written: str) -> str:
     return f"{day} {time[:5]} UTC"
 
 
-def _lead(data: Data) -> list[Block]:
+def lead(data: Data) -> list[Block]:
+    """What follows the answer: how a tie was broken, the three numbers, and what could overturn it."""
     blocks: list[Block] = [Say(data["answer"]["reason"])] if data["answer"]["reason"] else []
     chosen = data["chosen"]
     if chosen is not None:
@@ -135,7 +136,8 @@ def _joined(*parts: str | None) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _asked(data: Data) -> Facts:
+def question(data: Data) -> Facts:
+    """What was asked, of which workspace."""
     asked, space = data["asked"], data["workspace"]
     golden = space["golden_set"]
     judged = (
@@ -166,7 +168,8 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
     return f"{words}{written(value)}" + (f", {of}" if of else "")
 
 
-def _remarks(data: Data) -> tuple[Block, ...]:
+def remarks(data: Data) -> tuple[Block, ...]:
+    """What of the workspace does not compare."""
     return tuple(Say(words, quiet=True) for words in data["remarks"])
 
 
@@ -196,7 +199,7 @@ def _finalist_blocks(data: Data, rows: Sequence[Data]) -> tuple[Block, ...]:
     measure = data["asked"]["measure"]
     shares = [(key, name) for key, name in _SHARES if any(row.get(key) is not None for row in rows)]
     columns = (
-        Column(""),
+        Column("status"),
         Column("stack", wide=True),
         Column(measure, number=True),
         Column("95 % interval", number=True),
@@ -287,7 +290,8 @@ def _turn(turn: Data) -> tuple[Cell, ...]:
     )
 
 
-def _trust(data: Data) -> tuple[Block, ...]:
+def trust(data: Data) -> tuple[Block, ...]:
+    """How sound the evidence is, where it was timed, and what limits the chosen stack."""
     notes = tuple(Note(each["finding"], each["good"]) for each in data["soundness"])
     blocks: list[Block] = [Notes(notes)] if notes else []
     blocks.append(Say(data["environment"]))
@@ -317,7 +321,7 @@ def all_stacks(rows: Sequence[Data], measure: str) -> Table:
         measure: Name of the quality.
     """
     columns = (
-        Column(""),
+        Column("status"),
         Column("stack", wide=True),
         Column(measure, number=True),
         Column("latency", number=True),
@@ -348,7 +352,8 @@ def _kind(name: str, rows: Sequence[Data]) -> tuple[Cell, ...]:
     return Cell(_CONSTRAINTS.get(name, name)), Cell(f"{len(rows):,}", len(rows)), Cell(missed)
 
 
-def _prices(data: Data) -> tuple[Block, ...]:
+def prices(data: Data) -> tuple[Block, ...]:
+    """The prices that the costs rest on, with source and day, and what has none."""
     columns = (
         Column("item"),
         Column("unit"),
@@ -381,7 +386,8 @@ def _prices(data: Data) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _check(data: Data) -> tuple[Block, ...]:
+def check(data: Data) -> tuple[Block, ...]:
+    """Revision, seed, definition, link and command: what another needs to get the same."""
     made, book = data["revision_made"], data["price_book"]
     written = f", written {moment(made['at'])}: {made['action']}" if made else ""
     facts = (
