@@ -46,6 +46,7 @@ class Of(StrEnum):
 
     PATH = "path"
     RERANK = "rerank"
+    END_TO_END = "end-to-end"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ def question(
     *,
     sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None,
     on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50,
-    latency: Annotated[Of, typer.Option(help="The whole retrieval path, or the reranker alone.")] = Of.PATH,
+    latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH,
     budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None,
     min_quality: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest quality.")] = None,
     rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY,

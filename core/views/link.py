@@ -81,9 +81,26 @@ def settings(
     return found | {
         "on": latency.percentile,
         "lat": latency.scope,
+        **_generator(latency),
         "sla": limits.sla_ms,
         "budget": limits.budget,
         "floor": limits.floor,
         "jitter": limits.jitter_ms,
         "book": book,
+    }
+
+
+def _generator(latency: Latency) -> dict[str, object]:
+    """How generation is modelled, where it is."""
+    model = latency.generation
+    if model is None:
+        return {}
+    return {
+        "gbase": model.speed.base_ms,
+        "gin": model.speed.ms_per_1k_prompt,
+        "gout": model.speed.ms_per_output,
+        "gchunk": model.chunks,
+        "gtok": model.tokens_per_chunk,
+        "gprompt": model.prompt_tokens,
+        "gans": model.output_tokens,
     }

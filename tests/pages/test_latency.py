@@ -1,0 +1,48 @@
+"""The latency page and the sidebar's latency: end-to-end, percentiles, charts."""
+
+from pathlib import Path
+
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, details, everything, figures, rows
+
+SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk": "2", "gtok": "500",
+         "gprompt": "0", "gans": "100"}  # fmt: skip
+
+
+def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "latency", shape="box")
+    assert_sound(app)
+    assert "p99 withheld, n = 64." in answer(app)
+    assert figures(app)[0]["data"][0]["type"] == "box"
+    assert {"sparse", "total"} <= set(rows(app)["stage"])
+    assert "give the generator's speed" in everything(app)
+
+
+def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "latency", lat="end-to-end")
+    assert_sound(app)
+    assert answer(app).startswith("No stack here has a known latency beside its RA-nWG@10, of 10")
+    assert "Unknown until you type its speed" in everything(app)
+    app.sidebar.number_input(key="gin").set_value(50.0).run()
+    assert "Type both" in everything(app)
+
+
+def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "latency", **SPEED)
+    assert_sound(app)
+    assert not app.warning
+    assert "(modelled)" in answer(app)
+    told = rows(app, len(app.dataframe) - 1)
+    assert set(told["basis"]) == {"modelled"}
+    assert (told["p50"] > 250).all()
+    assert rows(app, 1)["added"].unique().to_list() == [250.0]
+    app.switch_page("pages/pareto.py").run()
+    assert_sound(app)
+    assert set(rows(app)["latency_basis"]) == {"modelled"}
+
+
+def test_the_papers_break_is_said(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "latency")
+    assert_sound(app)
+    assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on" in details(app)
+    assert "(published)" in answer(app)

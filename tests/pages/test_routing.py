@@ -1,0 +1,79 @@
+"""The routing page: its controls, what they leave in the address, and where there is nothing to route."""
+
+from pathlib import Path
+
+import pytest
+
+from core.ui.routing import OF_MY_CHOICE
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, details, figures, rows
+from tests.views import routed
+
+
+@pytest.fixture(scope="module")
+def reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a reranker at K = 5 and 20."""
+    return routed.write(tmp_path_factory.mktemp("page") / "s", (5, 20)).path
+
+
+def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "routing")
+    assert_sound(app)
+    assert app.selectbox(key="fam").value == OF_MY_CHOICE
+    assert "goes through both stacks" in details(app)
+    ways = rows(app)
+    assert ways["way"].to_list()[2:4] == ["routed, cross-validated", "routed, in sample (optimistic)"]
+    assert ways["n"].unique().to_list() == [64]
+    assert len(figures(app)) == 1
+
+
+def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "routing", k="50")
+    assert app.selectbox(key="fam").value != OF_MY_CHOICE
+    assert app.multiselect(key="ks").value == ["K = 10", "K = 50"]
+    app.sidebar.selectbox(key="k").set_value(10).run()
+    assert_sound(app)
+    assert answer(app).startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")
+
+
+def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, reranked: Path):
+    app = open_page(
+        reranked, "routing", k="5", ks=["K = 10 (replayed)", "K = 20"], thrby="my own", rx="mean latency (ms)"
+    )
+    assert_sound(app)
+    assert not app.warning
+    ways = rows(app)
+    assert ways["way"].to_list()[:2] == ["always K = 10", "always K = 20"]
+    assert ways["latency_basis"].to_list()[:2] == ["modelled", "measured"]
+    assert "your threshold (optimistic)" in ways["way"].to_list()
+    assert app.selectbox(key="rx").value == "mean latency (ms)"
+    before = ways.row(4)
+    slider = app.slider(key="thr")
+    slider.set_value(slider.max).run()
+    assert_sound(app)
+    assert rows(app).row(4) != before
+
+
+def test_three_depths_and_a_tag(open_page: OpenPage, reranked: Path):
+    app = open_page(
+        reranked, "routing", k="5", ks=["K = 5", "K = 10 (replayed)", "K = 20"], sig="tag “type” of the query"
+    )
+    assert_sound(app)
+    assert not app.warning
+    assert rows(app)["way"].len() == 7
+    assert "by tag “type” of the query" in answer(app)
+    app.selectbox(key="sig").set_value("score entropy of the pool").run()
+    app.segmented_control(key="thrby").set_value("my own").run()
+    assert_sound(app)
+    assert isinstance(app.slider(key="thr2").value, tuple)
+
+
+def test_one_stack_is_not_enough(open_page: OpenPage, reranked: Path):
+    app = open_page(reranked, "routing", k="5", ks=["K = 5"])
+    assert_sound(app)
+    assert answer(app) == "Choose two or three depths to route RA-nWG@5 between."
+
+
+def test_published_averages_cannot_be_routed(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "routing")
+    assert answer(app) == "No stack here has rankings to route RA-nWG@10 by."
