@@ -38,7 +38,7 @@ else:
     st.markdown(text.plain(next_evaluation.timing_words(found, money.price)))
 
 st.subheader("Stacks to add near the frontier", anchor=False)
-near = next_stacks.neighbour_rows(view.table, view.decision)
+near = widgets.near(view)
 st.markdown(text.plain(next_stacks.neighbour_words(near)))
 if not near.is_empty():
     st.caption("≈ modelled, not measured: additive effects of the axes, fitted to the evaluated stacks.")

@@ -13,10 +13,11 @@ import streamlit as st
 from core.clq.joint import JointSample
 from core.clq.planner import Bill, bill
 from core.clq.prices import PriceBook
-from core.clq.rules import Constraints
+from core.clq.rules import Constraints, Decision
 from core.ui import cache, show, sure
 from core.ui.view import View
 from core.views.next_evaluation import Plan, amounts, leading, plan
+from core.views.next_stacks import neighbour_rows
 from core.views.scope import Latency, Quality, Scope
 
 _BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
@@ -130,6 +131,38 @@ def _look_ahead(
 ) -> Plan:
     del path, revision, scope, quality, latency, book  # the key of the table and of the sample
     return plan(_table, rows, _sample, (constraints, "quality"), more)
+
+
+def near(view: View) -> pl.DataFrame:
+    """Stacks to add; see `core.views.next_stacks.neighbour_rows`."""
+    return _near(
+        view.table,
+        view.decision,
+        str(cache.store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        latency=view.latency,
+        book=view.book,
+        constraints=view.constraints,
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs=_BOOK)
+def _near(
+    _table: pl.DataFrame,
+    _decision: Decision,
+    path: str,
+    revision: int,
+    *,
+    scope: Scope,
+    quality: Quality,
+    latency: Latency,
+    book: PriceBook,
+    constraints: Constraints,
+) -> pl.DataFrame:
+    del path, revision, scope, quality, latency, book, constraints  # the key of the table and the decision
+    return neighbour_rows(_table, _decision)
 
 
 PLAN_COLUMNS: Mapping[str, Any] = {

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from core.clq.prices import PriceBook
-from core.clq.rules import Constraints, Rule
+from core.clq.rules import Constraints
 from core.clq.slo import Conditioned
 from core.errors import ClqError
 from core.ui import cache, show
 from core.ui.pick import KEPT, carry_over
+from core.ui.sure import RULES
 from core.ui.view import View
 from core.views.deeper import steps
 from core.views.deeper_chart import PER, Per, step_rows
@@ -22,16 +23,11 @@ from core.views.scenario_page import Choice, choices, matrix, measures
 from core.views.scenario_text import MOST, Scenario, parse, with_one
 from core.views.scenarios import named
 from core.views.scope import Latency, Quality, Scope
-from core.views.targets import panel, panel_title, read_targets, spans
+from core.views.targets import panel, panel_title, read_targets, spans, thinning
 from core.views.text import plain
 
 _BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 _OWN, _PROBLEM = "scen", "_scenario_problem"
-_RULES: Mapping[Rule, str] = {
-    "quality": "highest quality",
-    "cost": "lowest cost",
-    "latency": "lowest latency",
-}
 
 
 def ask_own() -> list[Scenario]:
@@ -41,9 +37,7 @@ def ask_own() -> list[Scenario]:
         with st.form("new_scenario", border=False):
             left, middle, right = st.columns([3, 2, 2])
             left.text_input("Name", key="_scen_name", max_chars=60, placeholder="Launch")
-            middle.selectbox(
-                "Best is", get_args(Rule), key="_scen_rule", format_func=lambda name: _RULES[name]
-            )
+            middle.selectbox("Best is", tuple(RULES), key="_scen_rule")
             right.number_input("SLA (ms)", min_value=0.0, value=None, key="_scen_sla", placeholder="none")
             places = st.columns(4)
             for place, (key, label, top) in zip(places, _FIELDS, strict=True):
@@ -83,7 +77,7 @@ def _add() -> None:
     given = {key: st.session_state.get(f"_scen_{key}") for key in ("sla", *(key for key, _, _ in _FIELDS))}
     made = Scenario(
         str(st.session_state.get("_scen_name") or ""),
-        st.session_state.get("_scen_rule") or "quality",
+        RULES[st.session_state.get("_scen_rule") or next(iter(RULES))],
         given["sla"],
         given["budget"],
         given["floor"],
@@ -211,6 +205,8 @@ def panels(view: View, found: Sequence[Conditioned], left: pl.DataFrame) -> None
     if ranges is None:
         st.caption("No stack has both a cost and a quality, so there is no frontier to draw.")
         return
+    if thinning(view.table) > 1:
+        st.caption(f"Marks: one stack in {thinning(view.table)}. Frontier and choice are those of all.")
     titles = [panel_title(row) for row in left.iter_rows(named=True)]
     for start in range(0, len(found), 2):
         for place, at in zip(st.columns(2), range(start, min(start + 2, len(found))), strict=False):

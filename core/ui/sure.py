@@ -6,7 +6,7 @@ Resampling waits for this page: other pages do not pay for it, whatever moves th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -23,26 +23,27 @@ from core.views.certainty import joint_sample, shares
 from core.views.scope import Latency, Quality, Scope
 
 _BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
-_RULES: Mapping[Rule, str] = {
-    "quality": "highest quality",
-    "cost": "lowest cost",
-    "latency": "lowest latency",
+RULES: Mapping[str, Rule] = {
+    "highest quality": "quality",
+    "lowest cost": "cost",
+    "lowest latency": "latency",
 }
+"""Rules by the words that a person, and the link, have for them."""
 
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:
     """Which stack is best, and what that selects; the sidebar's limits hold."""
-    rule: Rule = st.segmented_control(
+    words: str = st.segmented_control(
         "Best is",
-        get_args(Rule),
-        default="quality",
+        tuple(RULES),
+        default="highest quality",
         required=True,
         key="rule",
         bind="query-params",
-        format_func=lambda name: _RULES[name],
         help="Among the stacks within the limits: the highest quality; the cheapest, then the best; or the "
         "best within the jitter band of the fastest.",
     )
+    rule = RULES[words]
     return rule, view.decision if rule == "quality" else decide(view.table, view.constraints, rule)
 
 

@@ -17,6 +17,8 @@ from core.views.scores import Floats
 USUAL_MS = (350.0, 500.0, 750.0, 1000.0)
 """The paper's first targets and two wider ones."""
 MOST = 8
+_MARKS = 1500
+"""Marks of one small chart; with more, several charts take long to draw."""
 
 
 def read_targets(line: str, table: pl.DataFrame) -> list[float]:
@@ -132,10 +134,11 @@ def panel(
     layout["margin"]["t"] = 8
     rows = table.with_row_index("row").with_columns(pl.Series("feasible", one.decision.feasible))
     known = rows.filter(pl.col("cost").is_not_null(), pl.col("quality").is_not_null())
+    marks = known.gather_every(thinning(table))
     line = table[one.frontier.tolist()]
     traces: list[theme.Spec] = [
-        _marks(known.filter(~pl.col("feasible")), theme.NEUTRAL, theme.DIMMED),
-        _marks(known.filter("feasible"), theme.OKABE_ITO[4], 0.9),
+        _marks(marks.filter(~pl.col("feasible")), theme.NEUTRAL, theme.DIMMED),
+        _marks(marks.filter("feasible"), theme.OKABE_ITO[4], 0.9),
         {
             "type": "scatter",
             "mode": "lines",
@@ -151,6 +154,11 @@ def panel(
         trace["marker"] |= {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
         traces.append(trace)
     return theme.finished(traces, layout)
+
+
+def thinning(table: pl.DataFrame) -> int:
+    """Of how many stacks a panel draws one; 1 = all."""
+    return -(-table.height // _MARKS) or 1
 
 
 def spans(table: pl.DataFrame) -> tuple[Floats, Floats] | None:

@@ -37,7 +37,7 @@ def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenP
     assert rows(app).filter(scenario="Fast").height == 1
     assert rows(app, 1)["sla_ms"].to_list() == [600.0]
     app.text_input(key="_scen_name").set_value("Cheap")
-    app.selectbox(key="_scen_rule").set_value("cost")
+    app.selectbox(key="_scen_rule").set_value("lowest cost")
     app.number_input(key="_scen_floor").set_value(0.7)
     app.button[0].click().run()
     assert_sound(app, "Scenarios")

@@ -1,0 +1,46 @@
+"""The page that says how sure the choice is: the rule in the link, limits, who pays for the resampling."""
+
+from pathlib import Path
+
+import pytest
+
+from core.ui import sure
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, rows
+
+
+def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
+    by_quality = open_page(demo_store, "certainty")
+    by_cost = open_page(demo_store, "certainty", rule="lowest cost", floor="0.1")
+    for app in (by_quality, by_cost):
+        assert_sound(app, "How sure")
+        assert not app.warning
+        shown = rows(app)
+        assert shown.filter(status="chosen").height == 1
+        assert shown["p_best"].sum() == pytest.approx(1.0, abs=0.02)
+        assert shown["p_best"].is_sorted(descending=True)
+        assert "2,000 resamples of " in everything(app)
+    assert (
+        rows(by_cost).filter(status="chosen")["cost"].item()
+        == rows(by_cost).filter(p_feasible=1.0)["cost"].min()
+    )
+
+
+def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "certainty", ws="clq-paper", sla="500")
+    assert "How sure that is, is unknown" in answer(app)
+    excluded = rows(app, -1)
+    assert set(excluded["constraint"]) == {"sla", "unknown latency", "unknown quality"}
+    assert excluded.filter(constraint="sla")["by"].is_sorted()
+
+
+def test_other_pages_do_not_pay_for_the_resampling(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("resampled")
+
+    monkeypatch.setattr(sure, "shares", refuse)
+    monkeypatch.setattr(sure, "joint_sample", refuse)
+    for page in ("overview", "pareto", "scenarios"):
+        assert_sound(open_page(demo_store, page, floor="0.123"))
