@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 from core.importers.piece import Piece
 
 _DEPTH = 6
+_HELD = "outline"
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
@@ -20,10 +20,13 @@ def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     list, text, number, flag, null. Empty if it does not look like JSON. A head that was cut off is no
     problem; what is malformed further on is not seen.
     """
-    return _outline(piece.head)
+    held = vars(piece)  # as `Piece.head` is held there: every format asks for it, of every file
+    if _HELD not in held:
+        held[_HELD] = _outline(piece.head)
+    found: Mapping[str, frozenset[str]] = held[_HELD]
+    return found
 
 
-@lru_cache(maxsize=64)
 def _outline(head: bytes) -> Mapping[str, frozenset[str]]:
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):
