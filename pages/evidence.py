@@ -6,15 +6,16 @@ from core.views import decide
 from core.views.evidence import page
 
 view = current_view()
-found = evidence.judged(view)
+place = st.container()
+part = evidence.pick_part(view)
+found = evidence.judged(view, part)
 decided = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
 sentence, details = page.answer(found, view.table, view.quality)
-show.head(
-    "What this tells you: how many judgements carry the scores, and whether judging more could change them.",
-    sentence,
-    details,
-    decided.warning,
+tells = (
+    "What this tells you: how many judgements carry the scores, and whether judging more could change them."
 )
+with place:
+    show.head(tells, sentence, details, decided.warning)
 if found is None:
     st.page_link("pages/import.py", label="Import judgements", icon=":material/upload:")
     st.stop()

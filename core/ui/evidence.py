@@ -6,22 +6,48 @@ import polars as pl
 import streamlit as st
 
 from core.ui import cache, show
+from core.ui.pick import still_offered
 from core.ui.view import View
 from core.views.evidence import bias, labels, page
-from core.views.evidence.page import Judged
+from core.views.evidence.page import Judged, Part
 from core.views.scope import Quality, Scope
 from core.views.text import count, plain
 
 
-def judged(view: View) -> Judged | None:
+def pick_part(view: View) -> Part | None:
+    """Draw a list of what the golden set can be looked at as, where its grades are anchored to documents."""
+    offered = {
+        each.name: each for each in _parts(str(cache.store().path), view.snapshot.revision, view.scope)
+    }
+    if not offered:
+        return None
+    still_offered("part", list(offered))
+    picked = st.selectbox(
+        "Grades of",
+        list(offered),
+        key="part",
+        bind="query-params",
+        help="The grades are anchored to characters of the documents. Every chunking has the grades that "
+        "follow for its passages; they score its stacks.",
+    )
+    return offered[picked]
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _parts(path: str, revision: int, scope: Scope) -> tuple[Part, ...]:
+    del path  # part of the key
+    return page.parts(cache.snapshot(revision), scope)
+
+
+def judged(view: View, part: Part | None) -> Judged | None:
     """What the golden set of the workspace holds; see `core.views.evidence.page.judged`."""
-    return _judged(str(cache.store().path), view.snapshot.revision, view.scope)
+    return _judged(str(cache.store().path), view.snapshot.revision, view.scope, part)
 
 
 @st.cache_resource(show_spinner="Reading the judgements…", max_entries=32)
-def _judged(path: str, revision: int, scope: Scope) -> Judged | None:
+def _judged(path: str, revision: int, scope: Scope, part: Part | None) -> Judged | None:
     del path  # part of the key
-    return page.judged(cache.snapshot(revision), scope)
+    return page.judged(cache.snapshot(revision), scope, part)
 
 
 def pool_bias(view: View) -> pl.DataFrame:
@@ -43,7 +69,7 @@ def grades(found: Judged, alt: str) -> None:
         "grade_mix",
         {
             "grade": show.text_column("grade"),
-            "total": show.number_column("judgements", 0),
+            "total": show.number_column("judgements" if found.unit != "span" else "spans", 0),
             "share": show.percent_column("share"),
             "median": show.number_column("median per query", 1),
             "mean": show.number_column("mean per query", 2),

@@ -81,6 +81,7 @@ SETTINGS: Mapping[str, str] = {
     "each": "way of comparing",
     "ci": "interval",
     "tol": "tie tolerance",
+    "part": "grades of a chunking",
     "pair": "pair",
     "change": "change",
     "fam": "stack that is routed",

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import polars as pl
 
+from core.metrics import Measure
+from core.records import part_id
 from core.store import Snapshot
+from core.tables import TABLES
 from core.views import text, theme
 from core.views.evidence import bias, doubts, labels
 from core.views.query_sets import among
@@ -15,8 +18,24 @@ from core.views.scope import Quality, Scope
 from core.views.scores import evidence
 from core.views.stacks import runs_in
 
+SPANS = "spans, as they were graded"
 BARS = 40
 """Stacks drawn at most; the table has every one."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a golden set with grades anchored to characters of documents can be looked at as.
+
+    Attributes:
+        name: The chunking, or `SPANS`.
+        golden_set_id: The part with the grades of this chunking's passages; of `SPANS` the golden set itself.
+        collection_id: The collection with these passages.
+    """
+
+    name: str
+    golden_set_id: str
+    collection_id: str
 
 
 @dataclass(frozen=True)
@@ -24,6 +43,7 @@ class Judged:
     """What a golden set holds.
 
     Attributes:
+        unit: What carries the grades: "judged passage" or "span".
         queries: What `labels.per_query` returns.
         mix: What `labels.summary` returns.
         copies: What `doubts.duplicates` returns for the collection's passages.
@@ -31,6 +51,7 @@ class Judged:
         disagreements: What `doubts.disagreements` returns.
     """
 
+    unit: str
     queries: pl.DataFrame
     mix: pl.DataFrame
     copies: pl.DataFrame
@@ -38,21 +59,50 @@ class Judged:
     disagreements: pl.DataFrame
 
 
-def judged(snapshot: Snapshot, scope: Scope) -> Judged | None:
-    """Read the golden set of a workspace; None when it has none, or none with grades of passages."""
+def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
+    """What the golden set of a workspace can be looked at as, where its grades are anchored to documents.
+
+    Returns:
+        The chunkings that it has grades for, then the spans themselves; nothing for a golden set whose grades
+        are of passages.
+    """
+    golden = scope.golden_set_id
+    if golden is None or snapshot.spans(golden).is_empty():
+        return ()
+    known = snapshot.golden_sets(parts=True).filter(part_of=golden).sort("golden_set_id")
+    found = known.filter(pl.col("judgements") > 0).select("golden_set_id", "collection_id").iter_rows()
+    chunkings = [Part(name.removeprefix(part_id(golden, "")), name, of) for name, of in found]
+    return (*chunkings, Part(SPANS, golden, scope.collection_id))
+
+
+def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged | None:
+    """Read the golden set of a workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        part: One of `parts`, where there are any; None for the first.
+
+    Returns:
+        None when the workspace has no golden set, or an empty one.
+    """
     if scope.golden_set_id is None:
         return None
-    judgements = snapshot.judgements(scope.golden_set_id)
+    part = part or next(iter(parts(snapshot, scope)), None)
+    if part is not None and part.name == SPANS:
+        return _of_spans(snapshot, part.golden_set_id)
+    golden, collection = scope.golden_set_id, scope.collection_id
+    if part is not None:
+        golden, collection = part.golden_set_id, part.collection_id
+    judgements = snapshot.judgements(golden)
     if judgements.is_empty():
         return None
-    others = [
-        snapshot.judgements(name)
-        for name in snapshot.golden_sets(scope.collection_id)["golden_set_id"]
-        if name != scope.golden_set_id
-    ]
+    known = snapshot.golden_sets(parts=True).filter(collection_id=collection)
+    others = [snapshot.judgements(name) for name in known["golden_set_id"] if name != golden]
     queries = labels.per_query(judgements)
-    copies = doubts.duplicates(snapshot.passages(scope.collection_id))
+    copies = doubts.duplicates(snapshot.passages(collection))
     return Judged(
+        unit="judged passage",
         queries=queries,
         mix=labels.summary(queries),
         copies=copies,
@@ -61,27 +111,61 @@ def judged(snapshot: Snapshot, scope: Scope) -> Judged | None:
     )
 
 
+def _of_spans(snapshot: Snapshot, golden_set_id: str) -> Judged:
+    """The spans of a golden set: no passages, and so no copies among them."""
+    queries = labels.per_query(snapshot.spans(golden_set_id))
+    copies = doubts.duplicates(pl.DataFrame(schema=TABLES["passages"]))
+    nothing = pl.DataFrame(schema=TABLES["judgements"])
+    return Judged(
+        unit="span",
+        queries=queries,
+        mix=labels.summary(queries),
+        copies=copies,
+        apart=doubts.graded_apart(copies, nothing),
+        disagreements=doubts.disagreements(nothing, nothing),
+    )
+
+
 def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFrame:
     """Leave-one-run-out for the workspace's runs, with their names; see `bias.leave_one_out`.
 
     Returns:
-        The columns of `leave_one_out` with `name` in front; no rows when there are fewer than two ranked runs
-        or more than `bias.MAX_RUNS`, no golden set of passages, or a measure that is not computed here.
+        The columns of `leave_one_out` with `name` in front; runs of one chunking among themselves. No rows
+        for fewer than two ranked runs of a chunking or more than `bias.MAX_RUNS`, without grades of passages,
+        or for a measure that is not computed here.
     """
     runs = runs_in(snapshot, scope).filter("has_rankings")
-    golden, measure = scope.golden_set_id, quality.measure
-    empty = {"name": pl.String, "run_id": pl.String, "unique": pl.Int64}
-    floats = dict.fromkeys(("score", "without", "bias"), pl.Float64)
-    judgements = pl.DataFrame() if golden is None else snapshot.judgements(golden)
-    if measure is None or golden is None or judgements.is_empty() or not 2 <= runs.height <= bias.MAX_RUNS:
-        return pl.DataFrame(schema={**empty, **floats})
-    ids = runs["run_id"].to_list()
-    found = evidence(snapshot, ids, golden, (measure,), only=among(snapshot, scope))
-    counted = judgements.filter(pl.col("query_id").is_in(list(found.query_ids)))
-    left_out = bias.leave_one_out(found, snapshot.rankings(ids), counted, measure)
-    return runs.select("name", "run_id").join(left_out, on="run_id", maintain_order="right").select(
-        *empty, *floats
-    )  # fmt: skip
+    schema = {"name": pl.String, "run_id": pl.String, "unique": pl.Int64}
+    schema |= dict.fromkeys(("score", "without", "bias"), pl.Float64)
+    if quality.measure is None or scope.golden_set_id is None or runs.is_empty():
+        return pl.DataFrame(schema=schema)
+    # A passage of one chunking is no passage of another one: runs are compared with those of their own.
+    judges = snapshot.judging(runs["run_id"].to_list(), scope.golden_set_id)
+    together: dict[str, list[str]] = {}
+    for run_id, golden in judges.items():
+        together.setdefault(golden, []).append(run_id)
+    found = [
+        _left_out(snapshot, scope, quality.measure, golden, ids)
+        for golden, ids in together.items()
+        if 2 <= len(ids) <= bias.MAX_RUNS and not snapshot.judgements(golden).is_empty()
+    ]
+    rows = pl.concat(found) if found else pl.DataFrame(schema=schema).drop("name")
+    return (
+        rows.join(runs.select("name", "run_id"), on="run_id", maintain_order="left")
+        .select(list(schema))
+        .sort("bias", "run_id", descending=[True, False], nulls_last=True)
+    )
+
+
+def _left_out(
+    snapshot: Snapshot, scope: Scope, measure: Measure, golden_set_id: str, run_ids: list[str]
+) -> pl.DataFrame:
+    """Leave-one-run-out among runs that one golden set judges."""
+    found = evidence(
+        snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
+    )
+    counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(found.query_ids)))
+    return bias.leave_one_out(found, snapshot.rankings(run_ids), counted, measure)
 
 
 def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
@@ -98,6 +182,7 @@ def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple
     if found is None:
         return "There are no judgements of passages here.", "Import a golden set (qrels) for this workspace."
     everything = found.mix.row(-1, named=True)
+    words = "judgement" if found.unit == "judged passage" else "graded span"
     holes = table["hole"].drop_nulls()
     unjudged = (
         f"; for {quality.name}, {text.percent(_float(holes.median()))} of the Top-{quality.k} is unjudged "
@@ -105,8 +190,9 @@ def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple
         if len(holes)
         else ""
     )
+    queries = text.count(found.queries.height, "query", "queries")
     sentence = (
-        f"{everything['total']:,} judgements of {text.count(found.queries.height, 'query', 'queries')}, "
+        f"{text.count(everything['total'], words)} of {queries}, "
         f"{everything['median']:.0f} per query in the median{unjudged}."
     )
     fallback = int(found.queries["fallback"].sum())
@@ -143,7 +229,7 @@ def mix_figure(found: Judged) -> go.Figure:
         )
         for name in grades
     ]
-    return theme.figure(boxes, x="judged passages per query", height=330, legend=False)
+    return theme.figure(boxes, x=f"{found.unit}s per query", height=330, legend=False)
 
 
 def with_bounds(table: pl.DataFrame) -> pl.DataFrame:
