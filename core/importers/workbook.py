@@ -133,7 +133,10 @@ def _opened(head: bytes, piece: Piece) -> Workbook:  # noqa: ARG001  (the head t
     try:
         reader = fastexcel.read_excel(data)
         names = reader.sheet_names
-        seen = {name: reader.load_sheet(name, header_row=None, n_rows=1).visible for name in names}
+        seen = {
+            name: reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string").visible
+            for name in names
+        }
     except (error_type, PANIC, ValueError, RuntimeError) as error:
         raise _unreadable(piece.name, error) from error
     visible = tuple(name for name in names if seen[name] == "visible")

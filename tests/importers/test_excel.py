@@ -1,5 +1,6 @@
 import io
 import zipfile
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ def book(sheets=None, *, hidden: str = "", top: int = 0) -> bytes:
     """A workbook of sheets, each a list of rows that begins at row `top`, column B."""
     buffer = io.BytesIO()
     made = xlsxwriter.Workbook(buffer)
+    made.set_properties({"created": datetime(2026, 1, 1, tzinfo=UTC)})
     for name, cells in ({"Run": ROWS} if sheets is None else sheets).items():
         sheet = made.add_worksheet(name)
         for row, values in enumerate(cells, top):

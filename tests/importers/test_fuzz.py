@@ -13,6 +13,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Limits, Options, export, load, preview
 from tests.importers.helpers import parquet, up, zipped
+from tests.importers.samples import TOOLS
 from tests.importers.test_autorag import project as autorag
 from tests.importers.test_beir import FILES
 from tests.importers.test_context_grid import RUN as GRID
@@ -51,6 +52,7 @@ SAMPLES = {
     "ragged": zipped({"bm25.jsonl": RETRIEVER, **READER}, 0),
     "context-grid": json.dumps({"runs": [GRID]}).encode(),
     "open-rag-eval": PLACES.encode(),
+    **TOOLS,
 }
 CASES = 40
 OPTIONS = Options(limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20), split="test")
