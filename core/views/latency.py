@@ -63,12 +63,14 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
         latency: The scope that the total is of.
 
     Returns:
-        run_id, name, stage, query_id, ms (median over its repeats); the total as the sidebar asks for it.
+        run_id, name, stage, query_id, ms (median over its repeats), modelled (whether a part of it is); the
+        total as the sidebar asks for it.
     """
     timings = snapshot.timings(runs["run_id"].to_list())
     parts = timings.filter(pl.col("stage") != TOTAL)["stage"].unique().to_list()
-    columns = ["run_id", "stage", "query_id", "ms"]
-    rows = per_query(timings, stages=parts).filter(pl.col("stage") != TOTAL).select(columns)
+    columns = ["run_id", "stage", "query_id", "ms", "modelled"]
+    rows = per_query(timings, stages=parts).filter(pl.col("stage") != TOTAL)
+    rows = rows.with_columns(modelled=pl.lit(False)).select(columns)
     whole = sample(snapshot, runs, latency).with_columns(stage=pl.lit(TOTAL)).select(columns)
     return pl.concat([rows, whole]).join(runs.select("run_id", "name"), on="run_id").sort(
         _order(), "name", "query_id"
@@ -97,7 +99,10 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
         stages=samples["stage"].unique().to_list(),
     ).filter(pl.col("stage") != TOTAL)
     whole = summarise(samples.filter(pl.col("stage") == TOTAL).with_columns(repeat=pl.lit(1)))
-    found = pl.concat([measured, whole]).with_columns(basis=pl.lit("measured"))
+    guessed = samples.group_by("run_id", "stage").agg(pl.col("modelled").any())
+    found = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
+    basis = pl.when("modelled").then(pl.lit("modelled")).otherwise(pl.lit("measured"))
+    found = found.with_columns(basis=basis).drop("modelled")
     reported = _reported(snapshot, runs).join(found, on=["run_id", "stage"], how="anti")
     return (
         pl.concat([found, reported], how="diagonal_relaxed")
@@ -144,15 +149,16 @@ def answer(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision, quality:
     row = known.row(by_predicate=pl.col("name") == first, named=True)
     scored = table.row(by_predicate=pl.col("run_id") == row["run_id"], named=True)
     basis = "" if row["basis"] == "measured" else f" ({row['basis']})"
-    absent = "withheld" if row["basis"] == "measured" else text.UNKNOWN
-    tails = ", ".join(
-        f"{each} {absent if row[each] is None else text.ms(row[each])}" for each in ("p95", "p99")
-    )
+    tails = ", ".join(f"{each} {_tail(row[each], row[f'{each}_note'])}" for each in ("p95", "p99"))
     span = basis + _span(row["p50_low"], row["p50_high"])
     return (
         f"{row['name']} ({quality.name} {text.score(scored['quality'])}) answers half of the queries within "
         f"{text.ms(row['p50'])}{span}, {tails}, {text.sample(row['n'])}."
     )
+
+
+def _tail(value: float | None, note: str | None) -> str:
+    return text.ms(value) if value is not None or "too few" not in (note or "") else "withheld"
 
 
 def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[str]:

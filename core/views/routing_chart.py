@@ -138,7 +138,7 @@ def _mark(row: Mapping[str, Any], axis: str, centre: Any) -> theme.Spec:  # noqa
         "y": [at],
         "marker": {"symbol": symbol, "size": size, "color": colour},
         "text": [text.escape(text.shorten(name.removeprefix("always "), 28))],
-        "textposition": "middle right" if row[axis] <= centre else "middle left",
+        "textposition": "top right" if row[axis] <= centre else "top left",
         "hovertext": [text.escape(name)],
         "hovertemplate": "%{hovertext}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
         "name": text.escape(text.shorten(name, 40)),

@@ -74,6 +74,16 @@ def test_stages_in_their_order_with_the_total_last(lab: Snapshot):
     assert rows.filter(pl.col("name") == "told")["p95_reason"].to_list() == ["not reported"] * 2
 
 
+def test_a_modelled_total_is_not_called_measured(lab: Snapshot):
+    runs = table(lab, LAB).filter(pl.col("name") == "slow")
+    both = Latency("p50", "end-to-end", generation=GENERATED)
+    rows = stage_table(lab, runs, stage_samples(lab, runs, both))
+    assert rows.select("stage", "basis").rows() == [("retrieve", "measured"), ("total", "modelled")]
+    assert rows["p50"].to_list() == [110.5, 110.5 + 100 + 50 + 100]
+    made = percentile_table(lab, table(lab, LAB, latency=both), both)
+    assert made["basis"].drop_nulls().unique().to_list() == ["modelled"]
+
+
 def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     found = table(lab, LAB)
     rows, decision = percentile_table(lab, found, Latency()), decide(found, Constraints())
