@@ -12,17 +12,22 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.output import complain
 from core.clq.intervals import SEED
 from core.clq.prices import DEFAULT_BOOK
 from core.clq.rules import JITTER_MS, Constraints
 from core.errors import InputError, UnknownNameError
+from core.importers.text import shown
 from core.metrics import Measure
 from core.records import Origin
 from core.store import Snapshot
+from core.views.matched import matched
 from core.views.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
     from core.views.record.data import Case
+
+_LINE = 600
 
 
 class On(StrEnum):
@@ -67,6 +72,7 @@ class Question:
     collection: str | None
     golden_set: str | None
     revision: int | None
+    together: bool
     seed: int
 
     def on_store(self, context: Context) -> Case:
@@ -88,8 +94,15 @@ class Question:
             sla_ms=self.sla_ms, budget=self.budget, floor=self.min_quality, jitter_ms=self.jitter_ms
         )
         latency = Latency(self.on.value, self.latency.value)
-        asked = Asked(limits, self.rule.value, quality_of(self.measure), latency)
-        return Case(snapshot, scope, asked, books[self.prices], self.seed)
+        quality = quality_of(self.measure)
+        remarks: tuple[str, ...] = ()
+        if not self.together:
+            found = matched(snapshot, scope, quality, latency, books[self.prices])
+            scope, latency, remarks = found.scope, found.latency, found.compared.sentences
+            for words in remarks:
+                complain(f"not compared: {shown(words, _LINE)} (--together compares all)")
+        asked = Asked(limits, self.rule.value, quality, latency)
+        return Case(snapshot, scope, asked, books[self.prices], self.seed, remarks=remarks)
 
 
 def question(
@@ -110,6 +123,14 @@ def question(
     collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None,
     golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None,
     revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Put on one scale also what does not compare: other queries, averages from elsewhere, "
+            "latencies of other machines.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
 ) -> Question:
     """The options, as one value."""
@@ -128,6 +149,7 @@ def question(
         collection=collection,
         golden_set=golden_set,
         revision=revision,
+        together=together,
         seed=seed,
     )
 

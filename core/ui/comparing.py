@@ -12,6 +12,7 @@ from core.ui import cache
 from core.ui.pick import still_offered
 from core.views import comparable
 from core.views.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
+from core.views.matched import out_of_reach
 from core.views.query_sets import QuerySets
 from core.views.scope import Latency, Quality, Scope
 
@@ -41,7 +42,7 @@ def matched(
 
     sets = cache.query_sets(path, revision, scope)
     shared = _shared(sets)
-    apart = _out_of_reach(snapshot, sets) if shared else {}
+    apart = out_of_reach(snapshot, sets) if shared else {}
     scope = replace(scope, shared=shared, apart=tuple(sorted(apart)))
     table = stacks()
     foreign, words = comparable.foreign_figures(table)
@@ -61,17 +62,6 @@ def matched(
         comparable.about_machines(found, latency.machine),
     )
     return scope, latency, table, comparable.comparability(said, apart)
-
-
-def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
-    """Names of the runs that share too few queries, and why they are out."""
-    if not sets.apart:
-        return {}
-    labels = dict(snapshot.runs().select("run_id", "label").iter_rows())
-    return {
-        run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
-        for run_id, asked in sets.apart.items()
-    }
 
 
 def _shared(sets: QuerySets) -> bool:

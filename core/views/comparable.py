@@ -141,8 +141,14 @@ def _ns(rows: pl.DataFrame) -> str:
     )
 
 
-def about_queries(found: QuerySets, *, shared: bool) -> str:
-    """What to say about differing queries; empty where all runs were asked the same."""
+def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
+    """What to say about differing queries; empty where all runs were asked the same.
+
+    Args:
+        found: Which queries the runs were asked.
+        shared: Whether they are compared on those that they share.
+        offer: Also what the sidebar can do about it.
+    """
     if not found.differ:
         return ""
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
@@ -155,19 +161,19 @@ def about_queries(found: QuerySets, *, shared: bool) -> str:
         f"; {text.count(len(found.apart), 'stack shares', 'stacks share')} fewer than {ENOUGH} with the "
         "others"
     )
-    return (
-        f"{asked}judged). They are compared on the n = {found.shared} they share"
-        f"{some if found.apart else ''}. “{EVERY}” in the sidebar counts a query not ranked as 0."
-    )
+    said = f"{asked}judged). They are compared on the n = {found.shared} they share"
+    more = f" “{EVERY}” in the sidebar counts a query not ranked as 0." if offer else ""
+    return f"{said}{some if found.apart else ''}.{more}"
 
 
-def about_figures(words: str, *, together: bool) -> str:
-    """What to say about averages from elsewhere; empty where nothing differs."""
+def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
+    """What to say about averages from elsewhere, empty for none; `offer` as in `about_queries`."""
     if not words:
         return ""
     if together:
         return f"{words}. They stand on one chart because “{ALL}” is chosen in the sidebar."
-    return f"{words}. They are set apart; “{ALL}” under Averages in the sidebar shows them together."
+    more = f"; “{ALL}” under Averages in the sidebar shows them together" if offer else ""
+    return f"{words}. They are set apart{more}."
 
 
 def about_machines(found: Mapping[str, int], chosen: str | None) -> str:

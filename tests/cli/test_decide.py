@@ -79,3 +79,19 @@ def test_measures():
         quality_of("ERR")
     with pytest.raises(InputError):
         quality_of("RA-nWG")
+
+
+def test_what_does_not_compare_is_left_out_and_said(tmp_path):
+    queries = [f"q{number}" for number in range(1, 16)]
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
+    lab.run("whole", final={query: ["x", "p"] for query in queries})
+    lab.run("part", final={query: ["p"] for query in queries[:3]})
+    lab.write(tmp_path / "store")
+    command = ["--store", str(tmp_path / "store"), "decide", "--measure", "RR@10", "--format", "json"]
+    found = CliRunner().invoke(app, command)
+    assert json.loads(found.stdout)["chosen"]["run_id"] == "whole"
+    assert "not compared: Not every stack was asked the same queries (3 to 15 of 15 judged)" in found.stderr
+    assert "sidebar" not in found.stderr
+    together = CliRunner().invoke(app, [*command, "--together"])
+    assert not together.stderr
+    assert len(json.loads(together.stdout)["frontier"]) == 1

@@ -1,0 +1,73 @@
+"""A workspace narrowed to what compares, where nobody can be asked how: what the sidebar does by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.clq.prices import PriceBook
+from core.store import Snapshot
+from core.views import comparable
+from core.views.comparable import Comparability
+from core.views.query_sets import QuerySets, query_sets
+from core.views.scope import Latency, Quality, Scope
+from core.views.stacks import stack_table
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What compares.
+
+    Attributes:
+        scope: The workspace, on the queries that all its runs were asked, without those that do not compare.
+        latency: The latency, of one machine.
+        compared: What differed.
+    """
+
+    scope: Scope
+    latency: Latency
+    compared: Comparability
+
+
+def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook) -> Matched:
+    """Narrow a workspace to what compares.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace as it was asked for.
+        quality: Measure and cutoff.
+        latency: Percentile and scope.
+        book: Prices.
+
+    Returns:
+        The workspace to decide on, and what there is to say about the rest.
+    """
+    sets = query_sets(snapshot, scope)
+    apart = out_of_reach(snapshot, sets)
+    scope = replace(scope, shared=sets.differ, apart=tuple(sorted(apart)))
+    table = stack_table(snapshot, scope, quality, latency, book)
+    foreign, words = comparable.foreign_figures(table)
+    if foreign:
+        names = dict(table.select("run_id", "name").iter_rows())
+        apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
+        scope = replace(scope, apart=tuple(sorted(apart)))
+        table = stack_table(snapshot, scope, quality, latency, book)
+    found = comparable.machines(table)
+    if len(found) > 1:
+        latency = replace(latency, machine=next(iter(found)))
+    said = (
+        comparable.about_queries(sets, shared=True, offer=False),
+        comparable.about_figures(words, together=False, offer=False),
+        comparable.about_machines(found, latency.machine),
+    )
+    return Matched(scope, latency, comparable.comparability(said, apart))
+
+
+def out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
+    """Names of the runs that share too few queries, and why they are out, by run_id."""
+    if not sets.apart:
+        return {}
+    labels = dict(snapshot.runs().select("run_id", "label").iter_rows())
+    return {
+        run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
+        for run_id, asked in sets.apart.items()
+    }
