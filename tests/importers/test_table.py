@@ -235,6 +235,12 @@ def test_formulas_and_markup_stay_text():
     assert rows(made, "rankings").select("query_id", "passage_id").row(0) == ("=1+1", "<b>a</b>")
 
 
+def test_every_percentile_is_taken():
+    made = read(up("board.csv", "stack,ndcg@10,latency_p50_ms,latency_p95_ms,latency_ms_p99\nA,0.5,1,2,3\n"))
+    found = rows(made, "aggregates").filter(stage="total").select("measure", "value").rows()
+    assert sorted(found) == [("latency_p50", 1.0), ("latency_p95", 2.0), ("latency_p99", 3.0)]
+
+
 AGGREGATED = """\
 stack,embedder,dim,reranker,candidates,RA-nWG@10,ndcg@10,n-recall4+@30,PROC[ra_nwg]@10,\
 latency_p50_ms,rerank_p95_s,usd_per_1k,n
