@@ -37,11 +37,12 @@ class Context:
     @contextmanager
     def write(self, action: str, note: str = "") -> Iterator[Writer]:
         """One transaction; says on standard error that it waits for another writer."""
-        with self.store().write(action, note, on_wait=_waiting) as writer:
+        with self.store().write(action, note, on_wait=waiting) as writer:
             yield writer
 
 
-def _waiting(seconds: float) -> None:
+def waiting(seconds: float) -> None:
+    """Say on standard error that another process writes."""
     complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")
 
 

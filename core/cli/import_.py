@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, emit
+from core.cli.context import Context, waiting
+from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.watching import reporting
 from core.errors import InputError
-from core.importers import GRADE_MAPPINGS, Import, Options, load, matrix
+from core.importers import GRADE_MAPPINGS, Import, Options, Progress, load, matrix
+from core.views.imports import bring
+from core.views.versions import CHOICES, ChangedError, Choice
+
+
+class IfChanged(StrEnum):
+    """What to do where the store has something else under the same name."""
+
+    REFUSE = "refuse"
+    ASK = "ask"
+    NEW = "new"
+    REPLACE = "replace"
+
 
 _FORMATS = ", ".join(row["name"] for row in matrix())
 
@@ -42,6 +58,15 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")
     ] = False,
+    if_changed: Annotated[
+        IfChanged,
+        typer.Option(
+            help="Where the store has another content under the same name: stop, ask, keep both, replace."
+        ),
+    ] = IfChanged.REFUSE,
+    status: Annotated[
+        Path | None, typer.Option(hidden=True, help="File that tells the dashboard how far this is.")
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Import results of other tools: TREC runs and qrels, BEIR collections, tables, own exports."""
@@ -59,14 +84,35 @@ def run(
         columns=_columns(column or []),
         known_collections=known,
     )
-    made = load(paths, options)
-    status = "would take"
-    if not dry_run:
-        before = store.revision()
-        with context.write("import", ", ".join(path.name for path in paths)) as writer:
-            writer.add(made.batch)
-        status = "taken" if store.revision() > before else "known already"
-    emit(report(made, status), form)
+    note = ", ".join(path.name for path in paths)[:200]
+    with reporting(status) as tell:
+        progress = Progress(tell)
+        made = load(paths, options, progress)
+        if dry_run:
+            emit(report(made, "would take"), form)
+            return
+
+        def write(choice: Choice | None) -> tuple[bool, str]:
+            return bring(store, made, note, waiting, choice=choice, on_step=progress.step)
+
+        fresh, sentence = _written(write, if_changed)
+        tell.done(made, fresh=fresh, sentence=sentence)
+    complain(sentence)
+    emit(report(made, "taken" if fresh else "known already"), form)
+
+
+def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
+    """Write, with what the user wants done about things that are there with other content."""
+    try:
+        return write("new" if wanted is IfChanged.NEW else "replace" if wanted is IfChanged.REPLACE else None)
+    except ChangedError as error:
+        if wanted is not IfChanged.ASK or not sys.stdin.isatty():
+            raise
+        complain(f"In the store already with other content: {', '.join(map(str, error.changes))}.")
+        said = typer.prompt("Keep both as a new version, replace, or stop?", default="stop", err=True)
+        if said not in CHOICES:
+            raise
+        return write(said)
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:

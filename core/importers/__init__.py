@@ -10,6 +10,7 @@ from core.importers.grades import GRADE_MAPPINGS, mapping_text
 from core.importers.limits import Limits
 from core.importers.load import Preview, load, preview
 from core.importers.own import export
+from core.importers.progress import Progress
 from core.importers.registry import FORMATS, matrix
 from core.importers.source import Offered, Upload
 
@@ -23,6 +24,7 @@ __all__ = [
     "Offered",
     "Options",
     "Preview",
+    "Progress",
     "Upload",
     "export",
     "load",

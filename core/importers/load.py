@@ -20,6 +20,7 @@ from core.importers.base import (
     slug,
 )
 from core.importers.piece import Tree
+from core.importers.progress import Progress, watched
 from core.importers.registry import FORMATS
 from core.importers.source import Offered, opened
 from core.importers.tabular import READ_ERRORS
@@ -64,12 +65,15 @@ class Preview:
     problem: str = ""
 
 
-def load(offered: Sequence[Offered], options: Options | None = None) -> Import:
+def load(
+    offered: Sequence[Offered], options: Options | None = None, progress: Progress | None = None
+) -> Import:
     """Read everything that was offered together as one import; nothing is written.
 
     Args:
         offered: Paths of files, folders and archives, or uploads.
         options: The user's decisions.
+        progress: Told how far it is.
 
     Returns:
         The batch to add to a store, with what was taken, left out and decided.
@@ -82,13 +86,15 @@ def load(offered: Sequence[Offered], options: Options | None = None) -> Import:
     options = options or Options()
     if not offered:
         raise InputError("Nothing was offered.", do="Name at least one file or folder.")
-    with opened(offered, options.limits) as trees:
+    with watched(progress), opened(offered, options.limits) as trees:
         claims: list[_Claim] = []
         left: list[LeftOut] = []
         for tree in trees:
             found, rest = _claims(tree, options)
             claims += found
             left += rest
+        if progress is not None:
+            progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
         given = options.collection_id is not None
         options = replace(options, collection_id=_collection(claims, options), collection_given=given)
         parts = [_read(each, claims, options) for each in FORMATS]

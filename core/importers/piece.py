@@ -16,6 +16,7 @@ from typing import BinaryIO, cast
 
 from core.errors import InputError
 from core.importers.limits import KIB, MIB, Limits
+from core.importers.progress import current
 from core.importers.text import shown
 
 HEAD_BYTES = 64 * KIB
@@ -69,7 +70,8 @@ class Piece:
         """Open the content, gzip and LZ4 undone; reading more than the limits allow raises `InputError`."""
         with ExitStack() as stack:
             try:
-                inner: BinaryIO | gzip.GzipFile = stack.enter_context(self.opener())
+                stored = stack.enter_context(self.opener())
+                inner: BinaryIO | gzip.GzipFile = stored
                 begin = inner.read(4)
                 inner.seek(0)
             except BROKEN as error:
@@ -78,7 +80,7 @@ class Piece:
                 inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
             elif begin == _LZ4:
                 inner = stack.enter_context(_lz4(inner, self.name))
-            yield cast(BinaryIO, _Bounded(inner, self))
+            yield cast(BinaryIO, _Bounded(inner, stored, self))
 
     @cached_property
     def head(self) -> bytes:
@@ -88,12 +90,14 @@ class Piece:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the content (BLAKE2b, 32 hexadecimal digits); packing a file does not change it."""
-        made = hashlib.blake2b(digest_size=16)
+        """Hash of the content (BLAKE2b, 32 hexadecimal digits); packing a file does not change it.
+
+        A file that was read to its end has been hashed on the way and is not read again.
+        """
         with self.stream() as stream:
-            while chunk := stream.read(MIB):
-                made.update(chunk)
-        return made.hexdigest()
+            while stream.read(MIB):
+                pass
+        return str(self.__dict__["digest"])
 
     @property
     def stem(self) -> str:
@@ -137,11 +141,13 @@ class Tree:
 
 
 class _Bounded(io.RawIOBase):
-    """Counts what comes out of a possibly compressed file and stops it beyond the limits."""
+    """Counts and hashes what comes out of a possibly compressed file and stops it beyond the limits."""
 
-    def __init__(self, inner: BinaryIO | gzip.GzipFile, piece: Piece) -> None:
+    def __init__(self, inner: BinaryIO | gzip.GzipFile, stored: BinaryIO, piece: Piece) -> None:
         super().__init__()
-        self._inner, self._piece, self._out = inner, piece, 0
+        self._inner, self._stored, self._piece, self._out = inner, stored, piece, 0
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._progress = current()
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes, all if negative, in steps that are counted."""
@@ -152,7 +158,9 @@ class _Bounded(io.RawIOBase):
             except BROKEN as error:
                 raise unreadable(self._piece.name, error) from error
             if not chunk:
+                self._piece.__dict__.setdefault("digest", self._hash.hexdigest())
                 break
+            self._hash.update(chunk)
             self._count(len(chunk))
             parts.append(chunk)
             wanted -= len(chunk) if wanted > 0 else 0
@@ -164,6 +172,8 @@ class _Bounded(io.RawIOBase):
 
     def _count(self, fresh: int) -> None:
         self._out += fresh
+        if self._progress is not None:
+            self._progress.at(self._piece.name, self._stored.tell())
         check_unfolded(self._piece.name, self._out, self._piece.size, self._piece.limits)
 
 

@@ -30,6 +30,7 @@ from core.importers.ordering import (
     rule_notes,
     tally,
 )
+from core.importers.progress import current
 from core.importers.spool import Spool
 from core.importers.text import place
 from core.tables import TABLES, Pieces, frame
@@ -90,13 +91,22 @@ def ordered_blocks(blocks: Iterable[pl.DataFrame], name: str, most: int) -> Orde
     Raises:
         InputError: As `ordered`; or a list of a large file is longer than memory allows.
     """
-    source, held, count = iter(blocks), [], 0
+    source, held, count = _told(blocks), [], 0
     for block in source:
         held.append(block)
         count += block.height
         if count > most:
             return _streamed(chain(_emptying(held), source), name)
     return ordered(pl.concat(held, rechunk=True), name)
+
+
+def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The blocks, with their rows told to whoever asked."""
+    progress = current()
+    for block in blocks:
+        if progress is not None:
+            progress.more(block.height)
+        yield block
 
 
 def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +78,7 @@ def write_parts(
     revision: int,
     frames: Mapping[str, Frame],
     known: Known,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, list[Part]]:
     """Validate frames and write their new rows as one part folder.
 
@@ -89,6 +90,7 @@ def write_parts(
         revision: The revision being made.
         frames: Rows by table.
         known: What is there.
+        on_step: Told what is being done, in a few words.
 
     Returns:
         The folder (absent when nothing was new) and its parts.
@@ -105,12 +107,16 @@ def write_parts(
         parts = []
         for table, rows in frames.items():
             staged = working / f"{table}.staged"
+            on_step(f"storing {table}")
             _stage(table, rows, staged)
             with _worker(cursor, staged) as worker:
+                on_step(f"checking {table}")
                 rules.check(worker, table, staged)
+                on_step(f"sorting {table}")
                 part = _write(worker, table, staged, working / f"{table}.parquet", known)
                 staged.unlink()
                 if part is not None:
+                    on_step(f"indexing {table}")
                     parts += [part, *_codes(worker, part, working)]
         if parts:
             sync(working)

@@ -60,7 +60,13 @@ class Writer:
             if not orphan.name.startswith(self._working.name):
                 remove(orphan)
 
-    def add(self, batch: Batch, *, replacing: Collection[str] = ()) -> None:
+    def add(
+        self,
+        batch: Batch,
+        *,
+        replacing: Collection[str] = (),
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Add records and their rows.
 
         What is in the store already with equal content is left alone (a removed run is restored). All rows
@@ -70,13 +76,14 @@ class Writer:
             batch: Records and frames; frames have the columns of `TABLES`, in any order.
             replacing: Ids of collections and golden sets whose record and rows take the place of those in the
                 store; earlier revisions show what was there.
+            on_step: Told what is being done, in a few words.
 
         Raises:
             InputError: If a frame or a record cannot be used.
             UnknownNameError: If something refers to a record or a table that does not exist.
             StoreError: If an id exists with other content.
         """
-        self._guarded(lambda: self._add(batch, frozenset(replacing)))
+        self._guarded(lambda: self._add(batch, frozenset(replacing), on_step))
 
     def remove_runs(self, run_ids: Sequence[str]) -> None:
         """Hide runs from this revision on; their rows stay, and earlier revisions show them.
@@ -111,7 +118,7 @@ class Writer:
         if self._failed:
             raise StoreError("A step of this transaction failed.", do="Start again; nothing was written.")
 
-    def _add(self, batch: Batch, replacing: frozenset[str]) -> None:
+    def _add(self, batch: Batch, replacing: frozenset[str], on_step: Callable[[str], None]) -> None:
         for table in set(batch.frames) - set(TABLES):
             raise UnknownNameError("table", table, TABLES)
         self._ledger.add_records(batch, replacing)
@@ -121,7 +128,8 @@ class Writer:
                 held={table: self._ledger.held(table, self._layout.root) for table in batch.frames},
                 replaced=replacing,
             )
-            folder, parts = write_parts(self._cursor, self._layout, self.revision, batch.frames, known)
+            place = (self._cursor, self._layout, self.revision)
+            folder, parts = write_parts(*place, batch.frames, known, on_step)
             self._made.append(folder)
             self._ledger.add_parts(folder, parts)
 

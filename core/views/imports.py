@@ -64,6 +64,13 @@ def left_out(made: Import) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["rows", "reason", "first"], orient="row")
 
 
+def summary(made: Import) -> list[str]:
+    """What was read as what, what was left out and what was decided, each a line."""
+    read = [f"{each.name}: {each.format}" for each in made.detected[:20]]
+    lost = [f"Left out: {each.count:,} {each.reason} ({each.first})" for each in made.left_out[:20]]
+    return [*read, *lost, *made.notes[:20]]
+
+
 def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[str]:
     """What the store will still lack before every page can show the import, in words."""
     has_rankings = "rankings" in made.frames
@@ -87,6 +94,7 @@ def bring(
     on_wait: Callable[[float], None] | None = None,
     *,
     choice: Choice | None = None,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> tuple[bool, str]:
     """Write an import in one transaction.
 
@@ -96,6 +104,7 @@ def bring(
         note: What it came from, for the list of revisions.
         on_wait: Told now and then while another process writes.
         choice: What to do with things that are in the store under the same name with other content.
+        on_step: Told what is being done, in a few words.
 
     Returns:
         Whether anything was new, and a sentence that says so.
@@ -110,7 +119,7 @@ def bring(
         if settled.changes and choice is None:
             raise ChangedError(settled.changes)
         writer.remove_runs(settled.removed)
-        writer.add(settled.made.batch, replacing=settled.replacing)
+        writer.add(settled.made.batch, replacing=settled.replacing, on_step=on_step)
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."

@@ -1,0 +1,108 @@
+"""Importing by command: changed files, progress in a file, cancelling."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.cli.watching import InFile
+from core.importers import Progress
+from core.store import Store
+
+RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.trec"
+    path.write_text(RUN)
+    return path
+
+
+def call(tmp_path: Path, *arguments: str | Path) -> tuple[int, str]:
+    said = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "import", *map(str, arguments)])
+    return said.exit_code, said.output
+
+
+def test_a_changed_file_needs_a_decision(file: Path, tmp_path: Path) -> None:
+    assert call(tmp_path, file, "--collection", "c")[0] == 0
+    assert "known already" in call(tmp_path, file, "--collection", "c")[1]
+    file.write_text(RUN.replace("p2", "p3"))
+    for decision in ("refuse", "ask"):
+        code, said = call(tmp_path, file, "--collection", "c", "--if-changed", decision)
+        assert code == 1
+        assert "run 'mine'" in said
+        assert "--if-changed new" in said
+        assert "--if-changed replace" in said
+    store = Store.open(tmp_path / "store")
+    assert store.revision() == 1
+    assert (
+        "Kept beside what was there: run 'mine'"
+        in call(tmp_path, file, "--collection", "c", "--if-changed", "new")[1]
+    )
+    assert sorted(store.read().runs()["label"]) == ["mine", "mine (2)"]
+
+
+@pytest.fixture
+def status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    handled = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(signal, "signal", lambda *_: handled)
+    return tmp_path / "status.json"
+
+
+def test_the_dashboard_reads_how_it_went(file: Path, tmp_path: Path, status: Path) -> None:
+    call(tmp_path, file, "--collection", "c", "--status", status)
+    told = json.loads(status.read_text())
+    assert (told["state"], told["fresh"], told["collection"]) == ("done", True, "c")
+    assert "mine.trec: trec-run" in told["more"]
+    file.write_text(RUN.replace("p2", "p3"))
+    call(tmp_path, file, "--collection", "c", "--status", status)
+    told = json.loads(status.read_text())
+    assert (told["state"], told["changed"]) == ("failed", ["run 'mine'"])
+    file.write_text("nonsense")
+    call(tmp_path, file, "--status", status)
+    told = json.loads(status.read_text())
+    assert told["changed"] == []
+    assert "mine.trec" in told["said"]
+
+
+def test_a_cancelled_import_leaves_the_store_as_it_was(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request to end comes while rows are being written."""
+    from core.store import parts
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(parts, "_stage", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        code, _ = call(tmp_path, file, "--status", tmp_path / "status.json")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert code != 0
+    assert json.loads((tmp_path / "status.json").read_text())["state"] == "cancelled"
+    assert Store.open(tmp_path / "store").revision() == 0
+    assert [path for path in (tmp_path / "store" / "parts").iterdir() if path.is_dir()] == []
+
+
+def test_progress_is_written_now_and_then(tmp_path: Path) -> None:
+    seconds = iter([0.0, 0.01, 0.02, 1.0, 1.0, 1.0])
+    teller = InFile(tmp_path / "status.json", clock=lambda: next(seconds))
+    seen = []
+
+    def tell(now: Progress) -> None:
+        teller(now)
+        seen.append(json.loads((tmp_path / "status.json").read_text())["read"])
+
+    progress = Progress(tell)
+    progress.total = 100
+    for position in (10, 20, 30, 40):
+        progress.at("x", position)
+    assert seen == [10, 10, 10, 40]
+    progress.step("storing rankings")
+    assert json.loads((tmp_path / "status.json").read_text())["stage"] == "storing rankings"
