@@ -13,10 +13,20 @@ import polars as pl
 from core.errors import InputError
 from core.importers.autorag_layout import Project, kind, project
 from core.importers.autorag_trials import makes_run, trials
-from core.importers.base import SURE, Format, Import, LeftOut, Options, collection_of, merged
+from core.importers.base import (
+    LOOK_ROWS,
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Look,
+    Options,
+    collection_of,
+    merged,
+)
 from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.piece import Piece, Tree
-from core.importers.tabular import Table, read_table
+from core.importers.tabular import Table, first_rows, read_table
 from core.importers.text import quoted
 from core.tables import frame
 
@@ -47,6 +57,21 @@ class AutoRag(Format):
     def sniff(self, probe: Tree) -> float:
         """The table of questions with `retrieval_gt`, the corpus, or a summary of modules."""
         return SURE if any(map(kind, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The modules of every trial, or else the first questions or passages."""
+        found = project([tree])
+        modules = [
+            {"trial": each.trial, "node": each.node, "module": each.name, "results": each.file,
+             "best": str(each.best)}
+            for trial in found.trials
+            for each in trial.modules
+        ]  # fmt: skip
+        rows = pl.DataFrame(modules[:LOOK_ROWS]) if modules else None
+        data = found.qa or found.corpus
+        if rows is None and data:
+            rows = first_rows(data, LOOK_ROWS)
+        return Look(pl.DataFrame() if rows is None else rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read questions, passages and all trials.

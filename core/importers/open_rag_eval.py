@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
 from core.importers.judgements import without_empty_ids
 from core.importers.piece import Piece, Tree
 from core.importers.samples import SAMPLE, VALUE, Answered, assemble
-from core.importers.tabular import header, kind_of, read_table
+from core.importers.tabular import first_rows, header, kind_of, read_table
 from core.importers.text import place, quoted
 
 _NEEDED = ("query_id", "query", "passage_id", "passage", "generated_answer")
@@ -39,6 +39,11 @@ class OpenRagEval(Format):
     def sniff(self, probe: Tree) -> float:
         """Passages beside queries and generated answers, under the tool's names."""
         return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows, where they are a table."""
+        rows = first_rows(tree.pieces[0], LOOK_ROWS)
+        return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every repeat of the queries is a run.

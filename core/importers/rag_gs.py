@@ -13,10 +13,12 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import (
+    LOOK_ROWS,
     SURE,
     Format,
     Import,
     LeftOut,
+    Look,
     Options,
     collection_of,
     imported_run,
@@ -60,6 +62,15 @@ class RagGs(Format):
     def sniff(self, probe: Tree) -> float:
         """Stages of questions: folders s1 to s6 within qNN whose files have the stage's fields."""
         return SURE if any(map(is_stage, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The files of every question's stages."""
+        rows = [
+            {"question": each.query_id, "stage": each.place.split("/")[-1], "list": each.kind,
+             "file": each.piece.relative}
+            for each in folder([tree]).stages
+        ]  # fmt: skip
+        return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read one run folder.

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
 from core.importers.cells import text_list
 from core.importers.jsons import (
     Json,
@@ -28,7 +28,7 @@ from core.importers.jsons import (
 from core.importers.outline import outline
 from core.importers.piece import Piece, Tree
 from core.importers.samples import SAMPLE, VALUE, Answered, assemble, with_ids
-from core.importers.tabular import PARQUET, Table, header, kind_of, read_table
+from core.importers.tabular import PARQUET, Table, first_rows, header, kind_of, read_table
 from core.importers.text import place, shown
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
@@ -69,6 +69,11 @@ class Ragas(Format):
     def sniff(self, probe: Tree) -> float:
         """Questions beside contexts or responses under the names that RAGAS gives them."""
         return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows, where they are a table."""
+        rows = first_rows(tree.pieces[0], LOOK_ROWS)
+        return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; questions and passages of the same text are the same.

@@ -99,6 +99,15 @@ def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
     return table
 
 
+def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
+    """The first rows of a table as text, for a preview; None if it is no table."""
+    kind = kind_of(piece)
+    if kind is None:
+        return None
+    table = read_table(piece, kind, rows)
+    return table.taking({column: column for column in table.rows.columns if column != "line"}).drop("line")
+
+
 def header(piece: Piece, kind: str) -> list[str]:
     """Column names of a table, from its head only."""
     if kind == "parquet":

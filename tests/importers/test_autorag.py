@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
+from core.importers import preview
 from core.store import Store
 from tests.importers.helpers import SHARED, needs, parquet, read, refusal, rows, up, zipped
 
@@ -293,3 +294,11 @@ def test_the_real_sample_is_a_collection():
     assert made.taken == {
         "collections": 1, "golden sets": 1, "judgements": 10, "passages": 30, "queries": 10
     }  # fmt: skip
+
+
+def test_a_preview_shows_the_modules():
+    (seen,) = preview([offer()])
+    assert (seen.format, seen.problem) == ("autorag", "")
+    assert seen.rows.row(0) == ("0", "query_expansion", "HyDE", "0.parquet", "True")
+    (data,) = preview([up("qa.parquet", parquet(QA))])
+    assert data.rows["qid"].to_list() == ["q1", "q2", "q3"]

@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from core.importers import preview
 from core.store import Store
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
@@ -165,3 +166,9 @@ def test_nan_scores_are_missing():
     made = read(offer("", **{name: lines({"rank_sparse": 1, "doc_id": "a", "score_bm25": float("nan")})}))
     ranked = rows(made, "rankings").filter(run_id=made.runs[1].run_id, query_id="Q1")
     assert ranked.select("passage_id", "score").rows() == [("a", None)]
+
+
+def test_a_preview_shows_the_stages():
+    (seen,) = preview([offer()])
+    assert (seen.format, seen.problem) == ("rag-gs", "")
+    assert seen.rows.row(0) == ("Q1", "s1_rewrites", "rewrites", "runs/r1/q01/s1_rewrites/q01.json")
