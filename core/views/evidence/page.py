@@ -193,7 +193,7 @@ def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple
     queries = text.count(found.queries.height, "query", "queries")
     sentence = (
         f"{text.count(everything['total'], words)} of {queries}, "
-        f"{everything['median']:.0f} per query in the median{unjudged}."
+        f"{everything['median']:g} per query in the median{unjudged}."
     )
     fallback = int(found.queries["fallback"].sum())
     parts = [
