@@ -28,7 +28,7 @@ _FEW = 5
 """Up to how many different values an axis names every one."""
 _AXES = (
     ("quality", "", None),
-    ("latency_ms", "latency (ms)", "unknown"),
+    ("latency_ms", "latency ms", "unknown"),
     ("cost", "$ / 1k", "unknown"),
     ("candidates", "K", "none"),
     ("dim", "dimensions", "none"),
@@ -152,7 +152,14 @@ def parallel(rows: pl.DataFrame, decision: Decision, quality: Quality) -> go.Fig
             "cmax": last + 0.5,
             "colorscale": steps,
             "showscale": True,
-            "colorbar": {"thickness": 12, "tickvals": list(range(last + 1)), "ticktext": list(_LOOKS)},
+            "colorbar": {
+                "orientation": "h",
+                "thickness": 12,
+                "y": -0.04,
+                "yanchor": "top",
+                "tickvals": list(range(last + 1)),
+                "ticktext": list(_LOOKS),
+            },
         },
         "labelfont": {"size": 12},
         "tickfont": {"size": 11},
@@ -160,7 +167,7 @@ def parallel(rows: pl.DataFrame, decision: Decision, quality: Quality) -> go.Fig
     layout = theme.layout(height=460, legend=False)
     for name in ("xaxis", "yaxis"):
         del layout[name]
-    layout["margin"] = {"l": 44, "r": 16, "t": 48, "b": 24}
+    layout["margin"] = {"l": 44, "r": 30, "t": 48, "b": 56}
     return theme.finished([trace], layout)
 
 

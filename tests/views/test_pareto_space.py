@@ -65,7 +65,7 @@ def test_parallel_axes_have_a_place_for_what_is_missing():
     (trace,) = drawn.data
     assert [axis.label for axis in trace.dimensions] == [
         "RA-nWG@10",
-        "latency (ms)",
+        "latency ms",
         "$ / 1k",
         "K",
         "dimensions",
