@@ -149,8 +149,14 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
         collection=_case(case, where),
         manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
-        environment={"reported": shown(label, 200)} if label else {},
+        environment=_machine(label),
     )
+
+
+def _machine(label: str) -> Json:
+    """The machine's size where the label names one (``16c64g-sq8``: 16 cores, 64 GB), else the label."""
+    size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
+    return {"reported": size[0] if size else shown(label, 200)} if label else {}
 
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:

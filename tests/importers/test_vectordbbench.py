@@ -17,8 +17,8 @@ def entry(**metrics: object) -> dict[str, object]:
         },
         "task_config": {
             "db": "Milvus",
-            "db_config": {"db_label": "16c64g", "version": "2.6", "uri": "http://u:p@host", "password": "x",
-                          "num_shards": 1},
+            "db_config": {"db_label": "16c64g-sq8", "version": "2.6", "uri": "http://u:p@host",
+                          "password": "x", "num_shards": 1},
             "db_case_config": {"index": "HNSW", "metric_type": "COSINE", "M": 16, "ef": 100},
             "case_config": {"case_id": 4, "custom_case": {}, "k": 100},
         },
@@ -34,9 +34,9 @@ def test_an_entry_is_a_run():
     made = read(up("x.json", file(entry())))
     (run,) = made.runs
     assert run.collection_id == "Performance768D10M"
-    assert run.label == "Milvus 16c64g hnsw-f32 M 16, ef 100"
+    assert run.label == "Milvus 16c64g-sq8 hnsw-f32 M 16, ef 100"
     assert run.stack.spec == {
-        "index": "hnsw-f32", "database": "Milvus 2.6", "deployment": "16c64g", "metric": "cosine",
+        "index": "hnsw-f32", "database": "Milvus 2.6", "deployment": "16c64g-sq8", "metric": "cosine",
         "index_params": {"M": 16, "ef": 100},
     }  # fmt: skip
     assert set(rows(made, "aggregates").select("measure", "k", "stage", "value").rows()) == {
@@ -45,7 +45,7 @@ def test_an_entry_is_a_run():
     }  # fmt: skip
     assert run.manifest["metrics"]["qps"] == 900.5
     assert run.manifest["task"]["db_config"] == {
-        "db_label": "16c64g", "version": "2.6", "uri": LEFT_OUT, "password": LEFT_OUT, "num_shards": 1
+        "db_label": "16c64g-sq8", "version": "2.6", "uri": LEFT_OUT, "password": LEFT_OUT, "num_shards": 1
     }  # fmt: skip
     assert run.environment == {"reported": "16c64g"}
 
