@@ -66,22 +66,27 @@ def pick_options(view: View) -> tuple[Family | None, list[Option]]:
             placeholder="the fastest and the best",
         )
         return None, stacks_as_options(view.table, picked or usual_stacks(view.table))
-    family = _with_replays(str(cache.store().path), view.snapshot.revision, view.table, found[name])
+    path, revision = str(cache.store().path), view.snapshot.revision
+    family = _with_replays(path, revision, view.table, found[name])
+    with right:
+        return family, _pick_depths(family)
+
+
+def _pick_depths(family: Family) -> list[Option]:
     labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
-    usual = _usual(family)
-    kept = [label for label in st.session_state.get("ks", []) if label in labels]
-    if kept != st.session_state.get("ks", kept):
-        st.session_state["ks"] = kept
-    picked = right.multiselect(
+    usual = [label for label, option in labels.items() if option in _usual(family)]
+    if "ks" in st.session_state:  # a choice that was kept may be of another stack
+        kept = [label for label in st.session_state["ks"] if label in labels]
+        st.session_state["ks"] = kept or usual
+    picked = st.multiselect(
         "Depths, two or three",
         list(labels),
-        default=None if "ks" in st.session_state else [label for label in labels if labels[label] in usual],
+        default=None if "ks" in st.session_state else usual,
         key="ks",
         bind="query-params",
         max_selections=_MOST,
     )
-    depths = [option.depth or 0 for label, option in labels.items() if label in picked]
-    return family, chosen(family, depths)
+    return [option for label, option in labels.items() if label in picked]
 
 
 def _usual(family: Family) -> list[Option]:

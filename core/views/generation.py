@@ -37,7 +37,8 @@ def in_words(found: Fit) -> str:
     if speed is None:
         return f"No speed can be fitted: {found.reason}."
     sure = f"R² {found.r2:.2f}, " if found.r2 == found.r2 else ""
+    parts = [text.ms(ms) for ms in (speed.base_ms, speed.ms_per_1k_prompt, speed.ms_per_output)]
     return (
-        f"Fitted to timings: {text.ms(speed.base_ms)} + {text.ms(speed.ms_per_1k_prompt)} per 1,000 prompt "
-        f"tokens + {text.ms(speed.ms_per_output)} per output token ({sure}n = {found.n})."
+        f"Fitted to the timings of all stacks: {parts[0]} + {parts[1]} per 1,000 prompt tokens + {parts[2]} "
+        f"per output token ({sure}n = {found.n})."
     )

@@ -74,7 +74,7 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape, *, first: bool)
         y=share,
         mode="lines",
         line={"shape": "hv", "color": colour, "width": 2},
-        hovertemplate=f"{label}<br>%{{y:.0%}} within %{{x:.4g}} ms<extra></extra>",
+        hovertemplate="%{fullData.name}<br>%{y:.0%} within %{x:.4g} ms<extra></extra>",
         **common,
     )
 
@@ -139,7 +139,7 @@ def _medians(group: pl.DataFrame, name: str, colour: str, symbol: str) -> go.Sca
         name=name,
         legendgroup=name,
         customdata=group["over_ms"].to_numpy(),
-        hovertemplate=f"{name}<br>K = %{{x}}: %{{y:.0f}} ms, %{{customdata:+.0f}} ms from its line"
+        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.0f} ms, %{customdata:+.0f} ms from its line"
         "<extra></extra>",
     )
 
@@ -152,9 +152,10 @@ def _line(group: pl.DataFrame, name: str, colour: str) -> go.Scatter:
         y=intercept + slope * ends,
         mode="lines",
         line={"color": colour, "width": 1.5, "dash": "dash"},
+        name=name,
         legendgroup=name,
         showlegend=False,
-        hovertemplate=f"{name}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>",
+        hovertemplate=f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>",
     )
 
 

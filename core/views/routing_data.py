@@ -132,6 +132,8 @@ def _quality(
         row = found.run_ids.index(option.run_id)
         if option.deep is None:
             rows.append(scored[row])
+        elif not measure.info.needs <= {"pool"}:  # what it needs is only known of the ranking as it was
+            rows.append(np.full(scored.shape[1], np.nan))
         else:
             grades = _replayed_grades(snapshot, found, row, option)
             counts = found.counts_of(row)

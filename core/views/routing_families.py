@@ -61,8 +61,8 @@ def families(table: pl.DataFrame) -> list[Family]:
         table: The stack table.
 
     Returns:
-        One per specification without K, the best quality first; of several runs of one stack the first of the
-        table counts. Families of one depth and no reranker, which nothing can be replayed from, come last.
+        One per specification without K, the best quality first; of several runs of one stack the best counts.
+        Families of one depth and no reranker, which nothing can be replayed from, come last.
     """
     rows = table.filter(
         pl.col("has_rankings") & pl.col("quality").is_not_null() & pl.col("candidates").is_not_null()

@@ -161,7 +161,7 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     timed = timed_answers(snapshot, LAB)
     found = fitted(timed)
     assert in_words(found) == (
-        "Fitted to timings: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms per output token "
+        "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms per output token "
         "(R² 1.00, n = 20)."
     )
     drawn = charts.generator(timed, GENERATED, [1000.0])
