@@ -21,7 +21,7 @@ from core.importers.text import shown
 from core.metrics import Measure
 from core.records import Origin
 from core.store import Snapshot
-from core.views.matched import matched
+from core.views.matched import matched, together
 from core.views.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
@@ -95,14 +95,13 @@ class Question:
         )
         latency = Latency(self.on.value, self.latency.value)
         quality = quality_of(self.measure)
-        remarks: tuple[str, ...] = ()
-        if not self.together:
-            found = matched(snapshot, scope, quality, latency, books[self.prices])
-            scope, latency, remarks = found.scope, found.latency, found.compared.sentences
-            for words in remarks:
-                complain(f"not compared: {shown(words, _LINE)} (--together compares all)")
-        asked = Asked(limits, self.rule.value, quality, latency)
-        return Case(snapshot, scope, asked, books[self.prices], self.seed, remarks=remarks)
+        narrow = together if self.together else matched
+        found = narrow(snapshot, scope, quality, latency, books[self.prices])
+        remarks = found.compared.sentences
+        for words in remarks:
+            complain(f"warning: {shown(words, _LINE)}{'' if self.together else ' (--together compares all)'}")
+        asked = Asked(limits, self.rule.value, quality, found.latency)
+        return Case(snapshot, found.scope, asked, books[self.prices], self.seed, remarks=remarks)
 
 
 def question(

@@ -153,9 +153,10 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
         return ""
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
     if not shared:
+        more = f"; “{SHARED}” in the sidebar compares on the {found.shared} in common" if offer else ""
         return (
-            f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says little; "
-            f"“{SHARED}” in the sidebar compares on the {found.shared} in common."
+            f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
+            f"little{more}."
         )
     some = (
         f"; {text.count(len(found.apart), 'stack shares', 'stacks share')} fewer than {ENOUGH} with the "
@@ -171,7 +172,8 @@ def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
     if not words:
         return ""
     if together:
-        return f"{words}. They stand on one chart because “{ALL}” is chosen in the sidebar."
+        more = f" because “{ALL}” is chosen in the sidebar" if offer else ", though they do not compare"
+        return f"{words}. They stand on one scale{more}."
     more = f"; “{ALL}” under Averages in the sidebar shows them together" if offer else ""
     return f"{words}. They are set apart{more}."
 

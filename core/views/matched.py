@@ -28,6 +28,20 @@ class Matched:
     compared: Comparability
 
 
+def together(
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> Matched:
+    """A workspace as it is, with what there is to say about what does not compare in it; see `matched`."""
+    sets = query_sets(snapshot, scope)
+    table = stack_table(snapshot, scope, quality, latency, book)
+    said = (
+        comparable.about_queries(sets, shared=False, offer=False),
+        comparable.about_figures(comparable.foreign_figures(table)[1], together=True, offer=False),
+        comparable.about_machines(comparable.machines(table), None),
+    )
+    return Matched(scope, latency, comparable.comparability(said, {}))
+
+
 def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook) -> Matched:
     """Narrow a workspace to what compares.
 

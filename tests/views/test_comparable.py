@@ -127,7 +127,8 @@ def test_what_is_said():
     assert "counts as 0 here" in comparable.about_queries(sets, shared=False)
     assert comparable.about_queries(QuerySets(), shared=True) == ""
     assert "set apart" in comparable.about_figures("Words", together=False)
-    assert "one chart" in comparable.about_figures("Words", together=True)
+    assert "one scale because" in comparable.about_figures("Words", together=True)
+    assert "sidebar" not in comparable.about_figures("Words", together=True, offer=False)
     assert comparable.about_figures("", together=True) == ""
     assert "1 stack keeps quality and cost only" in comparable.about_machines({"A": 3, "B": 1}, "A")
     assert "do not compare" in comparable.about_machines({"A": 3, "B": 1}, None)
