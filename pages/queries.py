@@ -3,6 +3,7 @@ import streamlit as st
 
 from core.ui import cache, show
 from core.ui import queries as widgets
+from core.ui.compare_holes import doubt_of
 from core.ui.pick import pick_from_chart, pick_stack
 from core.ui.view import current_view
 from core.views import queries
@@ -30,7 +31,7 @@ rows = widgets.narrow(table, against=other is not None)
 runs = {run: names[run] for run in (run_id, other) if run is not None}
 found = cache.query_answer(view, runs, rows, table.height)
 with place:
-    show.head(tells, found.sentence, found.details)
+    show.head(tells, found.sentence, found.details, doubt_of(view, table, run_id, other))
 if rows.is_empty():
     st.stop()
 chart, listed = st.container(), st.container()

@@ -24,6 +24,23 @@ def with_holes(view: View, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(ends)
 
 
+def doubt_of(view: View, table: pl.DataFrame, run_id: str, other: str | None) -> str:
+    """What judging more could make of a stack's mean difference to a second one, in words; empty if nothing.
+
+    Args:
+        view: The view.
+        table: `core.views.queries.query_table` of the two.
+        run_id: The stack.
+        other: The second stack, if there is one.
+    """
+    deltas = table["delta"].drop_nulls()
+    if other is None or deltas.is_empty():
+        return ""
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    pair = {"first": names[other], "second": names[run_id], "difference": float(deltas.to_numpy().mean())}
+    return pairs.doubt(with_holes(view, pl.DataFrame([pair])), view.quality)
+
+
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _if_judged(
     _rows: pl.DataFrame,

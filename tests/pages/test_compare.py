@@ -162,3 +162,19 @@ def test_a_choice_of_another_workspace_does_not_carry_over(open_page: OpenPage, 
     app.sidebar.selectbox(key="ws").set_value("python-docs").run()
     assert_sound(app, "Compare")
     assert "RA-nWG@10" in answer(app)
+
+
+def test_a_difference_that_judging_more_could_turn_says_so(open_page: OpenPage, tmp_path: Path):
+    ids = [f"q{n}" for n in range(1, 11)]
+    lab = Lab().judge({name: {"a": 5, "b": 1} for name in ids}).ask(dict.fromkeys(ids, "?"))
+    lab.run("found", final=dict.fromkeys(ids, "ab")).run("unjudged", final=dict.fromkeys(ids, "xy"))
+    lab.run("bad", final=dict.fromkeys(ids, "b")).write(tmp_path / "store")
+    app = open_page(tmp_path / "store", "compare", cmp=["found", "unjudged", "bad"])
+    assert_sound(app)
+    assert rows(app)["if_judged"].round(3).to_list() == [0.333, -1.0]
+    warned = unescaped(everything(app))
+    assert "Judging more could overturn 1 of 2 comparisons" in warned
+    app = open_page(tmp_path / "store", "queries", stack="found", vs="unjudged")
+    assert "unjudged would lead by 0.333 RA-nWG@10" in unescaped(everything(app))
+    app = open_page(tmp_path / "store", "queries", stack="found", vs="bad")
+    assert "Judging more could overturn" not in unescaped(everything(app))

@@ -63,13 +63,15 @@ def if_judged(
 
 
 def doubt(rows: pl.DataFrame, quality: Quality) -> str:
-    """Say which of the differences that are called real holes could turn round; empty when none.
+    """Say which differences holes could turn round; empty when none.
 
     Args:
-        rows: From `core.views.compare.differences`, with `if_judged`.
+        rows: first, second, difference, `if_judged`; where there is a verdict, only differences that are
+            called real count.
         quality: Measure and cutoff.
     """
-    turned = rows.filter((pl.col("verdict") != OPEN) & (pl.col("if_judged") * pl.col("difference") < 0))
+    real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
+    turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
     if turned.is_empty():
         return ""
     row = turned.row(0, named=True)
