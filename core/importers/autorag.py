@@ -190,6 +190,7 @@ def _notes(found: Project) -> tuple[str, ...]:
     notes = []
     if found.trials:
         notes.append("execution_time is the mean of a query: converted from seconds to milliseconds (mean).")
+        notes.append("A stack's total is the sum of the means of its stages up to the list of passages.")
     if found.empty:
         notes.append(f"Trials with a configuration only: {', '.join(found.empty)}.")
     unfinished = [trial.name for trial in found.trials if not trial.finished]

@@ -8,7 +8,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.autorag_layout import Module
-from core.importers.autorag_stack import stage_of
+from core.importers.autorag_stack import AFTER, stage_of
 from core.importers.base import Import, LeftOut
 from core.importers.fields import numbers
 from core.importers.outcomes import graded_by
@@ -145,9 +145,15 @@ def _number(module: Module, column: str) -> float | None:
 
 
 def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
-    """Mean latencies of the stages that a query goes through, and the tokens of a generator."""
+    """Mean latencies of the stages that a query goes through, and the tokens of a generator.
+
+    Means of stages add up, unlike percentiles: the total is that of all stages up to the list of passages.
+    """
     own = milliseconds(module)
     times = before | ({stage_of(module): own} if own is not None else {})
+    path = [ms for stage, ms in times.items() if stage not in AFTER]
+    if path and (own is not None or module.node == "generator"):
+        times = times | {"total": sum(path)}
     rows = [
         {"run_id": run.run_id, "measure": "latency_mean", "stage": stage, "value": ms, "source": "imported"}
         for stage, ms in times.items()

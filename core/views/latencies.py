@@ -32,14 +32,25 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
+        .join(_means(snapshot, runs), on="run_id", how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
-            .then(pl.coalesce(_no_model(latency), "latency_note", _not_recorded(latency)))
+            .then(pl.coalesce(_no_model(latency), "mean_note", "latency_note", _not_recorded(latency)))
             .otherwise(pl.col("latency_note"))
             .alias("latency_note"),
         )
         .select("run_id", *COLUMNS)
+    )
+
+
+def _means(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """What to say of runs whose source reported a mean: run_id, mean_note. A mean is no percentile."""
+    figures = snapshot.aggregates(runs["run_id"].to_list())
+    total = figures.filter((pl.col("measure") == "latency_mean") & (pl.col("stage") == TOTAL))
+    return total.unique("run_id", keep="first").select(
+        "run_id",
+        pl.format("only a mean was reported: {} ms a query", pl.col("value").round(1)).alias("mean_note"),
     )
 
 

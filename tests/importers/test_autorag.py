@@ -102,7 +102,7 @@ def offer(**changes: str | bytes | None):
 def test_a_project_becomes_runs_judgements_and_answers():
     made = read(offer())
     assert made.taken == {
-        "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 25, "answers": 2, "judgements": 4,
+        "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 31, "answers": 2, "judgements": 4,
         "passages": 4, "queries": 3, "rankings": 37, "signals": 5, "usage": 1,
     }  # fmt: skip
     assert [run.label for run in made.runs] == [
@@ -152,8 +152,11 @@ def test_times_are_milliseconds_and_answers_have_grades():
     figures = rows(made, "aggregates")
     times = figures.filter(run_id=made.runs[4].run_id, measure="latency_mean")
     assert dict(times.select("stage", "value").iter_rows()) == {
-        "rewrite": 500.0, "sparse": 4.0, "retrieve": 250.0, "fuse": 1.0, "rerank": 2000.0
+        "rewrite": 500.0, "sparse": 4.0, "retrieve": 250.0, "fuse": 1.0, "rerank": 2000.0,
+        "total": 2755.0,
     }  # fmt: skip
+    after = figures.filter(run_id=made.runs[5].run_id, measure="latency_mean")
+    assert dict(after.select("stage", "value").iter_rows())["total"] == 2755.0
     assert any("converted from seconds to milliseconds" in note for note in made.notes)
     quality = figures.filter(pl.col("measure") == "retrieval_f1").select("run_id", "k", "value", "n")
     assert quality.rows() == [
@@ -273,7 +276,7 @@ def test_the_real_project_is_counted_as_its_files_are():
     relevant = sum(len({doc for group in each for doc in group}) for each in qa["retrieval_gt"].to_list())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": len(ranked) + len(generators),
-        "aggregates": len(ranked) * 3 + 3 + 3 * (2 + 2 + 4 + 5) + 7, "answers": qa.height * len(generators),
+        "aggregates": len(ranked) * 3 + 3 + 3 * (3 + 3 + 5 + 6) + 8, "answers": qa.height * len(generators),
         "judgements": relevant, "passages": corpus.height, "queries": qa.height, "rankings": expected,
         "signals": qa.height * 3, "usage": 1,
     }  # fmt: skip

@@ -181,3 +181,10 @@ def test_end_to_end_without_a_model_is_unknown(tmp_path: Path, run: dict[str, ob
     row = one(tmp_path, Latency("p50", "end-to-end"), spec=DENSE, **run)
     assert row["latency_ms"] is None
     assert row["latency_note"] == "generation was not timed: give its speed in the sidebar"
+
+
+def test_a_mean_is_told_and_is_no_percentile(tmp_path: Path):
+    figures = [stage("total", 12.34, "latency_mean"), stage("retrieve", 2.0, "latency_mean")]
+    found = one(tmp_path, spec=DENSE, figures=figures)
+    assert found["latency_ms"] is None
+    assert found["latency_note"] == "only a mean was reported: 12.3 ms a query"
