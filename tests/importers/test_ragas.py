@@ -169,6 +169,16 @@ def test_what_does_not_fit_is_refused(change, message):
     assert message in refusal(up("x.jsonl", as_lines([{**SAMPLES[0], **change}])), collection_id="c")
 
 
+def test_a_file_of_two_formats_shape_asks():
+    both = [{"query_id": "1", "query": "q", "passage_id": "a", "passage": "b", "generated_answer": "c",
+             "question": "q", "contexts": '["b"]', "answer": "c"}]  # fmt: skip
+    found = refusal(up("both.csv", as_csv(both)))
+    assert "This may be" in found
+    assert "ragas" in found
+    assert "open-rag-eval" in found
+    assert read(up("both.csv", as_csv(both)), format="ragas").detected[0].format == "ragas"
+
+
 @needs(RAGAS)
 @pytest.mark.parametrize(
     "name", ["annotated_data.json", "edited_chain_runs.json", "sample_annotated_summary.json"]
