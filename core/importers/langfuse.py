@@ -38,12 +38,12 @@ class Langfuse(Format):
     brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
     takes = {  # noqa: RUF012
         "rankings": "documents of the retriever of each trace",
-        "timings": "total, retrieve and generate from start and end, or the latency of a trace",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "input and output tokens of each model",
         "signals": "numeric scores of a trace",
     }
     recognised = "observations with trace id, type and parent, or traces with their observations"
-    units = "start and end, and latencies in seconds, to milliseconds"
+    units = "start and end to milliseconds"
     traps = (
         "Traces whose level is ERROR are left out and counted.",
         "Token counts that are 0 throughout mean that nobody counted: they are missing.",
@@ -91,15 +91,13 @@ def _trace(row: Json, where: str) -> Span:
     own = name_of(row.get("id"))
     if own is None:
         raise InputError("The trace has no id.", where=where)
-    start, seconds = instant(row.get("timestamp")), amount(row.get("latency"))
     return Span(
         id=f"trace {own}",
         parent=None,
         trace=own,
         kind="other",
         where=where,
-        start=start,
-        end=start + seconds if start is not None and seconds else None,
+        start=instant(row.get("timestamp")),
         question=question_of(row.get("input")),
         answer=answer_of(row.get("output")),
         failed=str(row.get("level") or "").upper() == "ERROR",

@@ -40,7 +40,7 @@ class LangSmith(Format):
     brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
     takes = {  # noqa: RUF012
         "rankings": "the documents of the retriever of each trace",
-        "timings": "total, retrieve and generate from start and end",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "prompt and completion tokens of each model",
         "signals": "feedback on a trace",
     }

@@ -43,7 +43,7 @@ class OpenInference(Format):
     brings = ("queries", "passages", "rankings", "timings", "usage", "answers")
     takes = {  # noqa: RUF012
         "rankings": "documents of the reranker of each trace, else of its retriever",
-        "timings": "total, retrieve, rerank and generate from start and end",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "prompt and completion tokens of each model",
     }
     recognised = "spans with context.trace_id and the kind or attributes of OpenInference"

@@ -82,7 +82,10 @@ def traced(
         why = "; ".join(left) or "there are no spans"
         raise InputError(f"No trace holds a question and what was found for it: {why}.", where=pieces[0].name)
     again = sum(part.rows.height - part.rows["text"].n_unique() for part in parts)
-    notes = ["Times are the lengths of the spans: they include the network and what ran beside them."]
+    notes = [
+        "Times are the lengths of the steps that retrieved, reranked and answered; that of a whole trace is "
+        "not taken, because it is that of the application, answering included."
+    ]
     if again:
         notes.append(f"{again} questions were asked before: each time counts as a question of its own.")
     out = tuple(LeftOut(count, reason, pieces[0].name) for reason, count in left.items() if count)
@@ -115,8 +118,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
     if made.documents is None and made.answer is None:
         left["traces with neither retrieved passages nor an answer"] += 1
         return None
-    whole = below[0] if root.ms is None and len(below) == 1 else root
-    _measure(made, whole, {"retrieve": retrievers, "rerank": rerankers, "generate": models})
+    _measure(made, {"retrieve": retrievers, "rerank": rerankers, "generate": models})
     _count_tokens(made, steps)
     made.settings = next((span.settings for span in retrievers if span.settings), {})
     made.models = {span.model for span in models if span.model}
@@ -166,10 +168,8 @@ def _documents(
     return None
 
 
-def _measure(made: _Question, root: Span, stages: Mapping[str, Sequence[Span]]) -> None:
-    """Times of the whole and of each stage that one step alone made."""
-    if root.ms is not None:
-        made.times["total"] = root.ms
+def _measure(made: _Question, stages: Mapping[str, Sequence[Span]]) -> None:
+    """Times of each stage that one step alone made."""
     for stage, spans in stages.items():
         alone = spans[0] if len(spans) == 1 else None
         if alone is not None and not alone.failed and alone.ms is not None:
