@@ -22,6 +22,7 @@ from core.importers.ragas import Ragas
 from core.importers.ragged import Ragged
 from core.importers.rankllm import RankLlm
 from core.importers.ranx import RanxQrels, RanxRun
+from core.importers.regressions import Regressions
 from core.importers.retrieval_response import RetrievalResponse
 from core.importers.table import TableFormat
 from core.importers.trec import TrecQrels, TrecRun
@@ -44,6 +45,7 @@ FORMATS: tuple[Format, ...] = (
     OptunaStorage(),
     OptunaCsv(),
     RankLlm(),
+    Regressions(),
     LangSmith(),
     OpenInference(),
     Langfuse(),

@@ -14,6 +14,7 @@ from tests.importers import (
     test_optuna,
     test_rankllm,
     test_ranx,
+    test_regressions,
     test_traces,
     test_vectordbbench,
 )
@@ -30,6 +31,7 @@ TOOLS = {
     "optuna-csv": test_optuna.table().encode(),
     "excel": test_excel.book(),
     "rank-llm": json.dumps(test_rankllm.RESULTS).encode(),
+    "regressions": test_regressions.PAGE.encode(),
     "langsmith": test_traces.as_lines(test_traces.LANGSMITH).encode(),
     "openinference": json.dumps(test_traces.PHOENIX).encode(),
     "openinference-csv": test_traces.as_csv(test_traces.PHOENIX, repr).encode(),
