@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.metrics import REGISTRY, Measure, Param
 from core.metrics.info import Value
+from core.views.link import parameter_key
 from core.views.text import plain
 
 KEYS = ("alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "gain")
@@ -20,7 +21,7 @@ def parameters(name: str) -> str:
     Returns:
         The measure without cutoff as it is written with the chosen values.
     """
-    params = [param for param in REGISTRY[name].params if key_of(param)] if name in REGISTRY else []
+    params = [param for param in REGISTRY[name].params if parameter_key(param)] if name in REGISTRY else []
     if not params:
         return name
     with st.expander(f"Parameters of {plain(name)}"):
@@ -28,19 +29,8 @@ def parameters(name: str) -> str:
     return str(Measure(name, None, values))
 
 
-def key_of(param: Param) -> str | None:
-    """The address key of a parameter; None where no widget is offered for it.
-
-    An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
-    default, so a value of one is none of the other.
-    """
-    if not (param.step or param.choices):
-        return None
-    return "mix" if param.name == "alpha" and param.high <= 1 else param.name
-
-
 def _widget(param: Param) -> Value:
-    key = key_of(param)
+    key = parameter_key(param)
     if param.choices:
         chosen: str = st.selectbox(
             param.name,

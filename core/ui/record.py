@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.clq.rules import Rule, decide
 from core.ui.view import View
 from core.views.certainty import certainty
 from core.views.decision import Asked
@@ -24,13 +25,14 @@ _FILES = (
 )
 
 
-def offer(place: DeltaGenerator, view: View, link: str) -> None:
+def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") -> None:
     """A button that opens the choice of files.
 
     Args:
         place: Where.
         view: The workspace whose decision is recorded.
         link: The pinned link to what is on screen.
+        rule: What is best within the limits.
     """
     with place.popover("Decision record", icon=":material/fact_check:"):
         st.caption(
@@ -42,7 +44,7 @@ def offer(place: DeltaGenerator, view: View, link: str) -> None:
         for ending, label, mime, icon in _FILES:
             bar.download_button(
                 label,
-                _writer(view, ending, link),
+                _writer(view, ending, link, rule),
                 file_name=f"decision-record{ending}",
                 mime=mime,
                 key=f"record{ending}",
@@ -56,7 +58,7 @@ def offer(place: DeltaGenerator, view: View, link: str) -> None:
         )
         st.download_button(
             "Snapshot",
-            _snapshot(view, link),
+            _snapshot(view, link, rule),
             file_name=f"snapshot-revision-{view.snapshot.revision}.html",
             mime="text/html",
             key="snapshot",
@@ -65,37 +67,36 @@ def offer(place: DeltaGenerator, view: View, link: str) -> None:
         )
 
 
-def _snapshot(view: View, link: str) -> Callable[[], str]:
+def _snapshot(view: View, link: str, rule: Rule) -> Callable[[], str]:
     """Writes the workspace as it is on screen now."""
-    return lambda: still_file(case_of(view), decided(view), address=link, made_at=datetime.now(UTC))
+    return lambda: still_file(
+        case_of(view, rule), decided(view, rule), address=link, made_at=datetime.now(UTC)
+    )
 
 
-def _writer(view: View, ending: str, link: str) -> Callable[[], str]:
+def _writer(view: View, ending: str, link: str, rule: Rule) -> Callable[[], str]:
     """Writes a file of the record from what is on screen now."""
-
-    def written() -> str:
-        case = case_of(view)
-        found = decided(view)
-        return record_file(ending, case, found, address=link, made_at=datetime.now(UTC))
-
-    return written
+    return lambda: record_file(
+        ending, case_of(view, rule), decided(view, rule), address=link, made_at=datetime.now(UTC)
+    )
 
 
-def case_of(view: View) -> Case:
+def case_of(view: View, rule: Rule = "quality") -> Case:
     """What a page shows, as a case to record."""
-    asked = Asked(view.constraints, "quality", view.quality, view.latency)
+    asked = Asked(view.constraints, rule, view.quality, view.latency)
     case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
     return replace(case, command=command(case))
 
 
-def decided(view: View) -> Verdict:
+def decided(view: View, rule: Rule = "quality") -> Verdict:
     """The decision on screen, with how sure it is."""
+    decision = view.decision if rule == "quality" else decide(view.table, view.constraints, rule)
     chances = certainty(
         view.snapshot,
         view.table,
         view.scope,
-        (view.constraints, "quality"),
+        (view.constraints, rule),
         quality=view.quality,
         latency=view.latency,
     )
-    return Verdict(view.table, view.decision, chances)
+    return Verdict(view.table, decision, chances)

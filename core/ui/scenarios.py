@@ -14,11 +14,11 @@ from core.clq.slo import Conditioned
 from core.errors import ClqError
 from core.ui import cache, show
 from core.ui.pick import KEPT, carry_over
-from core.ui.sure import RULES
 from core.ui.view import View
 from core.views.deeper import steps
 from core.views.deeper_chart import PER, Per, step_rows
 from core.views.leaderboard import leaderboard
+from core.views.link import RULES
 from core.views.scenario_page import Choice, choices, matrix, measures
 from core.views.scenario_text import MOST, Scenario, parse, with_one
 from core.views.scenarios import named

@@ -15,10 +15,13 @@ from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
 from core.ui.view import arrive, find_view, remember
+from core.views.link import RULES
 from core.views.text import count, plain
 
 _ASKED = "_asked"
-RECORDED = frozenset({"Overview", "Pareto"})
+HOW_SURE = "How sure"
+"""The page that sets a rule of its own."""
+RECORDED = frozenset({"Overview", "Pareto", HOW_SURE})
 """Pages that say what to ship, and offer the record of it."""
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -101,7 +104,9 @@ def _take_away(place: DeltaGenerator, title: str) -> None:
     values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
     address = build(st.context.url or "", values, view.snapshot.revision)
     if title in RECORDED:
-        record.offer(place, view, address)
+        # For a moment after a change of the page the settings of the one before are still there.
+        words = values.get("rule") if title == HOW_SURE else None
+        record.offer(place, view, address, RULES.get(str(words), "quality"))
     with place.popover("Copy link", icon=":material/link:"):
         pinned = st.session_state.get("rev", LATEST) != LATEST
         st.caption(

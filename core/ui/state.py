@@ -8,7 +8,8 @@ numbers when the data or the defaults have changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from core.views.link import pinned, written
 
 LATEST = "latest"
 
@@ -126,26 +127,7 @@ def build(address: str, values: Mapping[str, object], revision: int) -> str:
     Returns:
         The link, every setting named and the revision pinned.
     """
-    pairs: list[tuple[str, str]] = []
-    for key in SETTINGS:
-        if key != "rev":
-            pairs += [(key, text) for text in written(values.get(key))]
-    pairs.append(("rev", str(revision)))
-    parts = urlsplit(address)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
-
-
-def written(value: object) -> list[str]:
-    """How a widget's value stands in an address: a text per element, numbers without a trailing ``.0``."""
-    if value is None or value == "":
-        return []
-    if isinstance(value, (list, tuple)):
-        return [text for element in value for text in written(element)]
-    if isinstance(value, bool):
-        return [str(value).lower()]
-    if isinstance(value, float):
-        return [f"{value:.10g}"]
-    return [str(value)]
+    return pinned(address, {key: values.get(key) for key in SETTINGS}, revision)
 
 
 def problems(asked: Mapping[str, Sequence[str]], values: Mapping[str, object]) -> list[str]:

@@ -20,15 +20,10 @@ from core.ui import cache, show
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.certainty import joint_sample, shares
+from core.views.link import RULES
 from core.views.scope import Latency, Quality, Scope
 
 _BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
-RULES: Mapping[str, Rule] = {
-    "highest quality": "quality",
-    "lowest cost": "cost",
-    "lowest latency": "latency",
-}
-"""Rules by the words that a person, and the link, have for them."""
 
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:

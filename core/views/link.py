@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from core.clq.rules import Constraints
+from core.clq.rules import Constraints, Rule
 from core.metrics import Param
 from core.views.scope import Latency, Quality, Scope
+
+RULES: Mapping[str, Rule] = {
+    "highest quality": "quality",
+    "lowest cost": "cost",
+    "lowest latency": "latency",
+}
+"""Rules by the words that a person, and the link, have for them."""
 
 
 def pinned(address: str, values: Mapping[str, object], revision: int) -> str:

@@ -18,7 +18,7 @@ from core.views.headroom import NO_POOL, conventions, headroom
 from core.views.query_sets import among
 from core.views.record.data import Case, record_data
 from core.views.record.files import chart
-from core.views.record.words import check, lead, moment, prices, question, remarks, trust
+from core.views.record.words import basis, check, lead, moment, prices, question, remarks, trust
 from core.views.stacks import runs_in
 from core.views.text import NOT_APPLICABLE, UNKNOWN, count, interval, ms, percent, score, usd
 from core.views.verdict import Verdict
@@ -31,7 +31,7 @@ _OPTIONAL = {"interval": "quality_low", "pct_proc": "pct_proc", "p_best": "p_bes
 """Columns that are left out where nothing is known, with the column that says so."""
 BOUNDS = 15
 """Stacks whose bounds by holes are drawn, the best."""
-_BASES = ("quality_basis", "latency_basis", "cost_basis")
+_BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis": "cost"}
 COPIES_UP_TO = 200_000
 """Passages up to which the judgements are looked through for copies of a passage."""
 
@@ -153,7 +153,7 @@ def _stacks(case: Case, found: Verdict) -> Table:
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
     listed = status_rows(found.sure_table, found.decision)
     rows = listed.join(found.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left")
-    shared = {name: _shared(rows[name]) for name in _BASES}
+    shared = {name: _shared(rows.filter(pl.col(of).is_not_null())[name]) for name, of in _BASES.items()}
     quality, latency, cost = (f", {words}" if words else "" for words in shared.values())
     columns = {
         "status": Column("status"),
@@ -190,11 +190,11 @@ def _cells(row: Mapping[str, Any]) -> dict[str, Cell]:
     return {
         "status": Cell(row["status"].replace("within the limits", "feasible")),
         "stack": Cell(row["stack"]),
-        "quality": Cell(score(row["quality"]), row["quality"], row["quality_basis"] or ""),
+        "quality": Cell(score(row["quality"]), row["quality"], basis(row, "quality")),
         "interval": Cell(spread, row["quality_low"]),
         "n": Cell(UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"]),
-        "latency_ms": Cell(ms(row["latency_ms"]), row["latency_ms"], row["latency_basis"] or ""),
-        "cost": Cell(usd(row["cost"], ""), row["cost"], row["cost_basis"] or ""),
+        "latency_ms": Cell(ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms")),
+        "cost": Cell(usd(row["cost"], ""), row["cost"], basis(row, "cost")),
         "pct_proc": Cell(percent(row["pct_proc"]), row["pct_proc"]),
         "p_best": Cell(percent(row["p_best"]), row["p_best"]),
         "reason": Cell(row["reason"] or ""),

@@ -9,8 +9,9 @@ import pytest
 
 from core.metrics import REGISTRY
 from core.store import Store
-from core.ui.parameters import KEYS, key_of
+from core.ui.parameters import KEYS
 from core.ui.state import SETTINGS
+from core.views.link import parameter_key
 from core.views.scope import Quality
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
@@ -85,7 +86,7 @@ def test_every_parameter_has_one_key_with_one_range_and_default():
     offered = {}
     for info in REGISTRY.values():
         for param in info.params:
-            key = key_of(param)
+            key = parameter_key(param)
             if key:
                 assert offered.setdefault(key, param) == param or param.name == "alpha"
                 assert (offered[key].low, offered[key].high, offered[key].default) == (

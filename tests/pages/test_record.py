@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as commands
 from core.ui import record
+from core.views.link import RULES
 from core.views.record.data import decision_data
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import assert_sound
+from tests.pages.reading import answer, assert_sound
 
 
 @pytest.mark.parametrize("page", ["overview", "pareto"])
@@ -27,9 +28,19 @@ def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store
     assert json.loads(said.stdout) == decision_data(case, record.decided(view))
 
 
+def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "certainty", rule="lowest cost", floor="0.7")
+    assert_sound(app)
+    view = app.session_state["_view"]
+    written = json.loads(record._writer(view, ".json", "", RULES[app.session_state["rule"]])())
+    assert written["asked"]["rule"] == "cost"
+    assert "--rule cost" in written["command"]
+    assert written["chosen"]["stack"] in answer(app)
+
+
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "overview", floor="1")
     view = app.session_state["_view"]
-    written = record._writer(view, ".md", "http://host/?rev=1")()
+    written = record._writer(view, ".md", "http://host/?rev=1", "quality")()
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")
     assert "http://host/?rev=1" in written

@@ -45,7 +45,7 @@ def html(document: Document) -> str:
         style=_own(_file("page.css")),
         scripts=[_own(script) for script in scripts],
         figures={chart.name: _embedded(chart.figure) for chart in drawn},
-        config=_data(theme.chart_config("")),
+        config=_data({**theme.chart_config(""), "typesetMath": False}),
         address=safe_address,
     )
 

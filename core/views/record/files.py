@@ -76,18 +76,21 @@ def pinned_link(case: Case, dashboard: str) -> str:
         runs=_named(case, "name"),
     )
     if asked.rule != "quality":  # the other pages know no rule
-        values, dashboard = {**values, "rule": asked.rule}, urljoin(dashboard, "certainty")
+        words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
+        values, dashboard = {**values, "rule": words}, urljoin(dashboard, "certainty")
     return link.pinned(dashboard, values, case.snapshot.revision)
 
 
 def command(case: Case) -> str | None:
     """What decides a case on the command line; None where that cannot be said there.
 
-    That is so where many runs would have to be named, and where some are left out that do not compare.
+    That is so where many runs would have to be named, where some are left out that do not compare, and where
+    the latency holds the generator, whose model has settings of its own.
     """
     asked, usual = case.asked, Latency()
     limits, runs = asked.constraints, _named(case, "run_id")
-    if len(runs) > RUNS_NAMED or case.scope.apart or case.scope.shared or asked.latency.machine:
+    narrowed = case.scope.apart or case.scope.shared or asked.latency.machine
+    if len(runs) > RUNS_NAMED or narrowed or asked.latency.scope == "end-to-end":
         return None
     if asked.latency.generation is not None:  # no option says how fast the generator is
         return None

@@ -38,6 +38,7 @@ _RULES = {
     "cost": "the lowest cost within the limits",
     "latency": "the lowest latency within the limits",
 }
+_ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
 _CONSTRAINTS = {"sla": "SLA", "floor": "quality floor"}
 _SHARES = (
     ("p_frontier", "on the frontier"),
@@ -114,22 +115,28 @@ def tiles(row: Data, measure: str, latency: str) -> Tiles:
                 measure,
                 text.score(row["quality"]),
                 _joined(interval, text.sample(row["n"])),
-                row["quality_basis"] or "",
+                basis(row, "quality"),
             ),
             Tile(
                 latency,
                 text.ms(row["latency_ms"]),
                 _joined(spread, timed, row["latency_note"]),
-                row["latency_basis"] or "",
+                basis(row, "latency_ms"),
             ),
             Tile(
                 "Cost ($ per 1,000 queries)",
                 text.usd(row["cost"], ""),
                 _joined(row["cost_note"]),
-                row["cost_basis"] or "",
+                basis(row, "cost"),
             ),
         )
     )
+
+
+def basis(row: Data, name: str) -> str:
+    """How a number of a stack was obtained; empty where it is unknown."""
+    known = row[name] is not None
+    return (row[f"{name.removesuffix('_ms')}_basis"] or "") if known else ""
 
 
 def _joined(*parts: str | None) -> str:
@@ -142,11 +149,12 @@ def question(data: Data) -> Facts:
     golden = space["golden_set"]
     judged = (
         f"{golden['name'] or golden['golden_set_id']}: {golden['judgements']:,} judgements of "
-        f"{text.count(golden['queries'], 'query', 'queries')}, judged by {golden['judge'] or 'not stated'}"
+        f"{text.count(golden['queries'], 'query', 'queries')}, "
+        f"{'judged by ' + golden['judge'] if golden['judge'] else 'judge not stated'}"
         if golden
         else "none: figures as they were reported"
     )
-    origins = ", ".join(f"{count:,} {name}" for name, count in data["runs"]["origins"].items())
+    origins = ", ".join(f"{count:,} {_ORIGINS[name]}" for name, count in data["runs"]["origins"].items())
     return Facts(
         (
             ("Rule", _RULES[asked["rule"]]),
@@ -232,11 +240,11 @@ def _numbers(row: Data) -> tuple[Cell, ...]:
     return (
         Cell(row["status"]),
         Cell(row["stack"]),
-        Cell(text.score(row["quality"]), row["quality"], row["quality_basis"] or ""),
+        Cell(text.score(row["quality"]), row["quality"], basis(row, "quality")),
         Cell(interval, row["quality_low"]),
         Cell(text.UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"]),
-        Cell(text.ms(row["latency_ms"]), row["latency_ms"], row["latency_basis"] or ""),
-        Cell(text.usd(row["cost"], ""), row["cost"], row["cost_basis"] or ""),
+        Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms")),
+        Cell(text.usd(row["cost"], ""), row["cost"], basis(row, "cost")),
     )
 
 

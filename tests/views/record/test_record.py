@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -130,6 +131,14 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
         "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5&floor=0.5"
         f"&jitter=80&book=list&rev={case.snapshot.revision}"
     )
+
+
+def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
+    case = case_of(demo_store, PAPER, Constraints())
+    cheapest = replace(case, asked=replace(case.asked, rule="cost"))
+    assert pinned_link(cheapest, "http://h:1/").startswith("http://h:1/certainty?ws=clq-paper&")
+    assert "&rule=lowest+cost&" in pinned_link(cheapest, "http://h:1/")
+    assert "rule" not in pinned_link(case, "http://h:1/")
 
 
 def test_the_command_decides_the_same(demo_store: Path):
