@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
+from core.ui.comparing import ALL
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import stack_table
 from tests.pages.conftest import OpenPage
@@ -138,7 +139,7 @@ def test_stacks_without_queries_are_left_out_by_name(open_page: OpenPage, tmp_pa
     lab.run("first", final={"q1": "ab", "q2": "ab"}).run("second", final={"q1": "ba", "q2": "b"})
     lab.run("means", figures=[{"measure": "RA-nWG", "k": 10, "value": 0.5, "n": 2}])
     lab.write(tmp_path / "store")
-    app = open_page(tmp_path / "store", "compare", cmp=["first", "means", "second"])
+    app = open_page(tmp_path / "store", "compare", cmp=["first", "means", "second"], figs=ALL)
     assert_sound(app)
     assert next(each.value for each in app.warning).startswith("Without per-query data, so left out: means")
     assert rows(app).select("first", "second").rows() == [("first", "second")]
