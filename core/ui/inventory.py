@@ -43,7 +43,7 @@ def outcome() -> None:
 
 def runs(snapshot: Snapshot, *, writable: bool) -> None:
     """The runs, and the two steps that delete some."""
-    rows = inventory.runs(snapshot)
+    rows = _runs(str(cache.store().path), snapshot.revision, removed=False)
     if rows.is_empty():
         st.markdown("No runs are here.")
         return
@@ -69,6 +69,12 @@ def runs(snapshot: Snapshot, *, writable: bool) -> None:
         help="Tick runs in the table first. Nothing is erased: they can be restored.",
     )
     _confirm(rows)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _runs(path: str, revision: int, *, removed: bool) -> pl.DataFrame:
+    del path  # part of the key
+    return inventory.runs(cache.snapshot(revision), removed=removed)
 
 
 def _ticked(rows: pl.DataFrame, name: str) -> list[str]:
@@ -116,7 +122,7 @@ def _act(change: Callable[..., str], run_ids: Sequence[str]) -> None:
 
 def deleted(snapshot: Snapshot, *, writable: bool) -> None:
     """The deleted runs, and the way back."""
-    rows = inventory.runs(snapshot, removed=True)
+    rows = _runs(str(cache.store().path), snapshot.revision, removed=True)
     if rows.is_empty():
         st.markdown("Nothing is deleted.")
         return
