@@ -33,6 +33,7 @@ class _Way:
         spec: Axes of the best stack so far.
         lists: What that returned; None before anything did.
         node: The node that returned it.
+        offered, pool: What its reranker or filter chose from, and the name of that convention.
         times: Stage → mean milliseconds per query of the best modules so far.
     """
 
@@ -41,17 +42,21 @@ class _Way:
     spec: Json = field(default_factory=dict)
     lists: Lists | None = None
     node: str = ""
+    offered: Lists | None = None
+    pool: str | None = None
     times: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What one module brings, its axes and its lists."""
+    """What one module brings, its axes, its lists and what it chose them from."""
 
     module: Module
     part: Import
     spec: Json
     lists: Lists | None
+    offered: Lists | None = None
+    pool: str | None = None
 
 
 def makes_run(module: Module) -> bool:
@@ -126,9 +131,11 @@ class _Reader:
         spec = axes(module, _before(module, way), self.models, given)
         if not makes_run(module):
             return _Read(module, Import(), spec, None)
-        found = way.lists if module.node == "generator" else lists(module, self.ids)
-        offered = way.lists if module.node in _POOLED else None
-        pool = (self.options.pool or f"{way.node}@{given}") if offered else None
+        generates = module.node == "generator"
+        found = way.lists if generates else lists(module, self.ids)
+        offered, pool = (way.offered, way.pool) if generates else (None, None)
+        if module.node in _POOLED and way.lists:
+            offered, pool = way.lists, self.options.pool or f"{way.node}@{given}"
         run = self._run(module, spec, pool)
         searches = module.node in _SEARCHES
         times = {stage: ms for stage, ms in way.times.items() if not searches or stage == "rewrite"}
@@ -136,11 +143,11 @@ class _Reader:
         for rows, stage in ((found, "final"), (offered, "pool")):
             if rows:
                 parts.append(Import(frames={"rankings": rows.of(run.run_id, stage)}))
-        if module.node == "generator":
+        if generates:
             parts.append(answers(module, run, self.ids, found, self.options.columns.get("grade")))
         elif found:
             parts.append(Import(left_out=found.left_out))
-        return _Read(module, merged(parts), spec, found)
+        return _Read(module, merged(parts), spec, found, offered, pool)
 
     def _run(self, module: Module, spec: Json, pool: str | None) -> Run:
         label = self.labels[module.summary, module.line]
@@ -172,5 +179,6 @@ def _go_on(way: _Way, best: _Read) -> None:
         way.legs |= {axis: best.spec[axis] for axis in _LEGS if axis in best.spec}
     if node in RANKS and best.lists:
         way.lists, way.node = best.lists, node
+        way.offered, way.pool = best.offered, best.pool
     if (ms := milliseconds(best.module)) is not None:
         way.times[stage_of(best.module)] = ms

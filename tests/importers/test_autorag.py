@@ -103,7 +103,7 @@ def test_a_project_becomes_runs_judgements_and_answers():
     made = read(offer())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 31, "answers": 2, "judgements": 4,
-        "passages": 4, "queries": 3, "rankings": 37, "signals": 5, "usage": 1,
+        "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
     }  # fmt: skip
     assert [run.label for run in made.runs] == [
         "lexical_retrieval · BM25", "semantic_retrieval · VectorDB · 0", "semantic_retrieval · VectorDB · 1",
@@ -121,7 +121,7 @@ def test_a_project_becomes_runs_judgements_and_answers():
         {"rewrite": "HyDE", "mode": "dense", "embedder": "vectordb lost"},
         hybrid, reranked, {**reranked, "generator": "gpt-4o-mini"},
     ]  # fmt: skip
-    assert [run.pool for run in made.runs] == [None] * 4 + ["hybrid_retrieval@3", None]
+    assert [run.pool for run in made.runs] == [None] * 4 + ["hybrid_retrieval@3"] * 2
     assert made.runs[4].manifest["params"] == {"top_k": 2, "model": "rerank-v3"}
     assert made.runs[4].manifest["config"]["vectordb"][0]["embedding_model"] == "voyage"
 
@@ -272,7 +272,10 @@ def test_the_real_project_is_counted_as_its_files_are():
     expected += sum(
         len(each) for (_, node), found in lists.items() if node == "hybrid_retrieval" for each in found
     )
-    expected += sum(len(each) for each in lists["0", "passage_reranker"])  # the generator was given these
+    # the generator was given the list of the best reranker, which chose from that of the hybrid
+    expected += sum(
+        len(each) for node in ("passage_reranker", "hybrid_retrieval") for each in lists["0", node]
+    )
     relevant = sum(len({doc for group in each for doc in group}) for each in qa["retrieval_gt"].to_list())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": len(ranked) + len(generators),
