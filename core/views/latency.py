@@ -205,13 +205,25 @@ def details(
     slowest = _slowest(stages)
     if slowest:
         told.append(slowest)
+    told += _withheld(known)
+    silent = rows.height - known.height
+    if silent:
+        told.append(f"{text.count(silent, 'stack has', 'stacks have')} no known latency.")
+    return " ".join([*told, *_breaks(depths)])
+
+
+def _withheld(known: pl.DataFrame) -> list[str]:
+    """How many stacks lack a p95 and a p99, and the most frequent reason; one sentence where they agree."""
+    told = {}
     for percentile in ("p95", "p99"):
         held = known.filter(pl.col(percentile).is_null())
+        why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
+        reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
         if held.height:
-            why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
-            reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
-            told.append(f"{percentile} is unknown for {held.height} of {known.height}{reason}.")
-    return " ".join([*told, *_breaks(depths)])
+            told[percentile] = f"unknown for {held.height} of {known.height}{reason}."
+    if len(set(told.values())) < len(told):
+        return [f"p95 and p99 are {told['p95']}"]
+    return [f"{percentile} is {words}" for percentile, words in told.items()]
 
 
 def _slowest(stages: pl.DataFrame) -> str:
