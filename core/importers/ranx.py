@@ -23,6 +23,10 @@ from core.importers.text import shown
 from core.tables import frame
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+_INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*[-+\d]')
+_MEASURE = re.compile(
+    r"(?i)(n?dcg|m?ap|m?rr|recall|precision|f1|hit_rate|hits?|success|bpref|rbp)((@|_at_|_cut_)\d+)?|[pr]@\d+"
+)
 _SHAPE = re.compile(r"\{(?:S:\{(?:S:[-+.\deE]+,?)*\},?)*(?:S:\{(?:S:[-+.\deE]+,?)*)?\}?\}?(?:S(?::\{?)?)?")
 _MAP, _CBOR_TEXT = 5, 3
 _MOST_GRADE = 5
@@ -103,6 +107,8 @@ def _judged(head: bytes) -> tuple[float, float]:
         values = []
     if not values or _SHAPE.fullmatch(bare) is None:
         return 0.0, 0.0
+    if all(_MEASURE.fullmatch(key) for key in _INNER.findall(text.decode("utf-8", "replace"))):
+        return 0.0, 0.0  # figures per configuration
     if any(not each.is_integer() or not 0 <= each <= _MOST_GRADE for each in values):
         return _RUN, 0.0
     return (_UNLIKELY, _QRELS) if all(each.isdigit() for each in found) else (_EITHER, _EITHER)

@@ -118,6 +118,12 @@ def test_grades_are_integers():
     assert "not an integer" in refusal(up("x.json", '{"q": {"a": 1.5}}'), format="ranx-qrels")
 
 
+def test_figures_per_configuration_are_no_run():
+    figures = json.dumps({"bm25": {"AP": 0.3, "nDCG@10": 0.4}, "dense": {"AP": 0.35, "nDCG@10": 0.45}})
+    assert "x.json" in refusal(up("x.json", figures))
+    assert read(up("x.json", json.dumps({"q": {"p_1": 0.3, "map_2": 0.2}}))).taken["rankings"] == 2
+
+
 def test_damaged_lz4():
     packed = lz4.frame.compress(DATA * 50)
     assert "x.lz4" in refusal(up("x.lz4", packed[: len(packed) // 2]))

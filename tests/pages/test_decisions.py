@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 import pytest
@@ -177,11 +178,9 @@ def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: Open
     asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
     app = open_page(demo_store, "pareto", **asked)
     link = next(each.value for each in app.code if "rev=" in each.value)
-    settings = dict(re.findall(r"[?&]([^=]+)=([^&]*)", link))
+    settings = dict(parse_qsl(urlsplit(link).query))
     assert settings["rev"] == str(Store.open(demo_store).revision())
-    again = open_page(
-        demo_store, "pareto", **{key: value.replace("+", " ") for key, value in settings.items()}
-    )
+    again = open_page(demo_store, "pareto", **settings)
     assert_sound(again)
     assert not again.warning
     assert answer(again) == answer(app)
