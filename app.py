@@ -30,6 +30,7 @@ page = st.navigation(
         ],
         "Data": [
             st.Page("pages/import.py", title="Import", icon=":material/upload:"),
+            st.Page("pages/formats.py", title="Formats", icon=":material/description:"),
             st.Page("pages/data.py", title="Data", icon=":material/database:"),
             st.Page("pages/run.py", title="Run", icon=":material/play_circle:"),
         ],

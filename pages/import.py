@@ -2,25 +2,30 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.importers import matrix
-from core.ui import importing, show
+from core.ui import importing, importing_large, offering, show
 
 show.head(
     "What this does: brings results you already have into the store; nothing is written before you say so.",
     "Drop result files: rankings, judgements, corpora or tables of figures.",
 )
 importing.done()
-files = importing.uploads()
+importing_large.underway()
+files = offering.offered()
 if not files:
     st.markdown(
         "The same from the command line: `python -m core import PATH…` (add `--dry-run` to only look)."
     )
-    with st.expander("What can be imported"):
-        columns = {name: show.text_column(name) for name in ("name", "title", "brings")}
-        st.dataframe(matrix(), column_config=columns, hide_index=True, width="stretch")
+    st.page_link("pages/formats.py", label="What can be imported", icon=":material/description:")
     st.stop()
 
 decided = importing.options()
+if offering.large(files):
+    seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
+    mapping, chosen = importing.previews(seen)
+    decided = replace(decided, columns=mapping, split=chosen.get("split"), sheet=chosen.get("sheet"))
+    seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
+    importing_large.start(files, decided, seen)
+    st.stop()
 first = importing.read(importing.fingerprint(files, decided), files, decided)
 mapping, chosen = importing.previews(first.previews)
 decided = replace(decided, columns=mapping, split=chosen.get("split"), sheet=chosen.get("sheet"))

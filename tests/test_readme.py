@@ -1,6 +1,7 @@
 """The README says what is so."""
 
 from core.paths import ROOT
+from core.views.formats import formats_markdown
 from core.views.reference import measures_markdown
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -9,6 +10,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_the_table_of_measures_is_the_registrys() -> None:
     table = README.partition("<!-- measures -->")[2].partition("<!-- /measures -->")[0].strip()
     assert table == measures_markdown()
+
+
+def test_the_table_of_formats_is_that_of_the_importers() -> None:
+    table = README.partition("<!-- formats -->")[2].partition("<!-- /formats -->")[0].strip()
+    assert table == formats_markdown(), "print(core.views.formats.formats_markdown()) prints the table"
 
 
 def test_every_picture_is_there() -> None:

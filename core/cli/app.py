@@ -20,6 +20,7 @@ from core.cli import (
     demo,
     doctor,
     export,
+    formats,
     import_,
     judges,
     listing,
@@ -41,6 +42,7 @@ from core.errors import ClqError
 # One line per command: its name and its function (one file each).
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
+    ("formats", formats.run),
     ("list", listing.run),
     ("score", score.run),
     ("measures", measures.run),

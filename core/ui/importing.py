@@ -10,29 +10,18 @@ import streamlit as st
 
 from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview, mapping_text
 from core.ui import cache, show
+from core.ui.offering import mark
 from core.ui.shell import show_error
 from core.ui.sidebar import go_to_workspace
 from core.views import imports
 from core.views.imports import Plan
 from core.views.text import count, plain
+from core.views.versions import CHOICES, Choice, settle
 
-_DONE = "_imported"
+DONE = "_imported"
 _BY_CONTENT = "choose by the values"
 _NONE = "–"
 _PREVIEW_ROWS = 8
-
-
-def uploads() -> Sequence[Any]:
-    """The files that were dropped; empty until there are any."""
-    return (
-        st.file_uploader(
-            "Files",
-            accept_multiple_files=True,
-            help="TREC runs and qrels, BEIR folders as .zip (or their parts), tables as CSV, Parquet or "
-            "JSONL, exports of this product. Plain, .gz or .zip.",
-        )
-        or []
-    )
 
 
 def options() -> Options:
@@ -123,7 +112,7 @@ def fingerprint(files: Sequence[Any], decided: Options) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for each in files:
         digest.update(each.name.encode())
-        digest.update(hashlib.blake2b(each.getvalue()).digest())
+        digest.update(hashlib.blake2b(mark(each)).digest())
     digest.update(repr(decided).encode())
     return digest.hexdigest()
 
@@ -159,21 +148,36 @@ def write(made: Import, names: Sequence[str]) -> None:
     collection = imports.collection_of(made)
     for part in imports.missing_parts(cache.snapshot(None), made, collection or ""):
         st.info(plain(part[0].upper() + part[1:] + "."), icon=":material/info:")
-    if st.button("Import", type="primary", icon=":material/download_done:"):
+    changes = settle(cache.snapshot(None), made).changes
+    choice = decision([str(each) for each in changes]) if changes else None
+    undecided = bool(changes) and choice is None
+    if st.button("Import", type="primary", icon=":material/download_done:", disabled=undecided):
         with st.spinner("Writing…", show_time=True):
-            fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200])
-        st.session_state[_DONE] = (fresh, sentence)
+            fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200], choice=choice)
+        st.session_state[DONE] = (fresh, sentence, ())
         if collection:
             go_to_workspace(collection)
         st.rerun()
 
 
+def decision(changed: Sequence[str]) -> Choice | None:
+    """Ask what to do about things that are in the store with other content; None until that is said."""
+    named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
+    st.warning(f"In the store already with other content: {plain(named)}.", icon=":material/difference:")
+    chosen: Choice | None = st.radio(
+        "What should become of it?", list(CHOICES), index=None, format_func=lambda each: CHOICES[each]
+    )
+    return chosen
+
+
 def done() -> None:
     """After an import: what happened, where to look at it, or on to the next; the page ends here then."""
-    if _DONE not in st.session_state:
+    if DONE not in st.session_state:
         return
-    fresh, sentence = st.session_state[_DONE]
+    fresh, sentence, more = st.session_state[DONE]
     (st.success if fresh else st.info)(plain(sentence), icon=":material/check:")
+    for line in more:
+        st.caption(plain(line))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link("pages/pareto.py", label="See it on the Pareto chart", icon=":material/scatter_plot:")
         st.page_link("pages/queries.py", label="See its queries", icon=":material/manage_search:")
@@ -183,7 +187,7 @@ def done() -> None:
 
 def _leave() -> None:
     """Forget the finished import."""
-    st.session_state.pop(_DONE, None)
+    st.session_state.pop(DONE, None)
 
 
 def problem(plan: Plan) -> None:

@@ -33,6 +33,7 @@ PAGES = {
     "evidence": "evidence",
     "outcome": "outcome",
     "import": "import",
+    "formats": "formats",
     "data": "data",
     "run": "run",
 }

@@ -27,6 +27,7 @@ PAGES = (
     "outcome",
     "measures",
     "import",
+    "formats",
     "data",
     "run",
 )

@@ -1,0 +1,203 @@
+"""Imports as processes of their own: they can be watched and cancelled, and a closed dashboard ends none.
+
+Each leaves ``imports/<nanoseconds>`` beside the store with its files, how far it is and what it printed. A
+process that is killed has changed nothing: what it wrote becomes part of the store in one step at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.errors import InputError
+from core.importers import Offered, Options
+from core.paths import ROOT
+from core.views.versions import Choice
+
+_FOLDER, _STATUS, _KEPT = "imports", "status.json", 20
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An import that was begun.
+
+    Attributes:
+        folder: Its folder.
+        name: What is imported, in words.
+        state: "running", "done", "failed" or "cancelled".
+        facts: What it told last: stage, read, total, rows; at the end said, more, collection, changed.
+        arguments: How it was begun, without a decision about changed things.
+    """
+
+    folder: Path
+    name: str
+    state: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+
+
+def begin(store: Path, offered: Sequence[Offered], options: Options, choice: Choice | None = None) -> Job:
+    """Start an import.
+
+    Args:
+        store: Where to.
+        offered: Paths, or uploads, which are written down for the process.
+        options: The user's decisions.
+        choice: What to do with things that are there with other content.
+
+    Raises:
+        InputError: The folder beside the store cannot be written.
+    """
+    folder = _new(store)
+    try:
+        paths = [_placed(each, folder / "files" / str(place)) for place, each in enumerate(offered)]
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise InputError(f"The upload cannot be written down: {error}.", where=str(folder)) from error
+    return _start(folder, store, [*map(str, paths), *_flags(options)], choice)
+
+
+def again(job: Job, store: Path, choice: Choice) -> Job:
+    """Start an import that was refused once more, with a decision about changed things."""
+    return _start(job.folder, store, job.arguments, choice)
+
+
+def look(job: Job) -> Job:
+    """How far an import is now."""
+    facts = _read(job.folder / _STATUS)
+    told = json.loads((job.folder / "job.json").read_text(encoding="utf-8"))
+    state = str(facts.get("state", "running"))
+    if state == "running" and _ended(int(told["pid"])):
+        # It may have told its end since.
+        facts = _read(job.folder / _STATUS)
+        state = str(facts.get("state", "running"))
+        if state == "running":
+            state, facts = "failed", {"said": _last_words(job.folder) or "The process ended early."}
+    if state not in ("running", "failed"):
+        shutil.rmtree(job.folder / "files", ignore_errors=True)
+    return Job(job.folder, str(told["name"]), state, facts, tuple(told["arguments"]))
+
+
+def cancel(job: Job) -> Job:
+    """End an import; the store is as it was."""
+    pid = int(_read(job.folder / "job.json")["pid"])
+    child = _children.get(pid)
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGTERM)
+    if child is not None:
+        try:
+            child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    shutil.rmtree(job.folder / "scratch", ignore_errors=True)
+    found = look(job)
+    return found if found.state == "done" else Job(job.folder, job.name, "cancelled", {}, job.arguments)
+
+
+def newest(store: Path) -> Job | None:
+    """The import that was begun last, if there is one."""
+    for folder in _folders(store):
+        if (folder / "job.json").is_file():
+            return look(Job(folder, "", "running"))
+    return None
+
+
+def _flags(options: Options) -> list[str]:
+    given = {
+        "--as": options.format,
+        "--label": options.label,
+        "--collection": options.collection_id,
+        "--golden-set": options.golden_set_id,
+        "--grades": options.grades,
+        "--split": options.split,
+        "--sheet": options.sheet,
+    }
+    flags = [f"{name}={value}" for name, value in given.items() if value]
+    return [*flags, *(f"--column={role}={name}" for role, name in options.columns.items())]
+
+
+def _placed(item: Offered, folder: Path) -> Path:
+    """The path of what was offered; an upload is written to a file of its name."""
+    if isinstance(item, str | os.PathLike):
+        return Path(item).expanduser().absolute()
+    folder.mkdir(parents=True)
+    path = folder / (PurePosixPath(item.name.replace("\\", "/")).name.lstrip(".") or "upload")
+    path.write_bytes(item.getvalue())
+    return path
+
+
+def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice | None) -> Job:
+    (folder / _STATUS).unlink(missing_ok=True)
+    (folder / "scratch").mkdir(exist_ok=True)
+    decided = [f"--if-changed={choice}"] if choice else []
+    command = [sys.executable, "-m", "core", "--store", str(store), "import", *arguments, *decided]
+    with (folder / "printed.txt").open("wb") as printed:
+        process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
+            [*command, "--status", str(folder / _STATUS)],
+            cwd=ROOT,
+            env=os.environ | {"TMPDIR": str(folder / "scratch")},
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _children[process.pid] = process
+    name = ", ".join(Path(each).name for each in arguments if not each.startswith("--"))[:200]
+    job = {"pid": process.pid, "name": name, "arguments": list(arguments)}
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    return Job(folder, name, "running", {}, tuple(arguments))
+
+
+def _new(store: Path) -> Path:
+    for old in _folders(store)[_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    made = store.absolute().parent / _FOLDER / str(time.time_ns())
+    made.mkdir(parents=True)
+    return made
+
+
+def _folders(store: Path) -> list[Path]:
+    parent = store.absolute().parent / _FOLDER
+    return sorted(parent.iterdir(), reverse=True) if parent.is_dir() else []
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _last_words(folder: Path) -> str:
+    """What the process printed last, from its error on."""
+    try:
+        text = (folder / "printed.txt").read_bytes()[-2_000:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return text[text.rfind("error:") :].strip() if "error:" in text else ""
+
+
+def _ended(pid: int) -> bool:
+    child = _children.get(pid)
+    if child is not None:
+        return child.poll() is not None  # asking also lets the system forget it
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
