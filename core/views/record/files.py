@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urljoin
 
@@ -12,8 +13,10 @@ import plotly.graph_objects as go
 from core.clq.intervals import SEED
 from core.clq.rules import JITTER_MS
 from core.views import link
+from core.views.comparable import ALL, ALL_MACHINES, EVERY
 from core.views.document.html import html
 from core.views.document.markdown import markdown
+from core.views.matched import matched
 from core.views.pareto import pareto
 from core.views.record.data import Case, record_data
 from core.views.record.json import record_json
@@ -75,6 +78,10 @@ def pinned_link(case: Case, dashboard: str) -> str:
         book=case.book.name,
         runs=_named(case, "name"),
     )
+    if case.remarks and not _narrowed(case):
+        values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
+    elif asked.latency.machine:
+        values["env"] = asked.latency.machine
     if asked.rule != "quality":  # the other pages know no rule
         words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
         values, dashboard = {**values, "rule": words}, urljoin(dashboard, "certainty")
@@ -84,13 +91,17 @@ def pinned_link(case: Case, dashboard: str) -> str:
 def command(case: Case) -> str | None:
     """What decides a case on the command line; None where that cannot be said there.
 
-    That is so where many runs would have to be named, where some are left out that do not compare, and where
-    the latency holds the generator, whose model has settings of its own.
+    That is so where many runs would have to be named, where what does not compare was left out in
+    another way than the command does, and where the latency holds the generator, whose model has settings of
+    its own.
     """
     asked, usual = case.asked, Latency()
     limits, runs = asked.constraints, _named(case, "run_id")
-    narrowed = case.scope.apart or case.scope.shared or asked.latency.machine
-    if len(runs) > RUNS_NAMED or narrowed or asked.latency.scope == "end-to-end":
+    if (
+        len(runs) > RUNS_NAMED
+        or (_narrowed(case) and not _as_usual(case))
+        or asked.latency.scope == "end-to-end"
+    ):
         return None
     if asked.latency.generation is not None:  # no option says how fast the generator is
         return None
@@ -116,7 +127,21 @@ def command(case: Case) -> str | None:
         if value not in (None, default)
         for word in (name, *link.written(value))
     ]
-    return shlex.join(["python", "-m", "core", "decide", *words])
+    together = ["--together"] if case.remarks and not _narrowed(case) else []
+    return shlex.join(["python", "-m", "core", "decide", *words, *together])
+
+
+def _narrowed(case: Case) -> bool:
+    """Whether something of the workspace was left out because it does not compare."""
+    return bool(case.scope.apart or case.scope.shared or case.asked.latency.machine)
+
+
+def _as_usual(case: Case) -> bool:
+    """Whether that was done as it is done where nobody says how."""
+    whole = replace(case.scope, apart=(), shared=False)
+    anywhere = replace(case.asked.latency, machine=None)
+    usual = matched(case.snapshot, whole, case.asked.quality, anywhere, case.book)
+    return (usual.scope, usual.latency) == (case.scope, case.asked.latency)
 
 
 def _named(case: Case, column: str) -> tuple[str, ...]:
