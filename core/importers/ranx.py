@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import polars as pl
 
@@ -29,6 +30,12 @@ _MEASURE = re.compile(
 )
 _SHAPE = re.compile(r"\{(?:S:\{(?:S:[-+.\deE]+,?)*\},?)*(?:S:\{(?:S:[-+.\deE]+,?)*)?\}?\}?(?:S(?::\{?)?)?")
 _MAP, _CBOR_TEXT = 5, 3
+_PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\{|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)')
+_MEASURE = re.compile(
+    r".*@\d+.*|(?:n?dcg|map|mrr|recall|precision|hit|acc|f1|bleu|rouge).*|ap|rr|p|r", re.IGNORECASE
+)
+_LONG = 10
+"""From this mean number of pairs on, an unordered object of objects is taken for rankings."""
 _MOST_GRADE = 5
 _RUN, _QRELS, _EITHER, _UNLIKELY = 0.9, 0.9, 0.85, 0.4
 
@@ -43,6 +50,10 @@ class RanxRun(Format):
     def sniff(self, probe: Tree) -> float:
         """An object of objects of numbers that are not all small integers."""
         return _confidence(probe)[0]
+
+    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+        """Why numbers by name and name are not taken for a run."""
+        return "its lists are short and their scores do not fall. If it is a run, say so (--as ranx-run)"
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read one run of each file."""
@@ -75,6 +86,10 @@ class RanxQrels(Format):
         """An object of objects of small integers."""
         return _confidence(probe)[1]
 
+    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+        """Why small integers by name and name are not taken for grades."""
+        return "it holds too few integers to know them for grades. If they are, say so (--as ranx-qrels)"
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read one golden set of each file."""
         parts = [Import(collections=collection_of(options, "ranx files"))]
@@ -100,18 +115,40 @@ def _judged(head: bytes) -> tuple[float, float]:
     bare = re.sub(r"\s+", "", _TEXT.sub("S", text.decode("utf-8", "replace")))
     if '"' in bare:  # a text that the end of the head cut off
         bare = bare[: bare.index('"')]
-    found = re.findall(r":([-+.\deE]+)", bare)
-    try:
-        values = [float(each) for each in found]
-    except ValueError:
-        values = []
-    if not values or _SHAPE.fullmatch(bare) is None:
+    lists = _lists(text.decode("utf-8", "replace"))
+    numbers = [number for each in lists for _, number in each]
+    if not numbers or _SHAPE.fullmatch(bare) is None or _is_table(lists):
         return 0.0, 0.0
-    if all(_MEASURE.fullmatch(key) for key in _INNER.findall(text.decode("utf-8", "replace"))):
-        return 0.0, 0.0  # figures per configuration
+    values = [float(each) for each in numbers]
     if any(not each.is_integer() or not 0 <= each <= _MOST_GRADE for each in values):
-        return _RUN, 0.0
-    return (_UNLIKELY, _QRELS) if all(each.isdigit() for each in found) else (_EITHER, _EITHER)
+        return (_RUN if _is_ranked(lists) else _UNLIKELY), 0.0
+    if len(lists) < 2 or len(values) < 3:
+        return _UNLIKELY, _UNLIKELY
+    return (_UNLIKELY, _QRELS) if all(each.isdigit() for each in numbers) else (_EITHER, _EITHER)
+
+
+def _lists(text: str) -> list[list[tuple[str, str]]]:
+    """The pairs of every inner object in the head of a file."""
+    found: list[list[tuple[str, str]]] = []
+    for key, value in _PAIR.findall(text):
+        if value == "{":
+            found.append([])
+        elif found:
+            found[-1].append((key, value))
+    return found
+
+
+def _is_table(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
+    """Whether the inner keys are measures: then it is a table of results."""
+    return all(_MEASURE.fullmatch(key) for each in lists for key, _ in each)
+
+
+def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
+    """Whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
+    pairs = sum(map(len, lists))
+    falling = all(float(left[1]) >= float(right[1]) for each in lists for left, right in pairwise(each))
+    several = any(len(each) > 1 for each in lists)
+    return pairs >= _LONG * max(1, len(lists)) or (falling and several)
 
 
 def _is_cbor(head: bytes) -> bool:

@@ -57,7 +57,7 @@ def test_a_file_that_two_formats_would_read_asks(monkeypatch):
 
 
 def test_unknown_format_lists_the_known_ones():
-    assert "No format 'word'. Found: autorag, beir, " in refusal(up("x", RUN), format="word")
+    assert "No format 'word'. Found: ann-benchmarks, autorag, beir, " in refusal(up("x", RUN), format="word")
 
 
 def test_formats_mix_in_one_import():

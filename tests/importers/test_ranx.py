@@ -9,7 +9,7 @@ import pytest
 
 from tests.importers.helpers import parquet, read, refusal, rows, up
 
-RUN = {"q1": {"a": 1.5, "b": 2.25, "c.d": 1.5}, "q.2": {"a": 3, "é\n": 0.5}, "q3": {}}
+RUN = {"q1": {"b": 2.25, "a": 1.5, "c.d": 1.5}, "q.2": {"a": 3, "é\n": 0.5}, "q3": {}}
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}
 DATA = json.dumps(RUN).encode()
 
@@ -84,10 +84,29 @@ def test_small_integers_are_grades_and_may_be_told_to_be_scores():
     assert read(up("x.json", data), format="ranx-run").detected[0].format == "ranx-run"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"run a": {"nDCG@10": 0.5, "AP": 0.4}, "run b": {"nDCG@10": 0.6, "AP": 0.3}},
+        {"Milvus": {}, "Zilliz": {"1cu": 0.159, "8cu": 1.272}},
+        {"model": {"layers": 2, "heads": 4}},
+    ],
+)
+def test_other_objects_of_numbers_are_no_runs(other):
+    assert "known here" in refusal(up("x.json", json.dumps(other)))
+
+
+def test_long_lists_need_no_order():
+    long = {"q": {f"d{n}": (n * 7 % 12) / 3 for n in range(12)}}
+    assert read(up("x.json", json.dumps(long))).taken["rankings"] == 12
+    short = {"q": {"a": 0.5, "b": 0.75}}
+    assert read(up("x.json", json.dumps(short)), format="ranx-run").taken["rankings"] == 2
+
+
 def test_whole_numbers_with_a_point_are_asked():
-    data = json.dumps({"q": {"a": 1.0, "b": 2.0}})
+    data = json.dumps({"q": {"a": 1.0}, "r": {"a": 1.0, "b": 2.0}})
     assert "may be ranx-run or ranx-qrels" in refusal(up("x.json", data))
-    assert rows(read(up("x.json", data), format="ranx-qrels"), "judgements")["raw"].to_list() == [1, 2]
+    assert rows(read(up("x.json", data), format="ranx-qrels"), "judgements")["raw"].to_list() == [1, 1, 2]
 
 
 def test_a_table_of_ranx_is_a_table():
