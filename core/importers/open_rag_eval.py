@@ -73,6 +73,8 @@ def _read(piece: Piece) -> list[tuple[Answered, Import]]:
     table = read_table(piece, kind)
     chosen = (*_NEEDED, _REPEAT) if _REPEAT in table.rows.columns else _NEEDED
     rows = without_empty_ids(table.taking({name: name for name in chosen}), piece.name, ("query_id",))
+    if rows.is_empty():
+        raise InputError("The table has no rows.", where=piece.name)
     if _REPEAT not in chosen:
         rows = rows.with_columns(pl.lit("").alias(_REPEAT))
     rows = rows.with_columns(pl.col(_REPEAT).fill_null(""))

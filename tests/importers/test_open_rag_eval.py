@@ -47,6 +47,7 @@ def test_every_repeat_is_a_run_and_ids_that_name_texts_are_kept():
         ("q1,who?,1,a,x,one\nq1,whom?,1,b,y,one\n", "grid.csv:2, column `query`: The query 'q1' has 2 texts"),
         ("q1,who?,1,a,x,one\nq1,who?,1,b,y,two\n", "The query 'q1' has 2 answers"),
         (",who?,1,a,x,one\n", "The id is empty"),
+        ("", "The table has no rows"),
     ],
 )
 def test_what_contradicts_itself_is_refused(lines, message):
