@@ -4,7 +4,7 @@ from core.clq.planner import WORLDS
 from core.ui import next_evaluation as widgets
 from core.ui import show, sure
 from core.ui.view import current_view
-from core.views import next_evaluation, next_stacks, text
+from core.views import next_evaluation, next_queries, next_stacks, text
 
 view = current_view()
 head = st.container()
@@ -33,6 +33,15 @@ else:
     rivals = next_evaluation.rival_rows(view.table, found, view.decision)
     st.markdown(text.plain(next_evaluation.rival_words(rivals, len(leading))))
     show.table(rivals, "rivals", widgets.RIVAL_COLUMNS)
+
+    pair = widgets.two_in_play(view, rivals)
+    if pair is not None:
+        st.subheader("Which queries tell most", anchor=False)
+        tags = next_queries.tag_rows(pair[2])
+        st.markdown(text.plain(next_queries.tag_words(tags, pair[2], *pair[:2])))
+        if not tags.is_empty():
+            st.caption("Queries taken by these shares must be weighted back to the shares of today.")
+            show.table(tags, "tags", widgets.TAG_COLUMNS)
 
     st.subheader("Timing again", anchor=False)
     st.markdown(text.plain(next_evaluation.timing_words(found, money.price)))

@@ -15,6 +15,7 @@ from core.clq.planner import Bill, bill
 from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, Decision
 from core.ui import cache, show, sure
+from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.next_evaluation import Plan, amounts, leading, plan
 from core.views.next_stacks import neighbour_rows
@@ -133,6 +134,25 @@ def _look_ahead(
     return plan(_table, rows, _sample, (constraints, "quality"), more)
 
 
+def two_in_play(view: View, rivals: pl.DataFrame) -> tuple[str, str, pl.DataFrame] | None:
+    """The two stacks that the choice is most likely between, and their queries side by side.
+
+    Args:
+        view: The workspace.
+        rivals: From `core.views.next_evaluation.rival_rows`.
+
+    Returns:
+        Their names and `core.views.queries.query_table`; None where there are not two with rankings.
+    """
+    ranked = rivals.join(
+        view.table.filter("has_rankings").select("run_id"), on="run_id", maintain_order="left"
+    )
+    if ranked.height < 2:
+        return None
+    one, other = ranked["run_id"][:2]
+    return ranked["name"][0], ranked["name"][1], cache.queries(view, one, other)
+
+
 def near(view: View) -> pl.DataFrame:
     """Stacks to add; see `core.views.next_stacks.neighbour_rows`."""
     return _near(
@@ -184,6 +204,14 @@ RIVAL_COLUMNS: Mapping[str, Any] = {
     "n": show.number_column("n", 0),
     "latency_ms": show.number_column("latency ms", 2),
     "cost": show.dollar_column("$ / 1k"),
+}
+TAG_COLUMNS: Mapping[str, Any] = {
+    "tag": show.text_column("queries with", width=220),
+    "n": show.number_column("n", 0),
+    "difference": signed_column("difference", "Mean, first stack less the second."),
+    "spread": show.score_column("spread", "Standard deviation of the differences."),
+    "share": show.percent_column("today"),
+    "best": show.percent_column("tells most", "Share of further queries with the least error (Neyman)."),
 }
 NEIGHBOUR_COLUMNS: Mapping[str, Any] = {
     "of": show.text_column("stack", width=290),

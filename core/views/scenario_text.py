@@ -12,16 +12,13 @@ from typing import get_args
 from core.clq.rules import Rule
 from core.errors import InputError, UnknownNameError
 from core.views import text
+from core.views.link import RULES
 
 MOST = 12
 """Scenarios that one text may hold."""
 _RESERVED = ":;,"
 _KEYS: Mapping[str, str] = {"sla": "sla_ms", "budget": "budget", "floor": "floor", "dim": "dim", "K": "depth"}
-_RULES: Mapping[str, str] = {
-    "quality": "highest quality",
-    "cost": "lowest cost",
-    "latency": "lowest latency",
-}
+_RULES = {rule: words for words, rule in RULES.items()}
 
 
 @dataclass(frozen=True, slots=True)
