@@ -10,10 +10,10 @@ Why not one DuckDB file: it is open to one writer or to many readers, never to b
 ``tests/bench/store_concurrency.py`` (one writer, four readers, a million ranking rows, 20 s; 2 cores with
 nothing else to do, 2026-11): no failed read and no lost write. Reads took 23 ms at the median and 60 ms at
 the 95th percentile, writes 132 ms at the 95th; a single file that every operation opens with retries took 2.2
-and 2.6 times as long for reads, 1.4 times for writes. The goal of 50 ms for the 95th percentile of reads is not
-met: every fourth read grades a whole run of 100,000 rows, and the first read after a write takes in the new
-catalogue, each about 30 ms of processor time, while five processes share two cores. One thread per reader did
-not help.
+and 2.6 times as long for reads, 1.4 times for writes. The goal of 50 ms for the 95th percentile of reads is
+not met: every fourth read grades a whole run of 100,000 rows, and the first read after a write takes in the
+new catalogue, each about 30 ms of processor time, while five processes share two cores. One thread per reader
+did not help.
 """
 
 from core.store.graded import Graded
