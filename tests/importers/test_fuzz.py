@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import random
 
 import polars as pl
@@ -12,7 +13,8 @@ import pytest
 
 from core.errors import ClqError
 from core.importers import Limits, Options, export, load, preview
-from tests.importers.helpers import parquet, up, zipped
+from core.store import Store
+from tests.importers.helpers import SHARED, needs, parquet, up, zipped
 from tests.importers.samples import TOOLS
 from tests.importers.test_autorag import project as autorag
 from tests.importers.test_beir import FILES
@@ -54,7 +56,15 @@ SAMPLES = {
     "open-rag-eval": PLACES.encode(),
     **TOOLS,
 }
-CASES = 40
+CASES = int(os.environ.get("CLQ_FUZZ_CASES", "400"))
+"""Damaged files in all; half of them are damaged samples, half damaged real files."""
+EACH = CASES // 2 // len(SAMPLES) + 1
+REAL = sorted(
+    path
+    for folder in ("peer_outputs", "runs", "collections/cranfield/qrels")
+    for path in (SHARED / folder).rglob("*")
+    if path.is_file() and 0 < path.stat().st_size < 1 << 15
+)
 OPTIONS = Options(limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20), split="test")
 
 
@@ -97,15 +107,15 @@ def tried(data: bytes, options: Options = OPTIONS) -> str:
 def test_damaged_bytes(name):
     source = random.Random(f"clq {name}")  # noqa: S311
     assert tried(SAMPLES[name]) == "taken"
-    outcomes = [tried(mutated(SAMPLES[name], source)) for _ in range(CASES)]
-    assert "refused" in outcomes
+    for _ in range(EACH):
+        tried(mutated(SAMPLES[name], source))
 
 
 def test_damaged_exports(tmp_path):
     export(everything(), tmp_path / "x.zip")
     data = (tmp_path / "x.zip").read_bytes()
     source = random.Random("clq own")  # noqa: S311
-    assert "refused" in [tried(mutated(data, source)) for _ in range(CASES)]
+    assert "refused" in [tried(mutated(data, source)) for _ in range(EACH)]
 
 
 @pytest.mark.parametrize("form", ["trec-run", "trec-qrels", "table", "beir", "clq"])
@@ -124,5 +134,35 @@ def test_noise():
 def test_damaged_parquet_in_a_damaged_zip():
     buffer = io.BytesIO(zipped({"t.parquet": SAMPLES["parquet"]}, 0))
     source = random.Random("clq zip")  # noqa: S311
-    for _ in range(CASES):
+    for _ in range(EACH):
         tried(mutated(buffer.getvalue(), source))
+
+
+@needs(SHARED / "peer_outputs")
+def test_damaged_real_files():
+    source = random.Random("clq real")  # noqa: S311
+    outcomes = set()
+    for _ in range(CASES // 2):
+        data = source.choice(REAL).read_bytes()
+        outcomes.add(tried(mutated(data, source)))
+    assert outcomes == {"refused", "taken"}
+
+
+def test_what_is_taken_of_damaged_files_is_written_whole_or_not_at_all(tmp_path):
+    """Values that an importer lets through and the store does not are refused with nothing written."""
+    source = random.Random("clq store")  # noqa: S311
+    store = Store(tmp_path / "store")
+    for number in range(CASES // 40):
+        data = mutated(source.choice([*SAMPLES.values()]), source)
+        try:
+            made = load([up(f"x{number}", data)], OPTIONS)
+        except ClqError:
+            continue
+        before = store.revision()
+        try:
+            with store.write("import") as writer:
+                writer.add(made.batch)
+        except ClqError:
+            assert store.revision() == before
+        parts = {path.name for path in (store.path / "parts").iterdir()}
+        assert not any(name.startswith(".") for name in parts)
