@@ -102,8 +102,9 @@ def cancel(job: Job) -> Job:
             child.kill()
             child.wait()
     shutil.rmtree(job.folder / "scratch", ignore_errors=True)
-    found = look(job)
-    return found if found.state == "done" else Job(job.folder, job.name, "cancelled", {}, job.arguments)
+    if _read(job.folder / _STATUS).get("state", "running") == "running":
+        (job.folder / _STATUS).write_text(json.dumps({"state": "cancelled"}), encoding="utf-8")
+    return look(job)
 
 
 def newest(store: Path) -> Job | None:
