@@ -45,7 +45,7 @@ def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") 
             bar.download_button(
                 label,
                 _writer(view, ending, link, rule),
-                file_name=f"decision-record{ending}",
+                file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
                 mime=mime,
                 key=f"record{ending}",
                 on_click="ignore",

@@ -18,7 +18,7 @@ from core.views.headroom import NO_POOL, conventions, headroom
 from core.views.query_sets import among
 from core.views.record.data import Case, record_data
 from core.views.record.files import chart
-from core.views.record.words import basis, check, lead, moment, prices, question, remarks, trust
+from core.views.record.words import basis, check, lead, moment, prices, question, trust
 from core.views.stacks import runs_in
 from core.views.text import NOT_APPLICABLE, UNKNOWN, count, interval, ms, percent, score, usd
 from core.views.verdict import Verdict
@@ -67,7 +67,7 @@ def still_document(case: Case, found: Verdict, data: Mapping[str, Any]) -> Docum
         Section("What limits the stacks", _headroom(case, found)),
         Section("How many passages to send", _curves(case, found)),
         Section("The evidence", (*_evidence(case, found), *trust(data))),
-        Section("What was asked", (question(data), *remarks(data))),
+        Section("What was asked", (question(data),)),
         Section("Every stack", (_stacks(case, found),)),
         Section("Prices", prices(data)),
         Section("How to check it", check(data)),

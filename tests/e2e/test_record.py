@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.watch import Visit
 from tests.server import Server
@@ -52,6 +52,12 @@ def ink(page: Page) -> str:
     return str(page.locator(".chart .xtick text").first.evaluate(colour))
 
 
+def latencies(table: Locator) -> list[float]:
+    """What the column of latencies is sorted by, from top to bottom."""
+    cells = table.locator("tbody td:nth-child(6)").all()
+    return [float(cell.get_attribute("data-order") or "nan") for cell in cells]
+
+
 def test_the_record_opens_from_disk_without_a_network(
     server: Server, visit: Open, browser: Browser, tmp_path: Path
 ) -> None:
@@ -69,6 +75,9 @@ def test_the_record_opens_from_disk_without_a_network(
     table = reader.page.locator("table.sortable").first
     table.get_by_role("button", name="latency").click()
     assert table.locator("th[aria-sort=descending]").inner_text().startswith("latency")
+    assert (fast := latencies(table)) == sorted(fast, reverse=True)
+    table.get_by_role("button", name="latency").click()
+    assert latencies(table) == sorted(fast)
     reader.page.pdf(path=tmp_path / "r.pdf", prefer_css_page_size=True)
     assert ink(reader.page) == light
     reader.close()

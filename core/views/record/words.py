@@ -65,7 +65,7 @@ def record_document(data: Data, pareto: go.Figure) -> Document:
         Section("The finalists", _finalist_blocks(data, finalists)),
         Section("What would turn the choice", _turns(data)),
         Section("How far to trust it", trust(data)),
-        Section("What was asked", (question(data), *remarks(data))),
+        Section("What was asked", (question(data),)),
         Section("Why the others are out", _excluded(data)),
         Section("Prices", prices(data)),
         Section("How to check it", check(data)),
@@ -95,8 +95,9 @@ def lead(data: Data) -> list[Block]:
     chosen = data["chosen"]
     if chosen is not None:
         blocks.append(tiles(chosen, data["asked"]["measure"], data["asked"]["latency"]))
-    if data["warnings"]:
-        blocks.append(Notes(tuple(Note(words) for words in data["warnings"])))
+    doubts = [*data["warnings"], *data["remarks"]]
+    if doubts:
+        blocks.append(Notes(tuple(Note(words) for words in doubts)))
     return blocks
 
 
@@ -174,11 +175,6 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
     if value is None:
         return "no limit"
     return f"{words}{written(value)}" + (f", {of}" if of else "")
-
-
-def remarks(data: Data) -> tuple[Block, ...]:
-    """What of the workspace does not compare."""
-    return tuple(Say(words, quiet=True) for words in data["remarks"])
 
 
 def _pareto(data: Data, figure: go.Figure) -> Chart:

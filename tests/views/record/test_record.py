@@ -133,6 +133,15 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
     )
 
 
+def test_what_does_not_compare_is_said_first(published_store: Path):
+    case = replace(case_of(published_store, *LIMITS["paper"]), remarks=("Not <all> of it compares.",))
+    found = case.decided()
+    page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
+    assert "Not <all> of it compares." in page.find(class_="notes").get_text()
+    written = record_file(".md", case, found, address="", made_at=NOW)
+    assert "- ⚠ Not \\<all\\> of it compares." in written.partition("\n## ")[0]
+
+
 def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
     case = case_of(demo_store, PAPER, Constraints())
     cheapest = replace(case, asked=replace(case.asked, rule="cost"))

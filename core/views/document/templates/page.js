@@ -43,10 +43,12 @@
           ? -1
           : 1; // numbers before what is unknown
   const sort = (table, column, head) => {
-    const falling = head.getAttribute("aria-sort") === "descending";
+    const now = head.getAttribute("aria-sort");
+    const first = head.classList.contains("number") ? "descending" : "ascending";
+    const next = now === null ? first : now === "descending" ? "ascending" : "descending";
     for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", falling ? "ascending" : "descending");
-    const sign = falling ? 1 : -1;
+    head.setAttribute("aria-sort", next);
+    const sign = next === "ascending" ? 1 : -1;
     const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
     rows.sort(([a], [b]) => (typeof a === typeof b ? sign * compare(a, b) : compare(a, b)));
     table.tBodies[0].append(...rows.map(([, row]) => row));
