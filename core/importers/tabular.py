@@ -20,6 +20,8 @@ from core.importers.piece import Piece
 from core.importers.text import blocks, place, shown, whole
 
 PARQUET = b"PAR1"
+_VALUE_BYTES = 16
+"""What a value of a list takes in memory, at least."""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
 """What Polars raises when its own code fails on a malformed file; not an `Exception`."""
@@ -247,10 +249,30 @@ def _parquet(piece: Piece, rows: int | None) -> Table:
         claimed = height * max(len(names), 1)
         if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
             raise InputError(f"The file claims {height:,} rows in {len(content):,} bytes.", where=piece.name)
+        _check_lists(content, piece)
         frame = pl.read_parquet(io.BytesIO(content), n_rows=rows)
     except READ_ERRORS as error:
         raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
     return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
+
+
+def _check_lists(content: bytes, piece: Piece) -> None:
+    """Refuse lists that unfold to more than the limits allow: a few bytes can stand for a billion values."""
+    from pyarrow import lib, parquet  # noqa: PLC0415
+
+    try:
+        found = parquet.ParquetFile(io.BytesIO(content)).metadata
+        values = sum(
+            found.row_group(group).column(column).num_values
+            for column in range(found.num_columns)
+            if found.schema.column(column).max_repetition_level
+            for group in range(found.num_row_groups)
+        )
+    except (lib.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if values * _VALUE_BYTES > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
+        claim = f"The file claims {values:,} values of lists in {len(content):,} bytes."
+        raise InputError(claim, where=piece.name)
 
 
 def check_cells(table: Table, limits: Limits) -> None:

@@ -193,6 +193,12 @@ def test_data_without_results_is_a_collection():
     }  # fmt: skip
 
 
+def test_lists_that_unfold_to_far_more_than_the_file_are_refused():
+    bomb = parquet(QA[:1].with_columns(retrieval_gt=pl.lit([["a"] * 5_000_000])))
+    assert len(bomb) < 20_000
+    assert "claims 5,000,001 values of lists" in refusal(up("qa.parquet", bomb), collection_id="c")
+
+
 def test_a_copy_stands_in_for_results_and_questions_that_are_not_there():
     copy = QA.with_columns(
         retrieved_ids_lexical=pl.Series(LISTS["bm25"], dtype=pl.List(pl.String)),
