@@ -24,6 +24,7 @@ _ORDER = (
     "passage_augmenter", "passage_reranker", "passage_filter", "passage_compressor", "prompt_maker",
     "generator",
 )  # fmt: skip
+_HELD = "autorag kind"
 _LONGEST = 100_000
 """Characters of a parameter cell beyond which it is not parsed."""
 
@@ -99,6 +100,14 @@ class Project:
 
 def kind(piece: Piece) -> str | None:
     """Judge a file by content: "summary", "qa", "corpus" or None."""
+    held = vars(piece)  # as `Piece.head` is held there: it is asked for several times, of every file
+    if _HELD not in held:
+        held[_HELD] = _judged(piece)
+    found: str | None = held[_HELD]
+    return found
+
+
+def _judged(piece: Piece) -> str | None:
     if piece.head.startswith(PARQUET):
         end = _tail(piece)
         if all(name in end for name in (b"qid", b"query", b"retrieval_gt")):
