@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -47,6 +47,7 @@ def naive_alpha(grades: np.ndarray) -> float:
     return 1 - observed / (expected / (len(values) * (len(values) - 1)))
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_alpha_equals_its_definition(seed: int, judges: int):
     rng = np.random.default_rng(seed)
@@ -60,6 +61,7 @@ def test_alpha_equals_its_definition(seed: int, judges: int):
         assert np.isnan(found)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_kappa_equals_scikit_learn(seed: int):
     rng = np.random.default_rng(seed)

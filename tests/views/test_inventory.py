@@ -13,7 +13,7 @@ from tests.stores import Lab
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    lab = Lab().judge({"q1": {"p": 5}}).ask({"q1": "one"}).hold({"p": "p"})
+    lab = Lab().judge({"q1": {"p": 5, "x": 1}, "q2": {"y": 4}}).ask({"q1": "one"}).hold({"p": "p"})
     lab.run("r1", label="First [one]", final={"q1": ["p", "x"], "q2": ["p"]}, pool="dense@2")
     lab.run(
         "r2",
@@ -76,7 +76,7 @@ def test_collections_and_golden_sets(store: Store):
         ("lab", 1, 1)
     ]
     assert inventory.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
-        ("gold", 1, 1)
+        ("gold", 2, 3)
     ]
 
 
