@@ -27,7 +27,7 @@ ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, float("nan"), float("inf"), 2**63, 10**400, "", " ", "1", "NaN", "\ud800",
     "a\0b", "=1+1", "<b>", "\u202e", [], {}, [None], [[]], {"a": 1}, [1, "a"], ["a", "a"], {"": ""},
 )  # fmt: skip
-TURNS = 40
+TURNS = 30
 FILES: dict[str, dict[str, str]] = {
     "ragas": {"r.json": json.dumps(SAMPLES)},
     "deepeval": {"run.json": json.dumps(CASES)},
