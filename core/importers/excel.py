@@ -18,8 +18,10 @@ class Excel(TableFormat):
     """Sheets whose columns say what they hold."""
 
     name, title = "excel", "Excel workbook (.xlsx)"
-    takes = {"all of a table": "one sheet: its first row that is not empty names the columns"}  # noqa: RUF012
-    recognised = "a workbook with a sheet whose columns are those of a table, or are mapped"
+    recognised = (
+        "a workbook with a sheet whose columns are those of a table, or are mapped; the first row that is "
+        "not empty names them"
+    )
     traps = (
         "Formulas are not computed: what the program that saved the file stored is taken.",
         "Macros are not looked at; hidden sheets are read only when they are named.",
@@ -101,7 +103,7 @@ def _tables(piece: Piece, options: Options) -> tuple[str, ...]:
 
 def _is_table(book: Workbook, sheet: str, options: Options) -> bool:
     try:
-        columns = book.rows(sheet, 1)[0].columns
+        columns = book.columns(sheet)
     except InputError:
         return False
     return meaning(columns, _there(options, columns), book.name).kind is not None

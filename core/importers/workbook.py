@@ -9,7 +9,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ _OVERLAP = 512
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\br\s*=\s*[\"']([A-Za-z]{1,9})(\d{1,9})[\"']")
 _ROW = re.compile(rb"<(?:\w{1,20}:)?row\s[^<>]*?\br\s*=\s*[\"'](\d{1,9})[\"']")
 _SHARED = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\bt\s*=\s*[\"']s[\"'][^<>]*>\s*<(?:\w{1,20}:)?v>(\d{1,9})<")
+_SHEET = re.compile(rb"<(?:\w{1,20}:)?sheet\s([^<>]*)>")
+_AWAY = re.compile(rb"\bstate\s*=\s*[\"'](?:hidden|veryHidden)[\"']")
 _TEXT_END = re.compile(rb"</(?:\w{1,20}:)?si>")
 
 
@@ -56,6 +58,17 @@ class Workbook:
     hidden: tuple[str, ...]
     macros: bool
     _reader: ExcelReader
+    _headers: dict[str, list[str]] = field(default_factory=dict)
+
+    def columns(self, sheet: str) -> list[str]:
+        """Names of the columns of a sheet; none if it is empty.
+
+        Raises:
+            InputError: As for `rows`.
+        """
+        if sheet not in self._headers:  # every look parses the whole sheet
+            self._headers[sheet] = self.rows(sheet, 1)[0].columns
+        return self._headers[sheet]
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
         """The cells of a sheet as text, columns named by its first row that is not empty.
@@ -128,18 +141,16 @@ def _opened(head: bytes, piece: Piece) -> Workbook:  # noqa: ARG001  (the head t
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             macros = _check(packed, piece.name, len(data), piece.limits)
-    except BROKEN as error:
+            states = [bool(_AWAY.search(each)) for each in _SHEET.findall(packed.read(WORKBOOK))]
+    except (KeyError, *BROKEN) as error:
         raise _unreadable(piece.name, error) from error
     try:
         reader = fastexcel.read_excel(data)
         names = reader.sheet_names
-        seen = {
-            name: reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string").visible
-            for name in names
-        }
     except (error_type, PANIC, ValueError, RuntimeError) as error:
         raise _unreadable(piece.name, error) from error
-    visible = tuple(name for name in names if seen[name] == "visible")
+    away = states if len(states) == len(names) else [False] * len(names)
+    visible = tuple(name for name, hides in zip(names, away, strict=True) if not hides)
     hidden = tuple(name for name in names if name not in visible)
     return Workbook(piece.name, visible, hidden, macros, reader)
 
@@ -195,10 +206,9 @@ def _lengths(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.nd
 def _check_part(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, lengths: np.ndarray) -> None:
     rows = columns = text = 0
     for chunk in _chunks(packed, info, name):
-        for letters, digits in _CELL.findall(chunk):
-            rows = max(rows, int(digits))
-            columns = max(columns, _column(letters))
-        rows = max(rows, *map(int, _ROW.findall(chunk)), 0)
+        cells = _CELL.findall(chunk)
+        columns = max(columns, *map(_column, {letters for letters, _ in cells}), 0)
+        rows = max(rows, *{int(digits) for _, digits in cells}, *map(int, _ROW.findall(chunk)), 0)
         if len(lengths):
             used = np.array(_SHARED.findall(chunk), dtype=np.int64)
             text += int(lengths[used[used < len(lengths)]].sum())

@@ -65,7 +65,7 @@ def test_sheets_are_chosen():
     assert (made.left_out[-1].count, made.left_out[-1].reason) == (3, "sheets that were not chosen")
     assert read(up("x.xlsx", data), sheet="C").taken["rankings"] == 3
     assert "No sheet 'Z'" in refusal(up("x.xlsx", data), sheet="Z")
-    only = {"Notes": [["hello"]], "A": ROWS}
+    only = {"hidden notes": [["hello"]], "A": ROWS}
     assert read(up("x.xlsx", book(only))).taken["rankings"] == 3
 
 
