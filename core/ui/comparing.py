@@ -14,7 +14,7 @@ from core.views import comparable
 from core.views.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
 from core.views.matched import out_of_reach
 from core.views.query_sets import QuerySets
-from core.views.scope import Latency, Quality, Scope
+from core.views.scope import Apart, Latency, Quality, Scope
 
 KEYS = ("cq", "figs", "env")
 """Settings of the address that say how runs that differ are compared."""
@@ -43,14 +43,14 @@ def matched(
     sets = cache.query_sets(path, revision, scope)
     shared = _shared(sets)
     apart = out_of_reach(snapshot, sets) if shared else {}
-    scope = replace(scope, shared=shared, apart=tuple(sorted(apart)))
+    scope = replace(scope, shared=shared, apart=Apart.of(apart))
     table = stacks()
     foreign, words = comparable.foreign_figures(table)
     together = _together() if words else True
     if not together:
         names = dict(table.select("run_id", "name").iter_rows())
         apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
-        scope = replace(scope, apart=tuple(sorted(apart)))
+        scope = replace(scope, apart=Apart.of(apart))
         table = stacks()
     found = comparable.machines(table)
     if len(found) > 1:

@@ -29,5 +29,5 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
             raise UnknownNameError("run", min(absent), runs["run_id"])
         runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
     if scope.apart:
-        runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart)))
+        runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
     return runs

@@ -9,7 +9,7 @@ from core.store import Snapshot
 from core.views import comparable
 from core.views.comparable import Comparability
 from core.views.query_sets import QuerySets, query_sets
-from core.views.scope import Latency, Quality, Scope
+from core.views.scope import Apart, Latency, Quality, Scope
 from core.views.stacks import stack_table
 
 
@@ -57,13 +57,13 @@ def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency
     """
     sets = query_sets(snapshot, scope)
     apart = out_of_reach(snapshot, sets)
-    scope = replace(scope, shared=sets.differ, apart=tuple(sorted(apart)))
+    scope = replace(scope, shared=sets.differ, apart=Apart.of(apart))
     table = stack_table(snapshot, scope, quality, latency, book)
     foreign, words = comparable.foreign_figures(table)
     if foreign:
         names = dict(table.select("run_id", "name").iter_rows())
         apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
-        scope = replace(scope, apart=tuple(sorted(apart)))
+        scope = replace(scope, apart=Apart.of(apart))
         table = stack_table(snapshot, scope, quality, latency, book)
     found = comparable.machines(table)
     if len(found) > 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,6 +17,31 @@ _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "e
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Runs that are left out, for they do not compare with the others.
+
+    Attributes:
+        text: Their ids, as one text: as a part of the keys that views are kept under, thousands of texts
+            would take longer to hash than a page to draw.
+    """
+
+    text: str = ""
+
+    @classmethod
+    def of(cls, run_ids: Iterable[str]) -> Apart:
+        """Set runs apart."""
+        return cls(json.dumps(found) if (found := sorted(run_ids)) else "")
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Their ids, sorted."""
+        return tuple(json.loads(self.text)) if self.text else ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs.
 
@@ -23,7 +49,7 @@ class Scope:
         collection_id: Results of two collections are never put on one chart.
         golden_set_id: The judgements that score the rankings; None when only aggregates can be shown.
         run_ids: The chosen runs; empty means all runs of the collection.
-        apart: Runs that are left out, for they do not compare with the others.
+        apart: Runs that are left out.
         shared: Whether only the queries count that all ranked runs of the workspace were asked
             (`core.views.query_sets`); else a judged query that a run does not rank counts as 0.
     """
@@ -31,7 +57,7 @@ class Scope:
     collection_id: str
     golden_set_id: str | None = None
     run_ids: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
+    apart: Apart = Apart()
     shared: bool = False
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.store import Store
 from core.views.matched import matched
-from core.views.scope import Latency, Scope
+from core.views.scope import Apart, Latency, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
 
@@ -33,7 +33,7 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     lab.run("d", label="told", figures=[{"measure": "RA-nWG", "k": 10, "value": 0.9, "n": 7}])
     snapshot = lab.write(tmp_path / "store").read()
     found = matched(snapshot, LAB, AT_10, Latency(), BOOK)
-    assert found.scope == Scope("lab", "gold", (), ("c", "d"), shared=True)
+    assert found.scope == Scope("lab", "gold", (), Apart.of("cd"), shared=True)
     assert found.latency.machine == "Big (imported)"
     assert found.compared.apart.rows() == [
         ("three", "was asked 3 of 20 judged queries"),

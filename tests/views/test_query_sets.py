@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.store import Snapshot, Store
 from core.views.query_sets import ENOUGH, _together, among, query_sets
-from core.views.scope import Scope
+from core.views.scope import Apart, Scope
 from core.views.stacks import runs_in
 from tests.metrics import oracle
 from tests.stores import Lab
@@ -57,7 +57,7 @@ def test_what_runs_were_asked(tmp_path: Path, runs: dict[str, list[str]], shared
     assert found.shared == shared
     assert found.apart == {name: len(runs[name]) for name in apart}
     assert found.differ == (len({tuple(queries) for queries in runs.values()}) > 1)
-    kept = among(snapshot, replace(LAB, shared=True, apart=tuple(apart)))
+    kept = among(snapshot, replace(LAB, shared=True, apart=Apart.of(apart)))
     assert kept == frozenset.intersection(*(frozenset(q) for n, q in runs.items() if n not in apart))
 
 
@@ -88,7 +88,7 @@ def test_a_query_that_took_time_was_asked(tmp_path: Path):
 
 def test_a_run_that_was_left_out_is_in_no_table(tmp_path: Path):
     snapshot = lab(tmp_path, a=ranked(ALL), b=ranked(ALL[:3]))
-    scope = replace(LAB, apart=("b",))
+    scope = replace(LAB, apart=Apart.of(["b"]))
     assert runs_in(snapshot, scope)["run_id"].to_list() == ["a"]
     assert not query_sets(snapshot, scope).differ
 

@@ -21,7 +21,7 @@ from core.views.pareto import pareto
 from core.views.record.data import Case, record_data
 from core.views.record.json import record_json
 from core.views.record.words import Data, record_document
-from core.views.scope import Latency
+from core.views.scope import Apart, Latency
 from core.views.stacks import runs_in
 from core.views.verdict import Verdict
 
@@ -138,7 +138,7 @@ def _narrowed(case: Case) -> bool:
 
 def _as_usual(case: Case) -> bool:
     """Whether that was done as it is done where nobody says how."""
-    whole = replace(case.scope, apart=(), shared=False)
+    whole = replace(case.scope, apart=Apart(), shared=False)
     anywhere = replace(case.asked.latency, machine=None)
     usual = matched(case.snapshot, whole, case.asked.quality, anywhere, case.book)
     return (usual.scope, usual.latency) == (case.scope, case.asked.latency)
