@@ -14,7 +14,9 @@ _SECRET_KEY = re.compile(
     r"|authorization|auth|bearer|cookie|uri|url|endpoint|host|user|user_?name|dsn|connection_string)"
 )
 _SECRET_TEXT = re.compile(
-    r"(?:\bBearer\s+\S+|\b(?:sk|pk|pa|lsv2|hf|xox[bp])[-_][\w-]{12,}|://[^/\s:@]+:[^/\s@]+@)"
+    r"\bBearer\s+\S+"
+    r"|\b(?:sk|pk|pa|lsv2|hf|xox[bp])[-_](?:[a-z]{2,8}[-_])?(?=\w*\d)[A-Za-z0-9_]{16,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+@"
 )
 
 

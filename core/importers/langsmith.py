@@ -95,7 +95,7 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
     status = str(run.get("status") or "").lower()
     return Span(
         id=own,
-        parent=name_of(run.get("parent_run_id")) or parent,
+        parent=name_of(run.get("parent_run_id")) or parent or _parent(run),
         trace=name_of(run.get("trace_id")) or trace or own,
         kind=kind,
         where=where,
@@ -111,6 +111,13 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
         settings=settings if kind == "retriever" else {},
         scores=_feedback(run.get("feedback_stats")),
     )
+
+
+def _parent(run: Json) -> str | None:
+    """The run above, from the order of runs (``<time>Z<id>.<time>Z<id>``), where nothing else names it."""
+    order = run.get("dotted_order")
+    parts = order.split(".") if isinstance(order, str) else []
+    return parts[-2].rpartition("Z")[2] or None if len(parts) > 1 else None
 
 
 def _tokens(run: Json) -> dict[str, float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from core.errors import InputError
+from core.importers.axes import axes_of
 from core.importers.base import Import, LeftOut, Options, merged
 from core.importers.jsons import Json, number
 from core.importers.kept import kept
@@ -192,6 +193,7 @@ def _spec(params: Mapping[str, object], name: str) -> Json:
         spec.pop("reranker", None)
     if _true(params.get("hyde_enabled")):
         spec["rewrite"] = "hyde"
-    made = kept({**spec, "params": rest} if rest else {**spec})
+    spec = {**axes_of(params), **spec}
+    made = kept({**spec, "params": rest} if rest else spec)
     assert isinstance(made, dict)  # noqa: S101  (an object stays one)
     return made if made else {"name": name}

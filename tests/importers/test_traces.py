@@ -144,6 +144,16 @@ def test_runs_within_runs_and_feedback():
     assert "sk-1234" not in str(made.runs[0].manifest)
 
 
+def test_the_order_of_runs_names_their_parents():
+    ordered = []
+    for each in LANGSMITH:
+        order = "20240529T134619000000Zr1"
+        order += f".20240529T134619100000Z{each['id']}" if each["parent_run_id"] else ""
+        plain = {key: value for key, value in each.items() if key != "parent_run_id"}
+        ordered.append({**plain, "dotted_order": order if each["trace_id"] == "r1" else None})
+    check(read(up("x.jsonl", as_lines(ordered)), collection_id="c"))
+
+
 def test_attributes_by_dots_and_nested():
     dotted = {key: value for key, value in PHOENIX[1].items() if key != "attributes.retrieval.documents"}
     for place, name in enumerate("ab"):
