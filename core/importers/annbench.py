@@ -20,6 +20,7 @@ from core.importers.base import (
     Format,
     Import,
     LeftOut,
+    Look,
     Options,
     collection_of,
     imported_run,
@@ -62,6 +63,17 @@ class AnnBenchmarks(Format):
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Its HDF5 files."""
         return tuple(piece for piece in probe.pieces if kind_of_hdf5(piece))
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """What the first result says of itself; the sizes of a data set."""
+        piece = next((each for each in tree.pieces if kind_of_hdf5(each) == "result"), tree.pieces[0])
+        if kind_of_hdf5(piece) == "result":
+            found = read_found(piece)
+            told = {**found.attributes, "queries": found.times.size}
+        else:
+            told = dict(zip(("queries", "exact neighbours"), read_truth(piece).shape, strict=True))
+        rows = {"what": list(told), "value": [str(value)[:500] for value in told.values()]}
+        return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every result as a run."""

@@ -17,8 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from core.errors import InputError
-from core.importers.base import RESEMBLES, SURE, Format, Import, Options, merged
+from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, merged
 from core.importers.jsons import parsed
 from core.importers.optuna_trials import Trial, trial_runs
 from core.importers.piece import Piece, Tree
@@ -63,6 +65,18 @@ class OptunaStorage(Format):
     def why_not(self, probe: Tree) -> str:
         """A database of another kind, or a broken one."""
         return _problem(probe.pieces[0].head, probe.pieces[0])
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The first trials with their state and objectives."""
+        piece = tree.pieces[0]
+        with _database(piece) as (connection, _):
+            first = _trials(_Reader(connection, piece.name))[:LOOK_ROWS]
+        rows = [
+            {"study": each.study, "trial": str(each.number), "state": each.state}
+            | {name: str(value) for name, value in each.values.items()}
+            for each in first
+        ]
+        return Look(pl.DataFrame(rows, infer_schema_length=None))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every study of every file."""

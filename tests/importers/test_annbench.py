@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.importers import preview
 from core.store import Store
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
@@ -71,6 +72,12 @@ def test_exact_neighbours_give_the_recall(tmp_path):
     store = Store.open(tmp_path / "store")
     with store.write("import") as writer:
         writer.add(made.batch)
+
+
+def test_a_preview_says_what_a_file_says_of_itself():
+    seen = dict(preview([up("x.hdf5", result())])[0].rows.rows())
+    assert (seen["algo"], seen["queries"]) == ("hnswlib", "3")
+    assert dict(preview([up("x.hdf5", truth())])[0].rows.rows()) == {"queries": "3", "exact neighbours": "3"}
 
 
 def test_times_of_batches_and_missing_distances():

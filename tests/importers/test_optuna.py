@@ -5,6 +5,7 @@ import sqlite3
 import polars as pl
 import pytest
 
+from core.importers import preview
 from core.importers.kept import LEFT_OUT
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
@@ -113,6 +114,11 @@ def test_it_is_read_from_disk_and_from_archives_and_never_written(tmp_path):
     assert direct.runs[0].run_id == packed.runs[0].run_id
     (tmp_path / "study.db-wal").write_bytes(b"later")
     assert any("-wal" in note for note in read(path).notes)
+
+
+def test_a_preview_shows_trials():
+    (seen,) = preview([up("study.db", storage())])
+    assert seen.rows.rows() == [("docs-study", "0", "COMPLETE", "0.8", "2.5")]
 
 
 def test_secrets_of_a_flow_are_not_kept():
