@@ -144,7 +144,8 @@ def answer(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision, quality:
     if known.is_empty():
         reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
         why = f": {reasons['p50_note'][0]}" if reasons.height else ""
-        return f"No stack here has a known latency beside its {quality.name}, of {rows.height}{why}."
+        stacks = text.count(rows.height, "stack")
+        return f"None of {stacks} has a known latency, whatever its {quality.name}{why}."
     first = usual(rows, table, decision)[0]
     row = known.row(by_predicate=pl.col("name") == first, named=True)
     scored = table.row(by_predicate=pl.col("run_id") == row["run_id"], named=True)

@@ -107,7 +107,7 @@ def test_no_latency_at_all_says_why(tmp_path: Path):
     found = table(lab, LAB)
     rows = percentile_table(lab, found, Latency())
     said = answer(rows, found, decide(found, Constraints()), AT_10)
-    assert said == "No stack here has a known latency beside its RA-nWG@10, of 1: no timings recorded."
+    assert said == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
     assert "imported files" in details(rows, pl.DataFrame(), pl.DataFrame())
 
 
@@ -161,8 +161,8 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     timed = timed_answers(snapshot, LAB)
     found = fitted(timed)
     assert in_words(found) == (
-        "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms per output token "
-        "(R² 1.00, n = 20)."
+        "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms "
+        "per output token (R² 1.00, n = 20)."
     )
     drawn = charts.generator(timed, GENERATED, [1000.0])
     assert [trace.name for trace in drawn.data] == [
