@@ -20,6 +20,7 @@ class Limits:
         cell_bytes: Longest cell of a table, in bytes of UTF-8.
         line_bytes: Longest line of a text file, in bytes.
         block_bytes: How much text is taken into memory at a time while streaming.
+        table_bytes: Text of a table that is read at once; a larger one of rankings is read in blocks.
         rows_in_memory: Rows of rankings that one offer holds in memory; those beyond wait on disk.
     """
 
@@ -31,4 +32,5 @@ class Limits:
     cell_bytes: int = 10 * MIB
     line_bytes: int = 64 * MIB
     block_bytes: int = 16 * MIB
+    table_bytes: int = 128 * MIB
     rows_in_memory: int = 3_000_000

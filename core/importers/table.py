@@ -6,8 +6,8 @@ carry latency and usage of its queries, repeated on each of their rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -31,12 +31,13 @@ from core.importers.columns import Meaning, meaning, no_column
 from core.importers.costs import timings, usage
 from core.importers.fields import numbers
 from core.importers.judgements import golden_set, left_out, without_empty_ids
-from core.importers.ordering import ordered
+from core.importers.large import is_large, read_blocks, without_repeats
+from core.importers.ordering import Ordered
 from core.importers.piece import Piece, Tree
+from core.importers.streamed import Streamed, ordered_blocks, rankings
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import place, quoted, shown
 from core.records import Run
-from core.tables import frame
 
 _NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
@@ -46,11 +47,19 @@ _NEEDS = (
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A table with what its columns mean."""
+    """A table with what its columns mean.
+
+    Attributes:
+        piece: The file.
+        table: Its rows; of a large one its first.
+        means: What its columns mean.
+        large: What a large table is read as, block by block; None where `table` is all of it.
+    """
 
     piece: Piece
     table: Table
     means: Meaning
+    large: str | None = None
 
 
 class TableFormat(Format):
@@ -125,6 +134,10 @@ class TableFormat(Format):
         kind = kind_of(piece)
         if kind is None:
             raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")
+        if kind != "parquet" and is_large(piece):
+            first = self.opened(piece, read_table(piece, kind, LOOK_ROWS), options)
+            if first.means.kind == "rankings":
+                return replace(first, large=kind)
         return self.opened(piece, read_table(piece, kind), options)
 
     def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
@@ -166,16 +179,13 @@ def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
     """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
-    keyed = [_keyed(each, "run", "query_id", "passage_id", "rank", "score", "stage") for each in tables]
-    own = [(name, each.piece.stem) for each, rows in zip(tables, keyed, strict=True) for name in _runs(rows)]
+    orders = [_ordered(each, options) for each in tables]
+    own = [(name, each.piece.stem) for each, (done, _) in zip(tables, orders, strict=True)
+           for name in sorted(done.rules)]  # fmt: skip
     labels = iter(run_labels(own, options))
     known: dict[str, Run] = {}
-    for opened, rows in zip(tables, keyed, strict=True):
-        name = opened.piece.name
-        stages = rows.with_columns(_stage(rows, name), numbers(rows, "score", name))
-        done = ordered(stages.with_columns(numbers(rows, "rank", name, whole=True)), name)
-        pools = done.rows.filter(pl.col("stage") == "pool").group_by("run").agg(pl.col("rank").max())
-        depths = dict(pools.iter_rows())
+    for opened, (done, costs) in zip(tables, orders, strict=True):
+        depths = _depths(done)
         runs = {
             run: imported_run(
                 options,
@@ -189,17 +199,56 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
                 },
                 pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
             )
-            for run in _runs(rows)
+            for run in sorted(done.rules)
         }
         ids = {run: made.run_id for run, made in runs.items()}
-        table = done.rows.with_columns(
-            pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
-        )
-        rankings = {"rankings": frame("rankings", table.to_dict())}
-        parts.append(Import(runs=tuple(runs.values()), frames=rankings, notes=done.notes))
-        parts.append(_measured(opened, ids, per_row=False))
+        parts += [Import(runs=tuple(runs.values())), rankings(done, ids)]
+        parts.append(_measured(replace(opened, table=costs), ids, per_row=False))
         known |= runs
     return known
+
+
+def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
+    """Rankings in order, and the table that says what their queries took, with or without repeats."""
+    if opened.large is None:
+        return ordered_blocks([_ranked(opened)], opened.piece.name, _rows_of(opened) + 1), opened.table
+    costs: list[pl.DataFrame] = []
+    means = opened.means
+    roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
+    kept = [*roles, *means.items.values(), *(each.column for each in (*means.timings, *means.usage))]
+
+    def blocks() -> Iterator[pl.DataFrame]:
+        for table in read_blocks(opened.piece, str(opened.large)):
+            if means.timings or means.usage:
+                rows = table.taking({name: name for name in dict.fromkeys(kept)})
+                costs.append(without_repeats(rows))
+            yield _ranked(replace(opened, table=table))
+
+    done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory)
+    if not costs:
+        return done, opened.table
+    rows = without_repeats(pl.concat(costs))
+    return done, Table(opened.piece.name, rows.drop("line"), rows["line"])
+
+
+def _rows_of(opened: Opened) -> int:
+    return opened.table.rows.height
+
+
+def _ranked(opened: Opened) -> pl.DataFrame:
+    """Rows to be ordered."""
+    name = opened.piece.name
+    rows = _keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
+    rows = rows.with_columns(_stage(rows, name), numbers(rows, "score", name))
+    return rows.with_columns(numbers(rows, "rank", name, whole=True))
+
+
+def _depths(done: Ordered | Streamed) -> dict[str, int]:
+    """Per run the depth of its pool, where it has one."""
+    pool = pl.col("stage") == "pool"
+    frames = done.rows.frames if isinstance(done, Streamed) else (done.rows.lazy(),)
+    found = [each.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for each in frames]
+    return dict(pl.concat(found).group_by("run").agg(pl.col("rank").max()).iter_rows())
 
 
 def _runs(rows: pl.DataFrame) -> list[str]:

@@ -96,6 +96,11 @@ def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
     if kind == "parquet":
         return _parquet(piece, rows)
     data = whole(piece) if rows is None else "\n".join(head_lines(piece, rows + 1)).encode()
+    return read_text(piece, data, kind)
+
+
+def read_text(piece: Piece, data: bytes, kind: str) -> Table:
+    """Read the text of a table, or of its first records; arguments and errors as for `read_table`."""
     table = _jsonl(piece, data) if kind == "jsonl" else _delimited(piece, data, kind)
     check_cells(table, piece.limits)
     return table

@@ -28,8 +28,8 @@ from core.store.engine import ENGINE
 CODED = ("rankings", "judgements")
 """Tables that are joined by passage."""
 STAGES = ("final", "pool")
-_AT_ONCE, _STEP = 5_000_000, 500_000
-"""Rows of a part that are coded at once, and rows at a time of a larger one."""
+_AT_ONCE, _STEP, _SHARE = 5_000_000, 500_000, 20_000_000
+"""Rows of a part that are coded at once; of a larger one rows at a time, and per search for distinct ids."""
 _VERSION = b"1"
 _INTEGERS = {
     "owner": pa.int32(),
@@ -93,7 +93,9 @@ _JUDGED_LISTS = """
 SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
 FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
 """
-_DISTINCT = "SELECT DISTINCT passage_id AS id FROM read_parquet($part) ORDER BY id"
+_DISTINCT = """
+SELECT DISTINCT passage_id AS id FROM read_parquet($part) WHERE hash(passage_id) % $shares = $share
+"""
 
 
 def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded:
@@ -135,8 +137,10 @@ def _passages(part: Path, cursor: duckdb.DuckDBPyConnection) -> tuple[npt.NDArra
     if rows <= _AT_ONCE:
         return _coded(_column(part, "passage_id"))
     # Of a larger part only the distinct ids are in memory, and a little of the rest at a time.
-    ids = cursor.sql(_DISTINCT, params={"part": str(part)}).to_arrow_table()["id"]
-    ids = ids.cast(pa.large_string()).combine_chunks()
+    shares = rows // _SHARE + 1
+    asked = [{"part": str(part), "shares": shares, "share": share} for share in range(shares)]
+    found = [cursor.sql(_DISTINCT, params=each).to_arrow_table()["id"] for each in asked]
+    ids = pa.concat_arrays([text for each in found for text in each.cast(pa.large_string()).chunks])
     # Looked up by their hashes: a table of texts would hold every id once more, and longer ones twice.
     hashes = np.concatenate([_hashes(ids[at : at + _STEP]) for at in range(0, len(ids), _STEP)])
     order = np.argsort(hashes).astype(np.int32)

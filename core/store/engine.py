@@ -25,7 +25,7 @@ from core.store import migrations
 
 _CACHED = 4
 _REMEMBERED = 64
-_BOUND = "512MiB"
+_BOUND = "768MiB"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
     "autoinstall_known_extensions": "false",

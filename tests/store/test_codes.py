@@ -74,6 +74,7 @@ def test_large_parts_are_coded_step_by_step(
     at_once = codes.encode(part)
     monkeypatch.setattr(codes, "_AT_ONCE", 0)
     monkeypatch.setattr(codes, "_STEP", 3)
+    monkeypatch.setattr(codes, "_SHARE", 4)
     if alike:  # every id has the same hash
         monkeypatch.setattr(codes, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
     stepwise = codes.encode(part)
