@@ -35,7 +35,7 @@ def text_list(cell: str | None, where: str) -> list[str] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = _printed(text[1:-1], where)
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(each, str) and _whole(each) for each in value):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return value
 
@@ -61,3 +61,8 @@ def _literal(token: str, where: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{quoted(token)} is not a text.", where=where)
     return value
+
+
+def _whole(text: str) -> bool:
+    """Whether a text is of whole characters: an escape can make half of one, which no file can hold."""
+    return text.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in text)

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 import polars as pl
 
 from core.errors import InputError
-from core.importers.jsons import json_rows
+from core.importers.jsons import MOST_BYTES, json_rows, too_large
 from core.importers.piece import Piece
 from core.importers.tabular import READ_ERRORS, json_lines
 from core.importers.text import blocks, place, shown
+
+_MOST_BYTES = 4 * MOST_BYTES
+"""Largest file; of its fields only those that are wanted are held."""
 
 
 def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -29,8 +32,12 @@ def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         InputError: Naming the file (and line) of what is no JSON object or has a field of another type.
     """
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
+    read = 0
     try:
         for block in blocks(piece):
+            read += len(block.data)
+            if read > _MOST_BYTES:
+                raise too_large(piece, _MOST_BYTES)
             lines = json_lines(block.data, block.first_line)
             if not len(lines):
                 continue

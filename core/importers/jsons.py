@@ -46,11 +46,17 @@ def read_json(piece: Piece, most: int = MOST_BYTES) -> object:
         InputError: Naming the file (and line): not JSON, too large, nested too deeply, a key twice.
     """
     if piece.size > most:
-        raise InputError(f"A JSON file of more than {most // MIB:,} MiB is not read.", where=piece.name)
+        raise too_large(piece, most)
     data = whole(piece)
     if len(data) > most:
-        raise InputError(f"A JSON file of more than {most // MIB:,} MiB is not read.", where=piece.name)
+        raise too_large(piece, most)
     return parsed(data, piece.name)
+
+
+def too_large(piece: Piece, most: int) -> InputError:
+    """The error for a file that has to be held in memory and is too large for that."""
+    found = f"A JSON file of more than {most // MIB:,} MiB is not read."
+    return InputError(found, where=piece.name, do="Offer it in parts.")
 
 
 def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
@@ -79,13 +85,21 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
     return value
 
 
-def json_rows(piece: Piece) -> Iterator[tuple[int, Json]]:
+def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json]]:
     """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count.
 
+    Args:
+        piece: The file.
+        most: Bytes beyond which it is refused, for those who keep all rows; None = as the limits allow.
+
     Raises:
-        InputError: Naming the line that is not one JSON object.
+        InputError: Naming the line that is not one JSON object, or the file that is too large.
     """
+    read = 0
     for block in blocks(piece):
+        read += len(block.data)
+        if most is not None and read > most:
+            raise too_large(piece, most)
         for number, line in enumerate(block.data.split(b"\n"), block.first_line):
             if not line.strip():
                 continue
@@ -211,6 +225,8 @@ def plain(value: object, text_limit: int = ..., depth: int = ...) -> object: ...
 def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> object:
     """A JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
 
+    Halves of characters, which no file can hold, become question marks.
+
     Args:
         value: As `read_json` returns it, or as another reader of plain values does.
         text_limit: Longest text, in characters.
@@ -219,10 +235,14 @@ def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> objec
     if isinstance(value, Mapping | list | tuple | set) and not depth:
         return "…"
     if isinstance(value, Mapping):
-        return {shown(key, 200): plain(each, text_limit, depth - 1) for key, each in value.items()}
+        return {_writable(shown(key, 200)): plain(each, text_limit, depth - 1) for key, each in value.items()}
     if isinstance(value, list | tuple | set):
         return [plain(each, text_limit, depth - 1) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     kept = value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST)
-    return value if kept else str(value)[:text_limit]
+    return value if kept else _writable(str(value)[:text_limit])
+
+
+def _writable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

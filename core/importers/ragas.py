@@ -15,6 +15,7 @@ from core.errors import InputError
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
 from core.importers.cells import text_list
 from core.importers.jsons import (
+    MOST_BYTES,
     Json,
     at,
     expect,
@@ -119,7 +120,7 @@ def _read(piece: Piece) -> tuple[Answered, Import]:
         held = {"rows": value}
         return _objects(piece, [(None, row) for row in expect(held, "rows", list, piece.name)])
     if kind == "lines":
-        return _objects(piece, list(json_rows(piece)))
+        return _objects(piece, list(json_rows(piece, MOST_BYTES)))
     form = "parquet" if piece.head.startswith(PARQUET) else kind_of(piece)
     if form is None or form == "jsonl":
         raise InputError("This is neither a table nor JSON with questions in it.", where=piece.name)

@@ -10,7 +10,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, merged
-from core.importers.jsons import json_rows, number, optional
+from core.importers.jsons import MOST_BYTES, json_rows, number, optional
 from core.importers.outcomes import graded_by, means
 from core.importers.piece import Piece, Tree
 from core.importers.samples import VALUE
@@ -65,7 +65,7 @@ def answers(piece: Piece, k: int, run: Run, options: Options) -> Import:
     said: list[tuple[str, str | None]] = []
     values: list[tuple[str, str, float | None]] = []
     golden = 0
-    for line, row in json_rows(piece):
+    for line, row in json_rows(piece, MOST_BYTES):
         where = place(piece.name, line)
         query = row.get("id")
         if isinstance(query, int) and not isinstance(query, bool):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import yaml
 
 from core.errors import InputError
-from core.importers.jsons import DEEPEST
+from core.importers.jsons import DEEPEST, plain
 from core.importers.limits import MIB
 from core.importers.piece import Piece
 from core.importers.text import place, shown, whole
 
 MOST_BYTES = 4 * MIB
+_TEXT_LIMIT = 100_000
 
 
 def read_yaml(piece: Piece) -> object:
-    """The one document of a YAML file: maps, lists, texts, numbers, booleans, dates, None.
+    """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None.
 
     Raises:
         InputError: Naming file and line: not YAML, too large, an alias or anchor, nested too deeply.
@@ -24,7 +25,7 @@ def read_yaml(piece: Piece) -> object:
     text = whole(piece).decode()
     try:
         _check(text, piece.name)
-        return yaml.safe_load(text)
+        return plain(yaml.safe_load(text), _TEXT_LIMIT)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = place(piece.name, mark.line + 1 if mark else None)

@@ -255,6 +255,15 @@ def test_parameters_are_literals_only(params, message):
     assert "summary.csv:2" in found
 
 
+def test_halves_of_characters_do_not_reach_the_manifest():
+    head = "filename,module_name,module_params,execution_time,is_best\n"
+    text = head + "0.parquet,BM25,\"{'model': '\\ud800'}\",1,True\n"
+    config = 'vectordb: [{name: small, embedding_model: "\\ud800"}]\n'
+    made = read(offer(**{"0__line__lexical_retrieval__summary.csv": text, "0__config.yaml": config}))
+    assert made.runs[0].manifest["params"] == {"model": "?"}
+    assert made.runs[1].stack.spec["embedder"] == "?"
+
+
 @needs(PROJECTS)
 def test_the_real_project_is_counted_as_its_files_are():
     made = read(REAL)

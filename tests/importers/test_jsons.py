@@ -54,6 +54,11 @@ def test_lines_are_objects_with_their_numbers():
             list(json_rows(piece(bad)))
 
 
+def test_rows_that_are_kept_are_bounded():
+    with pytest.raises(InputError, match="not read"):
+        list(json_rows(piece('{"a": 1}\n' * 5), most=20))
+
+
 def test_values_are_taken_by_type():
     holder = parsed(
         '{"t": "x", "i": 3, "f": 0.5, "n": NaN, "z": null, "b": true, "inf": 1e999, '
@@ -86,10 +91,12 @@ def test_what_goes_into_a_manifest_is_plain():
         "a": [float("nan"), float("inf"), 1, 2**70, "x" * 3000],
         "b\n": (1, None, True),
         "c": {1: object},
+        "d": "\ud800",
     }
     made = plain(value)
     assert made["a"] == [None, None, 1, str(2**70), "x" * 2000]
     assert made["b\\x0a"] == [1, None, True]
+    assert made["d"] == "?"
     json.dumps(made, allow_nan=False)
 
 

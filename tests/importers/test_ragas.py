@@ -147,7 +147,19 @@ def test_lists_in_cells(cell, expected):
 
 
 @pytest.mark.parametrize(
-    "cell", ["a", "[1]", "['a', 1]", "['a'", "[a]", "['a' + 'b']", "[" * 5000 + "]" * 5000, r"['\x4']"]
+    "cell",
+    [
+        "a",
+        "[1]",
+        "['a', 1]",
+        "['a'",
+        "[a]",
+        "['a' + 'b']",
+        "[" * 5000 + "]" * 5000,
+        r"['\x4']",
+        r'["\ud800"]',
+        r"['\ud800']",
+    ],
 )
 def test_cells_that_are_no_list(cell):
     with pytest.raises(InputError, match=re.escape("f.csv:2: ")):
