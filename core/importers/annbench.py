@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.annfile import Found, is_hdf5, kind_of_hdf5, read_found, read_truth
+from core.importers.annfile import Found, is_hdf5, kind_of_hdf5, read_found, read_truth, why_no_kind
 from core.importers.base import (
+    RESEMBLES,
     SURE,
     Format,
     Import,
@@ -58,7 +59,13 @@ class AnnBenchmarks(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Sure when a file of it has the data sets of a result or of exact neighbours."""
-        return SURE if any(kind_of_hdf5(piece) for piece in probe.pieces) else 0.0
+        if any(kind_of_hdf5(piece) for piece in probe.pieces):
+            return SURE
+        return RESEMBLES if len(probe.pieces) == 1 and is_hdf5(probe.pieces[0]) else 0.0
+
+    def why_not(self, probe: Tree) -> str:
+        """What is missing in an HDF5 file, or why it cannot be read."""
+        return why_no_kind(probe.pieces[0])
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Its HDF5 files."""

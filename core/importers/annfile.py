@@ -74,6 +74,15 @@ def _kind(head: bytes, piece: Piece) -> str | None:  # noqa: ARG001  (tells name
     return "truth" if {"test", "neighbors"} <= names else None
 
 
+def why_no_kind(piece: Piece) -> str:
+    """What keeps an HDF5 file from being of a kind that is known."""
+    try:
+        with _opened(piece):
+            return "it has neither times and neighbors nor test and neighbors"
+    except InputError as error:
+        return str(error)
+
+
 def read_found(piece: Piece) -> Found:
     """Read a result.
 

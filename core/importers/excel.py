@@ -45,7 +45,7 @@ class Excel(TableFormat):
         try:
             return str(self._missing(piece))
         except InputError as error:
-            return error.found
+            return str(error)
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
         """The sheets, where several hold tables."""

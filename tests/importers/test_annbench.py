@@ -1,4 +1,5 @@
 import io
+import sys
 
 import h5py
 import numpy as np
@@ -99,7 +100,7 @@ def test_times_of_batches_and_missing_distances():
         ({"neighbors": [1, 2, 3]}, "The table has 1 axes of int32"),
         ({"neighbors": np.zeros((0, 2), "i4"), "times": [], "distances": None}, "no neighbours"),
         ({"neighbors": np.array([["a"]], dtype="S1")}, "axes of |S1"),
-        ({"times": None}, "of no format known"),
+        ({"times": None}, "it has neither times and neighbors"),
     ],
 )
 def test_refused(tables, message):
@@ -114,3 +115,8 @@ def test_a_file_that_claims_more_than_it_holds():
     assert "claims 400,000,000,000 bytes" in refusal(up("x.hdf5", buffer.getvalue()))
     data = result()
     assert "x.hdf5" in refusal(up("x.hdf5", data[: len(data) // 2]))
+
+
+def test_without_its_reader_the_command_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyfive", None)
+    assert "pip install pyfive" in refusal(up("other.hdf5", result(name="another")))

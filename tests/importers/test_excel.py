@@ -1,4 +1,5 @@
 import io
+import sys
 import zipfile
 from datetime import UTC, datetime
 
@@ -133,3 +134,8 @@ def test_stacks_of_a_sheet():
         ("nDCG", 10, 0.5), ("latency_p50", None, 250.0), ("latency_p50", None, 500.0)
     }  # fmt: skip
     assert pl.Series([each.count for each in made.left_out]).sum() == 1
+
+
+def test_without_its_reader_the_command_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    assert "pip install fastexcel" in refusal(up("other.xlsx", book({"Other": ROWS})))

@@ -1,5 +1,6 @@
 import gzip
 import json
+import sys
 
 import cbor2
 import lz4.frame
@@ -146,6 +147,15 @@ def test_damaged_lz4():
     packed = lz4.frame.compress(DATA * 50)
     assert "x.lz4" in refusal(up("x.lz4", packed[: len(packed) // 2]))
     assert "x.lz4" in refusal(up("x.lz4", packed[:8] + b"\xff" * 40))
+
+
+@pytest.mark.parametrize(
+    ("package", "data"), [("lz4", lz4.frame.compress(DATA)), ("cbor2", cbor2.dumps(RUN))]
+)
+def test_without_a_reader_the_command_is_named(monkeypatch, package, data):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.frame", None)
+    assert f"pip install {package}" in refusal(up("x", data))
 
 
 @pytest.mark.parametrize(
