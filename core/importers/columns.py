@@ -150,9 +150,7 @@ def meaning(columns: Sequence[str], given: Mapping[str, str], name: str) -> Mean
             _place(found, column)
     if found.kind != "answers":
         for role in (role for role in _OF_ANSWERS if role in found.roles and role not in given):
-            found.ignored[found.roles.pop(role)] = (
-                "it says something of answers, and this is no table of those"
-            )
+            found.ignored[found.roles.pop(role)] = f"not recognised: only a table of answers has {role}"
     if "query_id" not in found.roles:
         return found
     for value in found.aggregates:

@@ -338,4 +338,4 @@ def test_answers_that_cannot_be_used(text, message):
 def test_an_answer_beside_passages_is_said_to_be_left_out():
     made = read(up("r.csv", "qid,did,rank,answer,k\nq1,d1,1,x,5\n"), collection_id="c")
     assert made.taken == {"collections": 1, "runs": 1, "rankings": 1}
-    assert sum("says something of answers" in each.reason for each in made.left_out) == 2
+    assert sum("only a table of answers has" in each.reason for each in made.left_out) == 2
