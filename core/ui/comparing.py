@@ -42,7 +42,7 @@ def matched(
 
     sets = cache.query_sets(path, revision, scope)
     shared = _shared(sets)
-    apart = out_of_reach(snapshot, sets) if shared else {}
+    apart = dict(_out_of_reach(path, revision, scope)) if shared else {}
     scope = replace(scope, shared=shared, apart=Apart.of(apart))
     table = stacks()
     foreign, words = comparable.foreign_figures(table)
@@ -62,6 +62,11 @@ def matched(
         comparable.about_machines(found, latency.machine),
     )
     return scope, latency, table, comparable.comparability(said, apart)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _out_of_reach(path: str, revision: int, scope: Scope) -> dict[str, tuple[str, str]]:
+    return out_of_reach(cache.snapshot(revision), cache.query_sets(path, revision, scope))
 
 
 def _shared(sets: QuerySets) -> bool:
