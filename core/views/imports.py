@@ -80,11 +80,19 @@ def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[
         found.append(
             "no judgements: rankings can be browsed, but quality stays unknown until you import qrels"
         )
-    if has_rankings and "timings" not in made.frames:
+    if has_rankings and "timings" not in made.frames and not _reports(made, "latency_p"):
         found.append("no latencies: the stacks are in tables and curves, but not on the Pareto chart")
     if has_rankings and "usage" not in made.frames and "aggregates" not in made.frames:
         found.append("no usage: the cost of these stacks stays unknown")
     return found
+
+
+def _reports(made: Import, measure: str) -> bool:
+    """Whether results over all queries hold a measure whose name begins so."""
+    figures = made.frames.get("aggregates")
+    if figures is None:
+        return False
+    return not figures.lazy().filter(pl.col("measure").str.starts_with(measure)).collect().is_empty()
 
 
 def bring(

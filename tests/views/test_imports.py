@@ -5,6 +5,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import, Options
 from core.store import Store
+from core.tables import frame
 from core.views import imports
 from core.views.imports import Plan
 
@@ -77,3 +78,13 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
     assert missing(both) == named[1:]
     imports.bring(store, both, "")
     assert missing(alone) == named[1:]
+
+
+def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
+    store = Store.open(tmp_path / "store")
+    figures = [{"run_id": "r", "measure": "latency_p50", "stage": "total", "value": 5.0}]
+    ranked = [{"run_id": "r", "query_id": "q", "stage": "final", "rank": 1, "passage_id": "p"}]
+    made = Import(frames={"rankings": frame("rankings", ranked), "aggregates": frame("aggregates", figures)})
+    assert [each.partition(":")[0] for each in imports.missing_parts(store.read(), made, "x")] == [
+        "no judgements"
+    ]
