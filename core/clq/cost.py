@@ -124,12 +124,13 @@ def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
     Returns:
         run_id, stage, item, unit, amount (null when any part of it was not recorded), basis (the weakest).
     """
-    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id").agg(
+    # in order: the last digit of a mean depends on the order of its parts, and a choice may hang on it
+    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id", maintain_order=True).agg(
         # a missing amount makes the sum unknown, so it must not be skipped as polars would
         pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").sum()).alias("amount"),
         _weakest_basis(),
     )
-    return per_query.group_by("run_id", "stage", "item", "unit").agg(
+    return per_query.group_by("run_id", "stage", "item", "unit", maintain_order=True).agg(
         pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").mean()).alias("amount"),
         _weakest_basis(),
     )

@@ -18,7 +18,8 @@ from core.views.headroom import NO_POOL, conventions, headroom
 from core.views.query_sets import among
 from core.views.record.data import Case, record_data
 from core.views.record.files import chart
-from core.views.record.words import basis, check, lead, moment, prices, question, trust
+from core.views.record.parts import basis, prices, status
+from core.views.record.words import check, lead, moment, question, trust
 from core.views.stacks import runs_in
 from core.views.text import NOT_APPLICABLE, UNKNOWN, count, interval, ms, percent, score, usd
 from core.views.verdict import Verdict
@@ -188,7 +189,7 @@ def _shared(bases: pl.Series) -> str:
 def _cells(row: Mapping[str, Any]) -> dict[str, Cell]:
     spread = interval(row["quality_low"], row["quality_high"]).strip() or NOT_APPLICABLE
     return {
-        "status": Cell(row["status"].replace("within the limits", "feasible")),
+        "status": Cell(status(row)),
         "stack": Cell(row["stack"]),
         "quality": Cell(score(row["quality"]), row["quality"], basis(row, "quality")),
         "interval": Cell(spread, row["quality_low"]),

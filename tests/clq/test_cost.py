@@ -63,6 +63,17 @@ def test_mean_over_queries_times_price():
     }
 
 
+def test_the_last_digit_of_a_mean_is_the_same_every_time():
+    rows = [
+        (f"r{run}", f"q{n}", "embed", "local-cpu", "cpu_ms", 1.0 / (1 + n * 7 + run), "measured")
+        for run in range(40)
+        for n in range(60)
+    ]
+    table = usage(*rows)
+    made = {tuple(cost_per_1k(table, BOOK)["usd_per_1k"]) for _ in range(20)}
+    assert len(made) == 1
+
+
 def test_processor_time_is_priced_by_the_hour():
     found = costs(("a", None, "embed", "local-cpu", "cpu_ms", 10.0, "measured"))
     assert found["usd_per_1k"].item() == pytest.approx(0.36 * 10 / 3_600_000 * 1000)

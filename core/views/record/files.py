@@ -20,7 +20,8 @@ from core.views.matched import matched
 from core.views.pareto import pareto
 from core.views.record.data import Case, record_data
 from core.views.record.json import record_json
-from core.views.record.words import Data, record_document
+from core.views.record.parts import Data
+from core.views.record.words import record_document
 from core.views.scope import Apart, Latency
 from core.views.stacks import runs_in
 from core.views.verdict import Verdict

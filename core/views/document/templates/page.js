@@ -2,13 +2,17 @@
 // Draws the charts, sorts tables, and opens everything for print. Nothing is fetched.
 (() => {
   const PAPER = 680; // width of a printed page's text at 96 pixels an inch
+  const LOW = 410; // height on paper of charts that need not be higher, so that one fits below the answer
+  const HIGH = 540; // charts above it have a line per stack, which keep their distance
   const charts = [...document.querySelectorAll(".chart")];
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const config = read("config");
+  const heights = new Map(); // as made: Plotly forgets them when the window changes its size
 
   for (const place of charts) {
     const name = place.dataset.name;
     const figure = read(`data-${name}`);
+    heights.set(place, figure.layout.height ?? LOW);
     const image = { ...config.toImageButtonOptions, filename: name };
     Plotly.newPlot(place, figure.data, figure.layout, {
       ...config,
@@ -23,11 +27,20 @@
       opened.push(each);
       each.open = true;
     }
-    for (const place of charts) Plotly.relayout(place, { width: PAPER, autosize: false });
+    for (const place of charts) {
+      const made = heights.get(place);
+      const height = made <= HIGH ? Math.min(LOW, made) : made;
+      // The place has the size too: Plotly asks it when the window changes its size, as it does for print.
+      Object.assign(place.style, { minHeight: 0, height: `${height}px`, width: `${PAPER}px` });
+      Plotly.relayout(place, { width: PAPER, height, autosize: false });
+    }
   });
   addEventListener("afterprint", () => {
     for (const each of opened.splice(0)) each.open = false;
-    for (const place of charts) Plotly.relayout(place, { width: null, autosize: true });
+    for (const place of charts) {
+      Object.assign(place.style, { minHeight: `${heights.get(place)}px`, height: "", width: "" });
+      Plotly.relayout(place, { width: null, height: heights.get(place), autosize: true });
+    }
   });
 
   const key = (row, column) => {
