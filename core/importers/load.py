@@ -24,7 +24,7 @@ from core.importers.progress import Progress, watched
 from core.importers.registry import FORMATS
 from core.importers.source import Offered, opened
 from core.importers.tabular import READ_ERRORS
-from core.importers.text import shown
+from core.importers.text import SAVE_AS, UTF16, shown
 
 _AS_GOOD = 0.05
 """Two formats within this confidence of one another are a question to the user."""
@@ -184,6 +184,8 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
     known = ", ".join(each.title for each in FORMATS)
     if not tree.pieces[0].head.strip():
         return InputError("The file is empty.", where=tree.name)
+    if tree.pieces[0].head.startswith(UTF16):
+        return InputError("The file is UTF-16, not UTF-8.", where=tree.name, do=SAVE_AS)
     if score <= 0:
         return InputError("This is of no format known here.", where=tree.name, do=f"Known: {known}.")
     why = nearest.why_not(tree)

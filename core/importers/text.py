@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from core.importers.piece import Piece
 
 BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Control characters, and the marks that reorder what a reader sees.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_SAVE_AS = "Save the file as UTF-8 and offer it again."
+SAVE_AS = "Save the file as UTF-8 and offer it again."
 
 
 def shown(text: object, limit: int = 80) -> str:
@@ -86,8 +86,8 @@ def whole(piece: Piece) -> bytes:
 
 
 def _refuse_utf16(name: str, data: bytes) -> None:
-    if data.startswith(_UTF16):
-        raise InputError("The file is UTF-16, not UTF-8.", where=place(name, 1), do=_SAVE_AS)
+    if data.startswith(UTF16):
+        raise InputError("The file is UTF-16, not UTF-8.", where=place(name, 1), do=SAVE_AS)
 
 
 def _check(name: str, data: bytes, line: int, offset: int) -> None:
@@ -95,13 +95,13 @@ def _check(name: str, data: bytes, line: int, offset: int) -> None:
     if nul >= 0:
         where = place(name, line + data.count(b"\n", 0, nul))
         raise InputError(
-            f"A NUL byte at byte {offset + nul}: this is not a text file.", where=where, do=_SAVE_AS
+            f"A NUL byte at byte {offset + nul}: this is not a text file.", where=where, do=SAVE_AS
         )
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         where = place(name, line + data.count(b"\n", 0, error.start))
         found = f"Byte {offset + error.start} (0x{data[error.start]:02x}) is not valid UTF-8."
-        raise InputError(found, where=where, do=_SAVE_AS) from None
+        raise InputError(found, where=where, do=f"It is probably Latin-1 (Windows-1252). {SAVE_AS}") from None
     if b"\n" not in data and data.rstrip(b"\r").count(b"\r"):
         raise InputError("Lines end with CR alone.", where=place(name, line), do="Save it with LF line ends.")

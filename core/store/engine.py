@@ -171,6 +171,7 @@ def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
         "enable_external_file_cache": "false",
     }
     with duckdb.connect(config=_CONFIG | limits) as connection:
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
         yield connection
 
 

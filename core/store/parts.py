@@ -78,6 +78,7 @@ def write_parts(
     revision: int,
     frames: Mapping[str, Frame],
     known: Known,
+    *,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, list[Part]]:
     """Validate frames and write their new rows as one part folder.

@@ -129,7 +129,7 @@ class Writer:
                 replaced=replacing,
             )
             place = (self._cursor, self._layout, self.revision)
-            folder, parts = write_parts(*place, batch.frames, known, on_step)
+            folder, parts = write_parts(*place, batch.frames, known, on_step=on_step)
             self._made.append(folder)
             self._ledger.add_parts(folder, parts)
 

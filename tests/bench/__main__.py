@@ -28,6 +28,7 @@ MODULES = (
     "drag",
     "sessions",
     "uncertainty",
+    "import_speed",
     "engine",
     "rescore",
 )
