@@ -32,7 +32,9 @@ TITLES = {
     "data": "Data",
     "run": "Run",
 }
-NEEDS_RESULTS = [page for page in PAGES if page not in ("cost", "import", "formats", "data", "run", "measures")]
+NEEDS_RESULTS = [
+    page for page in PAGES if page not in ("cost", "import", "formats", "data", "run", "measures")
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
