@@ -1,8 +1,13 @@
-"""Bringing files: a TREC run with its qrels, and a broken one."""
+"""Bringing files: a TREC run with its qrels, results of other tools, broken and hostile files."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import pickle
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from core.store import Store
-from tests.e2e.watch import Visit
+from tests.e2e.watch import PATIENCE_MS, Visit
 from tests.server import Server
 
 pytestmark = pytest.mark.e2e
@@ -75,4 +80,86 @@ def test_a_broken_file_is_refused_and_nothing_is_written(
     expect(alert).to_contain_text(re.compile("broken\\.trec:\\W?3: Passage .d2. occurs twice"))
     expect(page.page.get_by_text("Nothing was written.")).to_be_visible()
     expect(page.page.get_by_role("button", name="Import", exact=True)).to_have_count(0)
+    assert Store.open(own_store).revision() == before
+
+
+ASKED = [("how long is a wing", ["wings are long", "lift"]), ("what is drag", ["drag is a force", "lift"])]
+
+
+def _ragas() -> bytes:
+    file = io.StringIO()
+    rows = csv.writer(file)
+    rows.writerow(["user_input", "retrieved_contexts", "response", "reference", "context_recall"])
+    rows.writerows([query, str(texts), texts[0], texts[0], 0.5] for query, texts in ASKED)
+    return file.getvalue().encode()
+
+
+def _deepeval() -> bytes:
+    metrics = [{"name": "Faithfulness", "score": 0.75, "success": True, "threshold": 0.5}]
+    cases = [
+        {"input": query, "actualOutput": texts[0], "retrievalContext": texts, "metricsData": metrics}
+        for query, texts in ASKED
+    ]
+    return json.dumps({"testCases": cases}).encode()
+
+
+def _beir() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("corpus.jsonl", '{"_id": "p1", "title": "", "text": "wings are long"}\n')
+        archive.writestr("queries.jsonl", '{"_id": "w1", "text": "how long is a wing"}\n')
+        archive.writestr("qrels/test.tsv", "query-id\tcorpus-id\tscore\nw1\tp1\t1\n")
+    return packed.getvalue()
+
+
+FROM_TOOLS = {
+    "table.csv": b"query_id,passage_id,score,latency_ms\nc1,a,0.9,12\nc1,b,0.5,12\nc2,b,0.7,15\n",
+    "ranx.json": json.dumps({"x1": {"a": 1.5, "b": 0.5}, "x2": {"b": 2.5}}).encode(),
+    "ragas.csv": _ragas(),
+    "deepeval.json": _deepeval(),
+    "wings.zip": _beir(),
+}
+
+
+def test_results_of_other_tools_arrive(
+    own_server: Server, own_store: Path, tmp_path: Path, visit: Open
+) -> None:
+    page = visit(f"{own_server.url}/import", height=1600)
+    revision = Store.open(own_store).revision()
+    for name, content in FROM_TOOLS.items():
+        (tmp_path / name).write_bytes(content)
+        offer(page, tmp_path / name)
+        page.page.get_by_role("button", name="Import", exact=True).click()
+        expect(page.page.get_by_text("Imported as revision")).to_be_visible(timeout=PATIENCE_MS)
+        revision += 1
+        assert Store.open(own_store).revision() == revision, name
+        page.page.get_by_role("button", name="Import more files").click()
+        page.settle()
+
+
+def _outside() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../../run.trec", RUN)
+    return packed.getvalue()
+
+
+HOSTILE = {
+    "outside.zip": (_outside(), "names a file outside itself"),
+    "pickled.bin": (pickle.dumps({"x1": {"a": 1.5}}), "pickled.bin"),
+    "wide.csv": (",".join(f"c{number}" for number in range(20_000)).encode() + b"\n", "wide.csv"),
+}
+
+
+def test_hostile_files_are_refused(own_server: Server, own_store: Path, tmp_path: Path, visit: Open) -> None:
+    page = visit(f"{own_server.url}/import")
+    before = Store.open(own_store).revision()
+    for name, (content, told) in HOSTILE.items():
+        (tmp_path / name).write_bytes(content)
+        offer(page, tmp_path / name)
+        alert = page.page.locator("[data-testid=stAlert]").filter(has_text=told)
+        expect(alert.first).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.page.get_by_role("button", name="Import", exact=True)).to_have_count(0)
+        page.page.get_by_role("button", name=f"Remove {name}").click()
+        page.settle()
     assert Store.open(own_store).revision() == before
