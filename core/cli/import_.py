@@ -97,8 +97,7 @@ def run(
 
         fresh, sentence = _written(write, if_changed)
         tell.done(made, fresh=fresh, sentence=sentence)
-    complain(sentence)
-    emit(report(made, "taken" if fresh else "known already"), form)
+    emit(report(made, "taken" if fresh else "known already", sentence), form)
 
 
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
@@ -124,7 +123,7 @@ def _columns(pairs: list[str]) -> dict[str, str]:
     return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
 
 
-def report(made: Import, status: str) -> pl.DataFrame:
+def report(made: Import, status: str, sentence: str = "") -> pl.DataFrame:
     """What an import took, left out and decided: status, what, count, detail."""
     rows: list[tuple[str, str, int | None, str]]
     rows = [("read", each.format, None, each.name) for each in made.detected]
@@ -134,6 +133,6 @@ def report(made: Import, status: str) -> pl.DataFrame:
         (status, "golden set", None, f"{each.golden_set_id}  {each.mapping}") for each in made.golden_sets
     ]
     rows += [("left out", each.reason, each.count, each.first) for each in made.left_out]
-    rows += [("note", "", None, note) for note in made.notes]
+    rows += [("note", "", None, note) for note in (*made.notes, sentence) if note]
     schema = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
