@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from core.paths import ROOT
-from tests.e2e.watch import Visit
+from tests.e2e.watch import WINDOW, Visit
 from tests.server import CHROMIUM_ARGS, Server, find_chromium, serve
 from tests.shared import once
 
@@ -76,15 +76,49 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
             color_scheme="dark" if dark else "light",
             permissions=["clipboard-read", "clipboard-write"],
         )
-        page: Page = context.new_page()
-        visits.append(Visit(page))
-        page.goto(url)
-        visits[-1].settle()
+        visits.append(_opened(context, url))
         return visits[-1]
 
     yield open_page
     for each in visits:
         each.page.context.close()
-        assert each.outside == [], "requests that left this machine"
-        assert each.errors == [], "errors in the browser's console"
-        assert each.dialogs == [], "a dialog opened"
+        _check(each)
+
+
+@pytest.fixture(scope="session")
+def returning(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser that keeps what it has loaded."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def see(returning: BrowserContext) -> Iterator[Callable[..., Visit]]:
+    """Open a page as a returning visitor, to look only; afterwards nothing may have left this machine."""
+    visits: list[Visit] = []
+
+    def open_page(url: str, *, height: int = 800) -> Visit:
+        visits.append(_opened(returning, url, height))
+        return visits[-1]
+
+    yield open_page
+    for each in visits:
+        each.page.close()
+        _check(each)
+
+
+def _opened(context: BrowserContext, url: str, height: int | None = None) -> Visit:
+    page = context.new_page()
+    if height:
+        page.set_viewport_size(WINDOW | {"height": height})
+    made = Visit(page)
+    page.goto(url)
+    made.settle()
+    return made
+
+
+def _check(seen: Visit) -> None:
+    assert seen.outside == [], "requests that left this machine"
+    assert seen.errors == [], "errors in the browser's console"
+    assert seen.dialogs == [], "a dialog opened"

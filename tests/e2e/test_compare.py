@@ -66,7 +66,9 @@ def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Ope
     page = visit(f"{server.url}/{PAIR}")
     expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
     charts = page.page.locator(".js-plotly-plot")
+    asked = page.address
     click(page, charts.last.locator(".points path.point").first)
+    page.page.wait_for_url(lambda address: address != asked)
     page.settle()
     before, after = settings(page)["cmp"]
     assert after.replace(" hnsw-f32", "") == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, ViewportSize, expect
@@ -86,6 +87,26 @@ class Visit:
         link = code.inner_text().strip()
         self.page.keyboard.press("Escape")
         return link
+
+    def walk(self) -> Iterator[str]:
+        """Go to every page of the menu, one after another, as a person does.
+
+        Yields:
+            The name of each page in the address, empty for the first, once the page is there.
+        """
+        for section in self.page.get_by_test_id("stTopNavSection").all():
+            section.click()
+            links = self.page.get_by_test_id("stTopNavDropdownLink")
+            expect(links.first).to_be_visible()
+            titles = links.all_inner_texts()
+            self.page.keyboard.press("Escape")
+            for place, title in enumerate(titles):
+                section.click()
+                links.nth(place).click()
+                heading = self.page.locator("[data-testid=stMain] h1").first
+                expect(heading).to_have_text(title.splitlines()[-1])
+                self.settle()
+                yield urlsplit(self.address).path.strip("/")
 
     def look(self, *, dark: bool, narrow: bool) -> None:
         """Turn the system's colours, and the window's size, under the open page."""
