@@ -17,7 +17,7 @@ demo: $(VENV)/.run
 	$(BIN)/python -m core demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -m "not e2e"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -30,9 +30,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 e2e: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -m e2e tests/e2e
+	$(BIN)/python -m pytest -n auto --dist worksteal -m e2e tests/e2e
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	$(BIN)/python -m tests.bench
 
 clean:
@@ -50,3 +50,7 @@ $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 $(VENV)/.dev: requirements-dev.txt requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@ $(VENV)/.run
+
+$(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -r requirements-bench.txt
+	touch $@
