@@ -1,14 +1,10 @@
-"""What exporters share: what was written, scores that keep the order, a target that appears all at once."""
+"""What exporters share: what was written, scores that keep the order."""
 
 from __future__ import annotations
 
 import re
-import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
@@ -16,7 +12,6 @@ from core.errors import InputError
 from core.records import Batch
 from core.tables import TABLES
 
-_DATE = (1980, 1, 1, 0, 0, 0)
 _LONGEST_NAME = 80
 
 
@@ -31,44 +26,6 @@ class Written:
 
     counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-
-@contextmanager
-def target(path: Path) -> Iterator[Path]:
-    """A folder to write into that becomes `path` when all went well: a folder, or a zip by its ending.
-
-    Raises:
-        InputError: The path exists already, or cannot be written.
-    """
-    if path.exists():
-        raise InputError(
-            "The path exists already.", where=str(path), do="Choose another, or remove it first."
-        )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as scratch:
-            folder = Path(scratch) / "export"
-            folder.mkdir()
-            yield folder
-            if path.suffix.lower() == ".zip":
-                packed = Path(scratch) / "export.zip"
-                _zip(folder, packed)
-                packed.replace(path)
-            else:
-                folder.replace(path)
-    except OSError as error:
-        raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
-
-
-def _zip(folder: Path, to: Path) -> None:
-    """Pack a folder; the same files give the same bytes."""
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted(each for each in folder.rglob("*") if each.is_file()):
-            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _DATE)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
-                while block := source.read(1 << 20):
-                    sink.write(block)
 
 
 def rows_of(batch: Batch, table: str) -> pl.DataFrame:

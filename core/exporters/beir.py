@@ -17,8 +17,8 @@ from core.exporters.base import (
     not_held,
     refuse_ids,
     rows_of,
-    target,
 )
+from core.importers.target import target
 from core.records import Batch
 
 SPLIT = "test"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from core.exporters.base import Written, file_names, given_grades, mappings, not_held, rows_of, scored, target
+from core.exporters.base import Written, file_names, given_grades, mappings, not_held, rows_of, scored
+from core.importers.target import target
 from core.records import Batch
 
 

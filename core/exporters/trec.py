@@ -15,8 +15,8 @@ from core.exporters.base import (
     refuse_ids,
     rows_of,
     scored,
-    target,
 )
+from core.importers.target import target
 from core.records import Batch
 
 _BLANK = r"\s|^$"

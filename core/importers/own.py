@@ -14,9 +14,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
-import tempfile
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -29,6 +26,7 @@ from core.errors import InputError
 from core.importers.base import Format, Import, LeftOut, Options, merged
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
+from core.importers.target import target
 from core.importers.text import place, quoted, shown
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.tables import TABLES
@@ -37,7 +35,6 @@ NAME, VERSION = "clq-explorer", 1
 MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 1 << 20
 _RECORDS = ("collections", "golden_sets", "runs")
-_DATE = (1980, 1, 1, 0, 0, 0)
 Record = TypeVar("Record", Collection, GoldenSet, Run)
 
 
@@ -193,24 +190,8 @@ def export(batch: Batch, path: Path) -> None:
     Raises:
         InputError: The path exists already or cannot be written.
     """
-    if path.exists():
-        raise InputError(
-            "The path exists already.", where=str(path), do="Choose another, or remove it first."
-        )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as scratch:
-            folder = Path(scratch) / "export"
-            folder.mkdir()
-            _write(batch, folder)
-            if path.suffix.lower() == ".zip":
-                packed = Path(scratch) / "export.zip"
-                _zip(folder, packed)
-                packed.replace(path)
-            else:
-                folder.replace(path)
-    except OSError as error:
-        raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
+    with target(path) as folder:
+        _write(batch, folder)
 
 
 def _write(batch: Batch, folder: Path) -> None:
@@ -246,12 +227,3 @@ def _run_row(run: Run) -> dict[str, Any]:
         "created_at": run.created_at.isoformat(),
         "chunking": run.chunking,
     }
-
-
-def _zip(folder: Path, target: Path) -> None:
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted(folder.iterdir()):
-            entry = zipfile.ZipInfo(file.name, _DATE)
-            entry.compress_type = zipfile.ZIP_STORED if file.suffix == ".parquet" else zipfile.ZIP_DEFLATED
-            with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
-                shutil.copyfileobj(source, sink)
