@@ -122,9 +122,11 @@ def _result(found: Found, label: str, options: Options) -> Import:
     frames = {"rankings": table}
     notes = ["The score of a neighbour is its distance with the sign changed: higher is nearer."]
     piece = found.piece
+    with np.errstate(over="ignore"):
+        ms = found.times.astype(np.float64) * 1000.0
     if found.attributes.get("batch_mode") in (True, 1):
         left.append(LeftOut(found.times.size, "times of queries that were asked in batches", piece.name))
-    elif not (np.isfinite(found.times).all() and (found.times >= 0).all()):
+    elif not (np.isfinite(ms).all() and (ms >= 0).all()):
         raise InputError("A time is negative or no number.", where=f"{piece.name}, times")
     else:
         notes.append("Times converted from seconds to milliseconds; they are of the best of several runs.")
@@ -133,7 +135,7 @@ def _result(found: Found, label: str, options: Options) -> Import:
             "query_id": pl.Series(np.arange(found.times.size)).cast(pl.String),
             "stage": pl.repeat("retrieve", found.times.size, eager=True),
             "repeat": pl.repeat(1, found.times.size, eager=True),
-            "ms": found.times.astype(np.float64) * 1000.0,
+            "ms": ms,
         }
         frames["timings"] = frame("timings", columns)
     kept_frames = {name: rows for name, rows in frames.items() if rows.height}
@@ -160,12 +162,13 @@ def _run(found: Found, label: str, options: Options) -> Run:
 def _rankings(found: Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
     """Neighbours in the order of the file, each once, without padding."""
     queries, count = found.neighbors.shape
-    scores = np.full(found.neighbors.shape, np.nan) if found.distances is None else -found.distances
+    given = found.distances
+    scores = np.full(found.neighbors.shape, np.nan) if given is None else -given.astype(np.float64)
     rows = pl.DataFrame(
         {
             "query_id": np.repeat(np.arange(queries), count),
-            "passage": found.neighbors.reshape(-1).astype(np.int64),
-            "score": scores.reshape(-1).astype(np.float64),
+            "passage": found.neighbors.reshape(-1),
+            "score": scores.reshape(-1),
         }
     )
     real = rows.filter(pl.col("passage") >= 0)
@@ -193,7 +196,7 @@ def _exact(piece: Piece, count: int, options: Options) -> Import:
     rows = pl.DataFrame(
         {
             "query_id": np.repeat(np.arange(queries), depth),
-            "passage_id": nearest.reshape(-1).astype(np.int64),
+            "passage_id": nearest.reshape(-1),
         }
     ).unique(maintain_order=True)
     rows = rows.filter(pl.col("passage_id") >= 0).with_columns(

@@ -26,6 +26,8 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 _MOST_BYTES = 2 << 30
 """Largest file that is read into memory; one that lies on the disk as it is, is not."""
 _MOST_ATTRIBUTES = 200
+_LARGEST = 2.0**63
+"""Numbers of vectors are below it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def read_found(piece: Piece) -> Found:
     """
     with _opened(piece) as file:
         times = _array(file, "times", 1, piece)
-        neighbors = _array(file, "neighbors", 2, piece)
+        neighbors = _numbers(file, piece)
         distances = _array(file, "distances", 2, piece) if "distances" in file else None
         attributes = _attributes(file)
     if len(times) != len(neighbors) or (distances is not None and distances.shape != neighbors.shape):
@@ -111,7 +113,7 @@ def read_truth(piece: Piece) -> np.ndarray:
         InputError: It is damaged or has none.
     """
     with _opened(piece) as file:
-        return _array(file, "neighbors", 2, piece)
+        return _numbers(file, piece)
 
 
 @contextmanager
@@ -156,6 +158,17 @@ def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa
     if made.shape != shape:
         raise InputError("The table is cut off.", where=where)
     return made
+
+
+def _numbers(file: Any, piece: Piece) -> np.ndarray:  # noqa: ANN401
+    """The table of neighbours as 64-bit integers."""
+    found = _array(file, "neighbors", 2, piece)
+    if found.size and (found.dtype.kind == "f" or found.dtype.itemsize == 8):
+        with np.errstate(invalid="ignore"):
+            whole = (found == np.rint(found)).all() and (np.abs(found.astype(np.float64)) < _LARGEST).all()
+        if not whole:
+            raise InputError("A neighbour is not a whole number.", where=f"{piece.name}, neighbors")
+    return found.astype(np.int64)
 
 
 def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401

@@ -91,12 +91,25 @@ def test_times_of_batches_and_missing_distances():
     assert read(up("x.hdf5", result()), collection_id="mine").runs[0].collection_id == "mine"
 
 
+def test_numbers_of_any_type():
+    made = read(
+        up("x.hdf5", result({"neighbors": np.array(NEIGHBORS, "f8"), "distances": np.ones((3, 2), "u1")}))
+    )
+    assert rows(made, "rankings").sort("query_id", "rank").select("passage_id", "score").rows() == [
+        ("5", -1.0), ("7", -1.0), ("2", -1.0), ("9", -1.0)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
         ({"times": [0.1]}, "1 times for the neighbours of 3 queries"),
         ({"times": [0.1, -0.2, 0.3]}, "A time is negative"),
         ({"times": [0.1, np.nan, 0.3]}, "A time is negative or no number"),
+        ({"times": np.array([0.1, 1e308, 0.3])}, "A time is negative or no number"),
+        ({"neighbors": np.full((3, 2), np.nan)}, "A neighbour is not a whole number"),
+        ({"neighbors": np.full((3, 2), 1.5)}, "A neighbour is not a whole number"),
+        ({"neighbors": np.full((3, 2), 2**64 - 1, "u8")}, "A neighbour is not a whole number"),
         ({"neighbors": [1, 2, 3]}, "The table has 1 axes of int32"),
         ({"neighbors": np.zeros((0, 2), "i4"), "times": [], "distances": None}, "no neighbours"),
         ({"neighbors": np.array([["a"]], dtype="S1")}, "axes of |S1"),
