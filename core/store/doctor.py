@@ -12,7 +12,10 @@ import duckdb
 from core.store import lock, migrations
 from core.store.engine import Catalogue
 from core.store.layout import Layout
+from core.store.ledger import KINDS
 from core.store.parts import checksum, folders
+from core.store.snapshot import Snapshot
+from core.store.standing import DELETED, THERE
 from core.store.store import Store
 from core.tables import TABLES
 
@@ -43,7 +46,8 @@ class Report:
         revision: The revision examined.
         schema: Number of the catalogue's last migration.
         newest_schema: The number that this release writes.
-        counts: Records by kind (removed runs apart) and rows by table.
+        counts: Records by kind (apart: those that were removed, and those that a removed one hides) and rows
+            by table.
         findings: Worst first.
     """
 
@@ -60,10 +64,7 @@ class Report:
         return all(finding.level is not Level.DAMAGE for finding in self.findings)
 
 
-_COUNTS = """
-SELECT kind || 's' || CASE WHEN event = 'removed' THEN ' (removed)' ELSE '' END, count(*)
-FROM (SELECT kind, id, arg_max(event, seq) AS event FROM events GROUP BY kind, id) GROUP BY 1
-"""
+_STANDS = {"": THERE, " (removed)": DELETED, " (hidden)": ~THERE & ~DELETED}
 _ROWS = """
 SELECT table_name, sum(rows)::BIGINT FROM parts WHERE NOT ends_with(table_name, '.codes') GROUP BY 1
 """
@@ -74,14 +75,15 @@ _RUNS = """
 SELECT r.run_id, r.origin,
        bool_or(p.table_name = 'rankings') AS rankings, bool_or(p.table_name = 'timings') AS timings,
        bool_or(p.table_name = 'usage') AS usage, bool_or(p.table_name = 'aggregates') AS aggregates
-FROM state('run', $revision) AS s JOIN runs AS r ON r.run_id = s.id
+FROM runs AS r
 LEFT JOIN part_keys AS k ON k.id = r.run_id LEFT JOIN parts AS p ON p.part_id = k.part_id
-WHERE s.event <> 'removed' GROUP BY r.run_id, r.origin ORDER BY r.run_id
+WHERE r.run_id IN (SELECT unnest($ids)) GROUP BY r.run_id, r.origin ORDER BY r.run_id
 """
 # A golden set, the collection of its passages, and that of its queries (the whole of a part).
 _GOLDEN_SETS = """
 SELECT g.golden_set_id, g.collection_id, coalesce(c.part_of, c.collection_id)
-FROM golden_sets AS g JOIN collections AS c USING (collection_id) ORDER BY g.golden_set_id
+FROM golden_sets AS g JOIN collections AS c USING (collection_id)
+WHERE g.golden_set_id IN (SELECT unnest($ids)) ORDER BY g.golden_set_id
 """
 _FILES = "SELECT path FROM held($table, $revision) WHERE id = $id"
 _STRAY_PASSAGES = """
@@ -98,8 +100,8 @@ WHERE j.golden_set_id = $golden_set
 """
 # Chunks are the passages of a part, queries those of a whole, whose documents need not be stored.
 _NO_TEXT = """
-SELECT s.id FROM state('collection', $revision) AS s JOIN collections AS c ON c.collection_id = s.id
-WHERE s.id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $table
+SELECT c.collection_id FROM collections AS c WHERE c.collection_id IN (SELECT unnest($ids))
+AND c.collection_id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $table
     WHEN 'queries' THEN c.part_of IS NULL
     ELSE NOT EXISTS (FROM collections AS p WHERE p.part_of = c.collection_id) END
 """
@@ -119,19 +121,31 @@ def examine(store: Store) -> Report:
     snapshot = store.read()
     catalogue = snapshot.catalogue
     counts = dict.fromkeys(("collections", "golden_sets", "runs", *TABLES), 0)
-    for query in (_COUNTS, _ROWS):
-        counts.update(catalogue.cursor().execute(query).fetchall())
+    counts |= _counts(snapshot)
+    counts.update(catalogue.cursor().execute(_ROWS).fetchall())
     findings = list(_integrity(catalogue, store.path))
     if not findings:
-        findings += [
-            *_runs(catalogue, snapshot.revision),
-            *_golden_sets(catalogue, store.path, snapshot.revision),
-        ]
-        findings += _texts(catalogue, snapshot.revision)
+        findings += [*_runs(snapshot), *_golden_sets(snapshot, store.path), *_texts(snapshot)]
     findings += _leftovers(catalogue, store.path)
     findings.sort(key=lambda finding: _ORDER.index(finding.level))
     newest = migrations.MIGRATIONS[-1].number
     return Report(store.path, snapshot.revision, catalogue.version, newest, counts, tuple(findings))
+
+
+def _counts(snapshot: Snapshot) -> dict[str, int]:
+    """Records by kind: those that are there, and if there are such those that are not."""
+    found = {}
+    for kind in KINDS:
+        stands = snapshot.standing(kind)
+        for how, condition in _STANDS.items():
+            number = stands.filter(condition).height
+            if number or not how:
+                found[f"{kind}s{how}"] = number
+    return found
+
+
+def _there(snapshot: Snapshot, kind: str) -> list[str]:
+    return snapshot.standing(kind).filter(THERE)["id"].to_list()
 
 
 def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
@@ -156,8 +170,8 @@ def _rows_of(cursor: duckdb.DuckDBPyConnection, file: Path) -> int:
     return int(cursor.execute(_FILE_ROWS, [str(file)]).fetchall()[0][0])
 
 
-def _runs(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
-    runs = catalogue.frame(_RUNS, {"revision": revision}).rows(named=True)
+def _runs(snapshot: Snapshot) -> Iterator[Finding]:
+    runs = snapshot.catalogue.frame(_RUNS, {"ids": _there(snapshot, "run")}).rows(named=True)
     empty = [run["run_id"] for run in runs if not (run["rankings"] or run["aggregates"])]
     if empty:
         yield _missing(empty, "run", "neither rankings nor aggregates")
@@ -168,9 +182,11 @@ def _runs(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
             yield _missing(without, "run", what)
 
 
-def _golden_sets(catalogue: Catalogue, root: Path, revision: int) -> Iterator[Finding]:
+def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
     """Judgements whose passage or query the collection does not hold (where it holds any)."""
-    for golden_set, collection, asking in catalogue.cursor().execute(_GOLDEN_SETS).fetchall():
+    catalogue, revision = snapshot.catalogue, snapshot.revision
+    known = {"ids": _there(snapshot, "golden_set")}
+    for golden_set, collection, asking in catalogue.cursor().execute(_GOLDEN_SETS, known).fetchall():
 
         def files(table: str, of: str) -> list[str]:
             asked = {"table": table, "revision": revision, "id": of}
@@ -183,10 +199,10 @@ def _golden_sets(catalogue: Catalogue, root: Path, revision: int) -> Iterator[Fi
             ("judgements", "queries", asking, _STRAY_QUERIES, "judged queries"),
             ("spans", "queries", asking, _STRAY_QUERIES, "queries judged by spans"),
         ):
-            judged, known = files(rows, golden_set), files(table, of)
-            if not (judged and known):
+            judged, texts = files(rows, golden_set), files(table, of)
+            if not (judged and texts):
                 continue
-            asked = {"rows": judged, "known": known, "collection": of, "golden_set": golden_set}
+            asked = {"rows": judged, "known": texts, "collection": of, "golden_set": golden_set}
             stray = catalogue.column(query, asked)[0]
             if stray:
                 yield Finding(
@@ -197,9 +213,10 @@ def _golden_sets(catalogue: Catalogue, root: Path, revision: int) -> Iterator[Fi
                 )
 
 
-def _texts(catalogue: Catalogue, revision: int) -> Iterator[Finding]:
+def _texts(snapshot: Snapshot) -> Iterator[Finding]:
+    asked = {"revision": snapshot.revision, "ids": _there(snapshot, "collection")}
     for table in ("queries", "passages"):
-        without = catalogue.column(_NO_TEXT, {"table": table, "revision": revision})
+        without = snapshot.catalogue.column(_NO_TEXT, {"table": table, **asked})
         if without:
             yield _missing(sorted(without), "collection", f"no {table}, so their texts cannot be shown")
 

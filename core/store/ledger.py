@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import polars as pl
@@ -15,8 +15,10 @@ from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, Run, canonical_json
 from core.store import chunkings
 from core.store.parts import Part
+from core.store.standing import STATE, THERE, WHOLES, standing
 
-KINDS = ("collection", "golden_set", "run")
+Kind = Literal["collection", "golden_set", "run"]
+KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
 Rows = dict[str, dict[str, Any]]
 
 _READ = {
@@ -41,13 +43,10 @@ class Ledger:
         self._revision = revision
         self.changed = False
 
-    def ids(self, kind: str, event: str | None = None) -> frozenset[str]:
-        """Ids of a kind; all, or those whose last event is the given one."""
-        found = self._cursor.execute(
-            "SELECT id FROM state($kind, $revision) WHERE $event::VARCHAR IS NULL OR event = $event",
-            {"kind": kind, "revision": self._revision, "event": event},
-        )
-        return frozenset(row[0] for row in found.fetchall())
+    def ids(self, kind: str) -> frozenset[str]:
+        """Ids of a kind that rows may belong to; runs also where they are deleted."""
+        found = self._standing(kind)
+        return frozenset((found if kind == "run" else found.filter(THERE))["id"])
 
     def held(self, table: str, root: Path) -> dict[str, Path]:
         """Which file of the store at `root` holds an id's rows of a table."""
@@ -69,8 +68,9 @@ class Ledger:
             InputError: If a record cannot be stored, or a part could not be found from its whole.
             UnknownNameError: If a record refers to a collection that does not exist, or a run to a chunking
                 without a collection of its chunks.
-            StoreError: If an id exists with other content.
+            StoreError: If an id exists with other content, or what it names is deleted.
         """
+        self._refuse_deleted(batch)
         collections = _rows("collection", batch.collections, asdict)
         self._records("collection", collections, replacing)
         golden_sets = _rows("golden_set", batch.golden_sets, asdict)
@@ -83,22 +83,34 @@ class Ledger:
             "stack", _rows("stack", {run.stack.stack_id: run for run in batch.runs}.values(), _stack_row)
         )
         self._records("run", runs)
-        self.turn(list(runs), "restored")
+        self.turn("run", list(runs), "restored")
 
-    def turn(self, run_ids: Sequence[str], event: str) -> None:
-        """Record that runs were removed or restored; those that are in that state already are left alone.
+    def turn(self, kind: str, ids: Sequence[str], event: str) -> None:
+        """Record that records were removed or restored; those that are in that state already are left alone.
 
         Raises:
-            UnknownNameError: If a run does not exist.
+            UnknownNameError: If one does not exist.
+            InputError: If one is part of another, which takes it along.
+            StoreError: If one is hidden because its collection is deleted.
         """
-        if not run_ids:
+        if not ids:
             return
-        known, removed = self.ids("run"), self.ids("run", "removed")
-        for run_id in run_ids:
-            if run_id not in known:
-                raise UnknownNameError("run", run_id, known)
-        wanted = [run_id for run_id in dict.fromkeys(run_ids) if (run_id in removed) == (event == "restored")]
-        self._events("run", wanted, event)
+        known = {row["id"]: row for row in self._standing(kind).iter_rows(named=True)}
+        wholes = self._wholes(kind) if kind != "run" else {}
+        for record_id in ids:
+            named = f"The {kind.replace('_', ' ')} {record_id!r}"
+            if record_id not in known:
+                raise UnknownNameError(kind.replace("_", " "), record_id, known)
+            if whole := wholes.get(record_id):
+                raise InputError(
+                    f"{named} is part of {whole!r}.", do=f"Name {whole!r}; its parts go with it."
+                )
+            if behind := known[record_id]["behind"]:
+                raise StoreError(f"{named} is hidden with the deleted {behind}.", do="Restore that.")
+        deleted = {record_id for record_id, row in known.items() if row["event"] == "removed"}
+        self._events(
+            kind, [each for each in dict.fromkeys(ids) if (each in deleted) == (event == "restored")], event
+        )
 
     def add_parts(self, folder: Path, parts: Sequence[Part]) -> None:
         """List newly written parts."""
@@ -166,6 +178,28 @@ class Ledger:
             for name in (whole, chunkings.searched(whole, row.get("chunking"))):
                 if name not in known:
                     raise UnknownNameError("collection", name, known, where=record_id)
+
+    def _refuse_deleted(self, batch: Batch) -> None:
+        """Nothing may be added to what is deleted: it would come back, with all that it hid, by surprise."""
+        named: dict[str, set[str | None]] = {
+            "collection": {
+                each.collection_id for each in (*batch.collections, *batch.golden_sets, *batch.runs)
+            }
+            | {each.part_of for each in batch.collections},
+            "golden_set": {name for each in batch.golden_sets for name in (each.golden_set_id, each.part_of)},
+        }
+        for kind, names in named.items():
+            deleted = set(self._standing(kind).filter(~THERE)["id"]) if names else set()
+            for name in sorted(each for each in names if each in deleted):
+                raise StoreError(
+                    f"The {kind.replace('_', ' ')} {name!r} is deleted.",
+                    do="Restore it, or give the new one another id.",
+                )
+
+    def _standing(self, kind: str) -> pl.DataFrame:
+        """Where the records of a kind stand now, as `standing` answers."""
+        state = self._cursor.sql(STATE, params={"revision": self._revision}).pl()
+        return standing(state, lambda: self._cursor.sql(WHOLES).pl()).filter(kind=kind)
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
         """Of every record of a kind, what it is part of."""

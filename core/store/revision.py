@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Self
 
 import polars as pl
 
 from core.errors import UnknownNameError
 from core.store.engine import Catalogue
+from core.store.standing import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
 # else that a page reads. What they answer is kept for as long as the catalogue is current, so each answers
 # for every kind or table at once.
-_STATE = """
-SELECT kind, id, min(revision) AS added_revision, arg_max(event, seq) AS event
-FROM events WHERE revision <= $revision GROUP BY kind, id
-"""
 _HELD = """
 SELECT p.table_name, k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
     arg_max(k.queries, part_id) AS queries
@@ -36,39 +34,59 @@ class Revision:
         catalogue: Where its records are; for use within this package.
     """
 
-    def __init__(self, catalogue: Catalogue, root: Path, revision: int) -> None:
+    def __init__(self, catalogue: Catalogue, root: Path, revision: int, *, everything: bool = False) -> None:
         self.catalogue = catalogue
         self._root = root
         self.revision = revision
+        self._everything = everything
 
-    def collections(self, *, parts: bool = False) -> pl.DataFrame:
+    def with_deleted(self) -> Self:
+        """The same revision, showing what was deleted as if it were there."""
+        return type(self)(self.catalogue, self._root, self.revision, everything=True)
+
+    def collections(
+        self, *, parts: bool = False, removed: bool = False, hidden: bool = False
+    ) -> pl.DataFrame:
         """Collections, oldest first.
 
         Args:
             parts: Also those that hold the chunks of another one.
+            removed: Those that were deleted instead of those that are there.
+            hidden: The parts that a deleted one hides instead.
 
         Returns:
             collection_id, name, source, notes, part_of, queries and passages (counts).
         """
-        found = _whole(self._records("collection", "SELECT * FROM collections"), parts)
+        found = self._records("collection", "SELECT * FROM collections", removed=removed, hidden=hidden)
+        found = _whole(found, parts)
         for table in ("queries", "passages"):
             counts = self._held(table).select("id", pl.col("rows").alias(table))
             found = found.join(counts, how="left", left_on="collection_id", right_on="id")
         shown = ("collection_id", "name", "source", "notes", "part_of")
         return found.select(*shown, pl.col("queries", "passages").fill_null(0))
 
-    def golden_sets(self, collection_id: str | None = None, *, parts: bool = False) -> pl.DataFrame:
+    def golden_sets(
+        self,
+        collection_id: str | None = None,
+        *,
+        parts: bool = False,
+        removed: bool = False,
+        hidden: bool = False,
+    ) -> pl.DataFrame:
         """Golden sets, of one collection or of all, oldest first.
 
         Args:
             collection_id: Only those of this collection.
             parts: Also those that hold what follows from another one's spans for one chunker.
+            removed: Those that were deleted instead of those that are there.
+            hidden: Those that a deleted collection, or a deleted golden set, hides instead.
 
         Returns:
             golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones; where
             there are no judgements, those with spans), judgements and spans (counts).
         """
-        found = _whole(self._records("golden_set", "SELECT * FROM golden_sets"), parts)
+        found = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
+        found = _whole(found, parts)
         for table in ("judgements", "spans"):
             counts = self._held(table).select(
                 "id", pl.col("rows").alias(table), pl.col("queries").alias(table[0])
@@ -78,19 +96,22 @@ class Revision:
         queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
         return _of(found, collection_id).select(*shown, queries, pl.col("judgements", "spans").fill_null(0))
 
-    def runs(self, collection_id: str | None = None, *, removed: bool = False) -> pl.DataFrame:
+    def runs(
+        self, collection_id: str | None = None, *, removed: bool = False, hidden: bool = False
+    ) -> pl.DataFrame:
         """Runs, of one collection or of all, oldest first.
 
         Args:
             collection_id: Only runs on this collection.
-            removed: The removed runs instead of those that are there.
+            removed: The deleted runs instead of those that are there.
+            hidden: The runs that their deleted collection hides instead.
 
         Returns:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
             (JSON), chunking, created_at (UTC), added_revision, has_rankings.
         """
         stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
-        found = self._records("run", RUNS, removed=removed).join(stacks, on="stack_id")
+        found = self._records("run", RUNS, removed=removed, hidden=hidden).join(stacks, on="stack_id")
         ranked = self._held("rankings")["id"].implode()
         shown = (
             "run_id",
@@ -146,22 +167,26 @@ class Revision:
         return [str(self._root / path) for path in files]
 
     def _known(self, kind: str, ids: Iterable[str]) -> None:
-        known = frozenset(self._state(kind).filter(pl.col("event") != "removed")["id"])
+        known = frozenset(self.standing(kind).filter(THERE)["id"])
         for record_id in ids:
             if record_id not in known:
                 raise UnknownNameError(kind.replace("_", " "), record_id, known)
 
-    def _state(self, kind: str) -> pl.DataFrame:
-        """Per id: added_revision, and the last event."""
-        return self.catalogue.records(_STATE, {"revision": self.revision}).filter(kind=kind)
+    def standing(self, kind: str) -> pl.DataFrame:
+        """Per id: added_revision, the last event, and what hides it; for use within this package."""
+        state = self.catalogue.records(STATE, {"revision": self.revision})
+        if self._everything:
+            there = state.with_columns(event=pl.lit("added"), behind=pl.lit(None, pl.String))
+            return there.filter(kind=kind)
+        return standing(state, lambda: self.catalogue.records(WHOLES)).filter(kind=kind)
 
     def _held(self, table: str) -> pl.DataFrame:
         """Per owner's id: path of the file with its rows in a table, rows, queries."""
         return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
 
-    def _records(self, kind: str, sql: str, *, removed: bool = False) -> pl.DataFrame:
-        """Records of a kind that are there (or removed) at this revision, oldest first."""
-        state = self._state(kind).filter((pl.col("event") == "removed") == removed)
+    def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
+        """Records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
+        state = self.standing(kind).filter(DELETED if removed else HIDDEN if hidden else THERE)
         key = f"{kind}_id"
         return self.catalogue.records(sql).join(state, left_on=key, right_on="id").sort("added_revision", key)
 

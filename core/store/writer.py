@@ -18,7 +18,7 @@ from core.records import Batch, now
 from core.store import migrations
 from core.store.engine import ENGINE
 from core.store.layout import Layout, remove
-from core.store.ledger import KINDS, Ledger
+from core.store.ledger import KINDS, Kind, Ledger
 from core.store.parts import Known, folders, write_parts
 from core.tables import TABLES
 
@@ -81,25 +81,37 @@ class Writer:
         Raises:
             InputError: If a frame or a record cannot be used.
             UnknownNameError: If something refers to a record or a table that does not exist.
-            StoreError: If an id exists with other content.
+            StoreError: If an id exists with other content, or what it names is deleted.
         """
         self._guarded(lambda: self._add(batch, frozenset(replacing), on_step))
 
-    def remove_runs(self, run_ids: Sequence[str]) -> None:
-        """Hide runs from this revision on; their rows stay, and earlier revisions show them.
+    def remove(self, kind: Kind, ids: Sequence[str]) -> None:
+        """Hide records from this revision on; their rows stay, and earlier revisions show them.
+
+        A collection hides its runs, golden sets and parts, a golden set its parts.
+
+        Args:
+            kind: What they are.
+            ids: Which; those that are deleted already are left alone.
 
         Raises:
-            UnknownNameError: If a run does not exist.
+            UnknownNameError: If one does not exist.
+            InputError: If one is a part of another.
+            StoreError: If one is hidden because its collection is deleted.
         """
-        self._guarded(lambda: self._ledger.turn(run_ids, "removed"))
+        self._guarded(lambda: self._ledger.turn(kind, ids, "removed"))
+
+    def restore(self, kind: Kind, ids: Sequence[str]) -> None:
+        """Bring deleted records back, with what their deletion hid; arguments and errors as for `remove`."""
+        self._guarded(lambda: self._ledger.turn(kind, ids, "restored"))
+
+    def remove_runs(self, run_ids: Sequence[str]) -> None:
+        """Hide runs; see `remove`."""
+        self.remove("run", run_ids)
 
     def restore_runs(self, run_ids: Sequence[str]) -> None:
-        """Bring removed runs back.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
-        self._guarded(lambda: self._ledger.turn(run_ids, "restored"))
+        """Bring deleted runs back; see `restore`."""
+        self.restore("run", run_ids)
 
     def _guarded(self, change: Callable[[], None]) -> None:
         """Run a change; once one has failed, the transaction cannot be published any more."""
