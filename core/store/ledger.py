@@ -183,14 +183,15 @@ class Ledger:
         """Nothing may be added to what is deleted: it would come back, with all that it hid, by surprise."""
         named: dict[str, set[str | None]] = {
             "collection": {
-                each.collection_id for each in (*batch.collections, *batch.golden_sets, *batch.runs)
-            }
-            | {each.part_of for each in batch.collections},
+                *(name for each in batch.collections for name in (each.collection_id, each.part_of)),
+                *(each.collection_id for each in batch.golden_sets),
+                *(each.collection_id for each in batch.runs),
+            },
             "golden_set": {name for each in batch.golden_sets for name in (each.golden_set_id, each.part_of)},
         }
         for kind, names in named.items():
-            deleted = set(self._standing(kind).filter(~THERE)["id"]) if names else set()
-            for name in sorted(each for each in names if each in deleted):
+            deleted = set(self._standing(kind).filter(~THERE)["id"].to_list()) if names else set()
+            for name in sorted(deleted & names):
                 raise StoreError(
                     f"The {kind.replace('_', ' ')} {name!r} is deleted.",
                     do="Restore it, or give the new one another id.",
