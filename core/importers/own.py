@@ -12,30 +12,28 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers import own_records
 from core.importers.base import Format, Import, LeftOut, Options, merged
 from core.importers.piece import Piece, Tree
-from core.importers.tabular import PARQUET, READ_ERRORS, json_objects
+from core.importers.tabular import PARQUET, READ_ERRORS, read_table
 from core.importers.target import target
-from core.importers.text import place, quoted, shown
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.importers.text import quoted, shown
+from core.records import Batch, Run
 from core.tables import TABLES
 
 NAME, VERSION = "clq-explorer", 1
 MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 1 << 20
 _RECORDS = ("collections", "golden_sets", "runs")
-Record = TypeVar("Record", Collection, GoldenSet, Run)
 
 
 class Own(Format):
@@ -78,9 +76,9 @@ def _read(tree: Tree) -> Import:
         frames[table] = _table(pieces[file], table, entry)
     rest = sorted(name for name in pieces if name not in used)
     return Import(
-        collections=tuple(_records(pieces.get("collections.jsonl"), lambda row: Collection(**row))),
-        golden_sets=tuple(_records(pieces.get("golden_sets.jsonl"), lambda row: GoldenSet(**row))),
-        runs=tuple(_records(pieces.get("runs.jsonl"), _run)),
+        collections=own_records.collections(pieces.get("collections.jsonl")),
+        golden_sets=own_records.golden_sets(pieces.get("golden_sets.jsonl")),
+        runs=own_records.runs(pieces.get("runs.jsonl")),
         frames=frames,
         left_out=(LeftOut(len(rest), "files that the manifest does not list", rest[0]),) if rest else (),
     )
@@ -135,7 +133,7 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
     schema = TABLES[table]
     try:
         if content.startswith(PARQUET):
-            rows = pl.read_parquet(io.BytesIO(content))
+            rows = read_table(piece, "parquet").rows
         else:
             rows = pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
         missing = [column for column in schema if column not in rows.columns]
@@ -157,27 +155,6 @@ def _widest(dtype: pl.DataType) -> pl.DataType:
 
 def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _records(piece: Piece | None, make: Callable[[dict[str, Any]], Record]) -> Iterator[Record]:
-    if piece is None:
-        return
-    for line, row in json_objects(piece):
-        try:
-            yield make(row)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            where = place(piece.name, line)
-            raise InputError(f"The record cannot be used: {shown(error)}.", where=where) from error
-
-
-def _run(row: dict[str, Any]) -> Run:
-    created = datetime.fromisoformat(row["created_at"])
-    if created.tzinfo is None:
-        raise ValueError("created_at has no time zone")
-    rest = {key: value for key, value in row.items() if key not in {"spec", "origin", "created_at"}}
-    if not isinstance(row["spec"], dict):
-        raise TypeError("spec is not a map")
-    return Run(stack=Stack(row["spec"]), origin=Origin(row["origin"]), created_at=created, **rest)
 
 
 def export(batch: Batch, path: Path) -> None:

@@ -318,7 +318,7 @@ BROKEN = {
         {"manifest_json": manifest_with(tables={"timings": {"file": "t.jsonl", "blake2b": "00"}})},
         "its hash differs",
     ),
-    "record": ({"runs_jsonl": '{"run_id": "r"}\n'}, "runs.jsonl:1: The record cannot be used"),
+    "record": ({"runs_jsonl": '{"run_id": "r"}\n'}, "runs.jsonl:1: There is no 'created_at' here."),
     "record is a list": ({"runs_jsonl": "\n[]\n"}, "runs.jsonl:2: The line is not a JSON object."),
     "origin": (
         {"runs_jsonl": RUN_LINE % ("x", "{}", "2025-01-01T00:00:00+00:00")},
@@ -328,13 +328,45 @@ BROKEN = {
         {"runs_jsonl": RUN_LINE % ("run", "{}", "2025-01-01T00:00:00")},
         "created_at has no time zone",
     ),
-    "spec": ({"runs_jsonl": RUN_LINE % ("run", "[]", "2025-01-01T00:00:00+00:00")}, "spec is not a map"),
+    "created at": (
+        {"runs_jsonl": RUN_LINE % ("run", "{}", "soon")},
+        "runs.jsonl:1: The record cannot be used",
+    ),
+    "unknown field": (
+        {"collections_jsonl": '{"collection_id": "c", "name": "C", "x": 1}'},
+        "has no 'x'",
+    ),
+    "field of another kind": (
+        {"golden_sets_jsonl": '{"golden_set_id": {}, "collection_id": "c", "name": "C"}'},
+        "golden_sets.jsonl:1: 'golden_set_id' is an object, not text.",
+    ),
+    "infinite": (
+        {"collections_jsonl": '{"collection_id": 1e999, "name": "C"}'},
+        "Out of range float values are not JSON compliant",
+    ),
+}
+SPECS = {
+    "[]": "'spec' is a list, not an object",
+    '{"candidates": "ten"}': "key `spec`: 'candidates' is text, not an integer",
+    '{"candidates": -1}': "key `spec`: 'candidates' is -1",
+    '{"dim": 4294967296}': "key `spec`: 'dim' is 4,294,967,296",
+    '{"fusion": "rrf"}': "key `spec`: 'fusion' is text, not an object",
+    '{"chunker": {"size": 1}}': "key `spec.chunker`: There is no 'method' here",
+    '{"a": 1, "a": 2}': "the key 'a' stands twice",
+    '{"a": "\\ud800"}': "half a character",
+    "[" * 3_000 + "]" * 3_000: "nested too deeply",
 }
 
 
 @pytest.mark.parametrize(("changes", "message"), BROKEN.values(), ids=BROKEN.keys())
 def test_broken_exports_are_refused(changes, message):
     assert message in refusal(up("x.zip", broken(**changes)))
+
+
+@pytest.mark.parametrize(("spec", "message"), SPECS.items(), ids=SPECS.values())
+def test_what_pages_read_of_a_stack_is_of_its_kind(spec, message):
+    line = RUN_LINE % ("run", spec, "2025-01-01T00:00:00+00:00")
+    assert message in refusal(up("x.zip", broken(runs_jsonl=line)))
 
 
 def test_parquet_with_other_columns():
