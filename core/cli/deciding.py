@@ -98,8 +98,9 @@ class Question:
         narrow = together if self.together else matched
         found = narrow(snapshot, scope, quality, latency, books[self.prices])
         remarks = found.compared.sentences
+        narrowed = found.scope.shared or found.scope.apart or found.latency.machine
         for words in remarks:
-            complain(f"warning: {shown(words, _LINE)}{'' if self.together else ' (--together compares all)'}")
+            complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
         asked = Asked(limits, self.rule.value, quality, found.latency)
         return Case(snapshot, found.scope, asked, books[self.prices], self.seed, remarks=remarks)
 

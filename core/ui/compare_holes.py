@@ -13,14 +13,22 @@ from core.views.evidence import pairs
 from core.views.scope import Quality, Scope
 
 
-def with_holes(view: View, rows: pl.DataFrame) -> pl.DataFrame:
+def with_holes(view: View, rows: pl.DataFrame, queries: frozenset[str] | None = None) -> pl.DataFrame:
     """The comparisons with `if_judged`; see `core.views.evidence.pairs.if_judged`."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
     names = {name: ids[name] for name in [*rows["first"], *rows["second"]]}
     compared = rows.select("first", "second", "difference")
     place = (str(cache.store().path), view.snapshot.revision)
     pair_ids = tuple((ids[first], ids[second]) for first, second, _ in compared.iter_rows())
-    ends = _if_judged(compared, names, *place, scope=view.scope, quality=view.quality, pair_ids=pair_ids)
+    ends = _if_judged(
+        compared,
+        names,
+        *place,
+        scope=view.scope,
+        quality=view.quality,
+        pair_ids=pair_ids,
+        queries=None if queries is None else tuple(sorted(queries)),
+    )
     return rows.with_columns(ends)
 
 
@@ -33,12 +41,17 @@ def doubt_of(view: View, table: pl.DataFrame, run_id: str, other: str | None) ->
         run_id: The stack.
         other: The second stack, if there is one.
     """
-    deltas = table["delta"].drop_nulls()
-    if other is None or deltas.is_empty():
+    compared = table.filter(pl.col("delta").is_not_null())
+    if other is None or compared.is_empty():
         return ""
     names = dict(view.table.select("run_id", "name").iter_rows())
-    pair = {"first": names[other], "second": names[run_id], "difference": float(deltas.to_numpy().mean())}
-    return pairs.doubt(with_holes(view, pl.DataFrame([pair])), view.quality)
+    pair = {
+        "first": names[other],
+        "second": names[run_id],
+        "difference": float(compared["delta"].to_numpy().mean()),
+    }
+    rows = with_holes(view, pl.DataFrame([pair]), frozenset(compared["query_id"]))
+    return pairs.doubt(rows, view.quality)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -51,6 +64,8 @@ def _if_judged(
     scope: Scope,
     quality: Quality,
     pair_ids: tuple[tuple[str, str], ...],
+    queries: tuple[str, ...] | None,
 ) -> pl.Series:
     del path, pair_ids  # part of the key
-    return pairs.if_judged(_rows, cache.snapshot(revision), scope, quality, _names)
+    only = None if queries is None else frozenset(queries)
+    return pairs.if_judged(_rows, cache.snapshot(revision), scope, quality, _names, queries=only)

@@ -70,16 +70,16 @@ def _out_of_reach(path: str, revision: int, scope: Scope) -> dict[str, tuple[str
 
 
 def _shared(sets: QuerySets) -> bool:
-    if not sets.differ:
+    if not sets.differ and not sets.unasked:
         return False
     chosen: str = st.segmented_control(
         "Compare on",
         [SHARED, EVERY],
-        default=SHARED,
+        default=SHARED if sets.differ else EVERY,
         required=True,
         key="cq",
         bind="query-params",
-        help=f"The stacks were not asked the same queries. shared queries: the n = {sets.shared} that all "
+        help=f"Not every stack was asked every judged query. shared queries: the n = {sets.shared} that all "
         "were asked. all queries: a judged query that a stack does not rank counts as 0.",
     )
     return chosen == SHARED

@@ -13,6 +13,7 @@ from core.ui.pick import still_offered
 from core.views import text
 from core.views.one_query import OneQuery, Side, shown_text
 from core.views.queries import SORTS, SORTS_AGAINST, narrowed, ordered, tags_of
+from core.views.query_scores import FOUND_NOTHING, NOT_RANKED
 from core.views.scope import Quality
 from core.views.text import plain
 
@@ -57,7 +58,7 @@ def query_list(rows: pl.DataFrame, quality: Quality, other: str | None, selected
     columns = {
         "query_id": show.text_column("query"),
         "text": show.text_column("question", width="large"),
-        "score": show.score_column("score", f"{quality.name} of the stack; – = not applicable, see note."),
+        "score": show.score_column("score", f"{quality.name} of the stack; – = no score, see note."),
         **against,
         "best": show.score_column("best reachable", "PROC: the best ordering of the candidate pool."),
         "holes": show.number_column("holes", 0, f"Unjudged passages among the first {quality.k}."),
@@ -170,7 +171,7 @@ def _ranking(found: OneQuery, side: Side, key: str, quality: Quality) -> None:
     possible = "" if side.best is None else f" of a possible {text.score(side.best)}"
     st.caption(plain(f"{quality.name} {text.score(side.score)}{possible}"))
     if not side.ranked:
-        st.info("This stack does not rank the query.", icon=":material/block:")
+        st.info(FOUND_NOTHING if side.asked else NOT_RANKED, icon=":material/block:")
         return
     against = {"change": show.text_column("vs", "Against the other stack.")} if found.sides[1:] else {}
     columns = {

@@ -142,7 +142,7 @@ def _ns(rows: pl.DataFrame) -> str:
 
 
 def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
-    """What to say about differing queries; empty where all runs were asked the same.
+    """What to say about differing queries; empty where all runs were asked every judged one.
 
     Args:
         found: Which queries the runs were asked.
@@ -150,7 +150,7 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
         offer: Also what the sidebar can do about it.
     """
     if not found.differ:
-        return ""
+        return _about_unasked(found, shared=shared, offer=offer)
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
     if not shared:
         more = f"; “{SHARED}” in the sidebar compares on the {found.shared} in common" if offer else ""
@@ -165,6 +165,17 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
     said = f"{asked}judged). They are compared on the n = {found.shared} they share"
     more = f" “{EVERY}” in the sidebar counts a query not ranked as 0." if offer else ""
     return f"{said}{some if found.apart else ''}.{more}"
+
+
+def _about_unasked(found: QuerySets, *, shared: bool, offer: bool) -> str:
+    if not found.unasked:
+        return ""
+    nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
+    if shared:
+        more = f"; “{EVERY}” in the sidebar counts them as 0" if offer else ""
+        return f"{nobody} and left out: n = {found.shared}{more}."
+    more = f"; “{SHARED}” in the sidebar leaves them out" if offer else ""
+    return f"{nobody} and count as 0{more}."
 
 
 def about_figures(words: str, *, together: bool, offer: bool = True) -> str:

@@ -61,7 +61,8 @@ def look_closer(
     """
     first, second = pair
     same = alike(snapshot, runs, quality.k, first, second)
-    queries = flips(query_table(snapshot, scope, quality, second, first), setup.tolerance, same)
+    rows = query_table(snapshot, scope, quality, second, first, as_zero=True)
+    queries = flips(rows, setup.tolerance, same)
     pools = runs.filter(pl.col("run_id").is_in(pair))["pool"].fill_null("none").unique().sort().to_list()
     return Closer(
         queries=queries,

@@ -69,7 +69,7 @@ def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency
     if len(found) > 1:
         latency = replace(latency, machine=next(iter(found)))
     said = (
-        comparable.about_queries(sets, shared=True, offer=False),
+        comparable.about_queries(sets, shared=sets.differ, offer=False),
         comparable.about_figures(words, together=False, offer=False),
         comparable.about_machines(found, latency.machine),
     )

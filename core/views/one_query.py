@@ -29,11 +29,12 @@ class Side:
 
     Attributes:
         name: The stack.
-        score: The measure of the workspace at its cutoff; None where it is not applicable.
+        score: The measure of the workspace at its cutoff; None where it is not applicable or not known.
         best: Its PROC: the same for the best ordering of the candidate pool.
         gain: G_obs, the weights collected by the Top-K.
         reachable: The weights that the best ordering of the pool collects.
         ranked: Length of the ranking.
+        asked: Whether the stack was asked the query: it ranks it, has candidates for it or took time for it.
         ranking: rank, grade (text; "unjudged"), weight (within the Top-K), points (score of the ranking),
             change (against the other stack; null where that searched differently cut passages).
         oracle: The best ordering of the pool at K as far as it earns anything: place, grade, weight, now
@@ -48,6 +49,7 @@ class Side:
     gain: float
     reachable: float
     ranked: int
+    asked: bool
     ranking: pl.DataFrame
     oracle: pl.DataFrame
     missed: pl.DataFrame
@@ -118,8 +120,9 @@ def one_query(
         same = [other for other in ids if searched[other] == searched[run_id]]
         comparable = ranked.filter(pl.col("run_id").is_in(same))
         side = _side(comparable, run_id, name, judged[judges[run_id]], quality)
-        score, best = _scores(snapshot, run_id, golden, query_id, quality)
-        sides[run_id] = replace(side, score=score, best=best)
+        asked = side.asked or query_id in snapshot.timings([run_id])["query_id"]
+        score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
+        sides[run_id] = replace(side, score=score, best=best, asked=asked)
     return OneQuery(
         weigher=weigher,
         sides=tuple(_with_texts(snapshot, searched[run_id], side) for run_id, side in sides.items()),
@@ -162,6 +165,7 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality:
         gain=float(final.filter(pl.col("rank") <= quality.k)["weight"].sum()),
         reachable=float(oracle["weight"].sum()),
         ranked=final.height,
+        asked=pool.height > 0,
         ranking=_ranking(final, others, quality.k, judged=weighed.height > 0),
         oracle=oracle,
         missed=weighed.filter(pl.col("grade") >= RELEVANT)

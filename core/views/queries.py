@@ -4,36 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from core.clq.intervals import bootstrap_means
 from core.clq.significance import TOLERANCE, outcomes
-from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.views import text
-from core.views.query_sets import among
+from core.views.query_scores import NOT_RANKED, query_scores
 from core.views.scope import Quality, Scope
-from core.views.scores import Evidence, at_cutoff, evidence
 
 WEAK = 0.5
 """A query is weak when the ranking reaches less than this share of what its candidate pool holds."""
 UNJUDGED = "No passage of this query is judged."
-UNRANKED = "The stack does not rank this query, so it scores 0."
 _QUESTION = 70
 _TIES = ("best", "query_id")
-
-_SCORES = {
-    "query_id": pl.String(),
-    "score": pl.Float64(),
-    "other": pl.Float64(),
-    "best": pl.Float64(),
-    "holes": pl.Int32(),
-    "judged": pl.Int32(),
-    "note": pl.String(),
-}
 
 SORTS: Mapping[str, tuple[str, bool]] = {
     "worst first": ("score", False),
@@ -51,7 +37,13 @@ SORTS_AGAINST: Mapping[str, tuple[str, bool]] = {
 
 
 def query_table(
-    snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, other: str | None = None
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    run_id: str,
+    other: str | None = None,
+    *,
+    as_zero: bool = False,
 ) -> pl.DataFrame:
     """Every query of the workspace with what one stack makes of it.
 
@@ -61,24 +53,29 @@ def query_table(
         quality: Measure and cutoff.
         run_id: A run with rankings.
         other: Another run with rankings, to compare with.
+        as_zero: Count a judged query that a stack was not asked as 0, as averages over all queries do; else
+            its score is unknown. One that it was asked and ranks nothing for scores 0 either way.
 
     Returns:
         One row per query that is stored, judged or ranked, by id: query_id, text (null = not stored), tags,
-        score (null = not applicable), other (the second stack's score), delta = score − other, best (PROC of
-        the query), share = score / best, holes (unjudged passages in the Top-K), judged (passages judged for
-        the query), note (why there is no score, or why it is 0).
+        score (null = not applicable or not known), other (the second stack's score), delta = score − other,
+        best (PROC of the query), share = score / best, holes (unjudged passages in the Top-K), judged
+        (passages judged for the query), counts (whether it is among the judged queries that the workspace is
+        compared on), note (why there is no score, or why it is 0).
 
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
     """
     texts = snapshot.queries(scope.collection_id).select("query_id", "text", "tags")
-    scores = _scores(snapshot, scope, quality, [run_id] if other is None else [run_id, other])
+    run_ids = [run_id] if other is None else [run_id, other]
+    scores = query_scores(snapshot, scope, quality, run_ids, as_zero=as_zero)
     return (
         texts.join(scores, on="query_id", how="full", coalesce=True)
         .join(_ranked(snapshot, texts, run_id), on="query_id", how="full", coalesce=True)
         .with_columns(
             pl.col("tags").fill_null([]),
             pl.col("judged").fill_null(0),
+            pl.col("counts").fill_null(value=False),
             (pl.col("score") - pl.col("other")).alias("delta"),
             pl.when(pl.col("best") > 0).then(pl.col("score") / pl.col("best")).alias("share"),
         )
@@ -92,42 +89,6 @@ def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFram
     if texts.height:
         return texts.select("query_id").clear()
     return snapshot.rankings([run_id], stage="final").select("query_id").unique()
-
-
-def _scores(snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str]) -> pl.DataFrame:
-    if scope.golden_set_id is None:
-        return pl.DataFrame(schema=_SCORES)
-    measure, ceiling = quality.measure, quality.ceiling
-    only = among(snapshot, scope)
-    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling), only=only)
-    columns: dict[str, Any] = {
-        "query_id": found.query_ids,
-        "holes": (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1),
-        "judged": found.counts_of(0).sum(axis=1),
-    }
-    if measure is not None:
-        values = at_cutoff(found, measure)
-        columns["score"] = values[0]
-        columns["note"] = _notes(found, measure, values[0])
-        columns |= {"other": values[1]} if len(run_ids) > 1 else {}
-    else:
-        columns["note"] = f"{quality.bare} is known from aggregates only."
-    if ceiling is not None:
-        columns["best"] = at_cutoff(found, ceiling)[0]
-    made = pl.DataFrame(columns, schema_overrides={name: _SCORES[name] for name in columns})
-    return pl.concat([pl.DataFrame(schema=_SCORES), made], how="diagonal").with_columns(
-        pl.col(pl.Float64).fill_nan(None)
-    )
-
-
-def _notes(found: Evidence, measure: Measure, scores: np.ndarray[Any, Any]) -> pl.Series:
-    """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
-    missing, counts = np.isnan(scores), found.counts_of(0)
-    reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
-    unranked = ~(found.grades[0] >= 0).any(axis=-1)
-    empty = pl.Series(pl.repeat(None, len(scores), dtype=pl.String, eager=True))
-    notes = empty.scatter(np.flatnonzero(unranked), UNRANKED) if unranked.any() else empty
-    return notes.scatter(np.flatnonzero(missing), reason) if missing.any() else notes
 
 
 def tags_of(table: pl.DataFrame) -> list[str]:
@@ -245,7 +206,7 @@ def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, 
 def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> str:
     n = scored.height
     # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
-    judged = rows.filter(pl.col("judged") > 0).sort("query_id").select("score", "delta").to_numpy().T
+    judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
     low, high = bootstrap_means(judged[: 1 if other is None else 2])
     mean = text.score(np.nanmean(judged[0]))
     said = [f"Mean {quality.name} {mean}{text.interval(low[0], high[0])}, n = {n:,}"]
@@ -260,6 +221,8 @@ def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: 
         said.append(f"on {hopeless:,} the pool holds nothing that counts")
     if n < rows.height:
         said.append(f"{text.count(rows.height - n, 'query has', 'queries have')} no score")
+    if unranked := rows.filter(pl.col("note") == NOT_RANKED).height:
+        said.append(f"{unranked:,} of them not ranked, which averages over all judged queries count as 0")
     return "; ".join(said) + "."
 
 

@@ -7,7 +7,7 @@ queries it counts as 0 as well (metrics.md §1): so stacks are compared on the q
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.store.memory import Memory
 from core.views.chosen import chosen_runs
 from core.views.scope import Scope
-from core.views.scores import EMPTY_SLOT, Grades, evidence
+from core.views.scores import EMPTY_SLOT, Evidence, Grades, evidence
 
 ENOUGH = 10
 """Shared queries from which on a comparison on them is worth more than leaving a stack out."""
@@ -37,6 +37,7 @@ class QuerySets:
         most: Those that the run with the most was asked.
         shared: Those that all runs were asked, apart from those set apart.
         apart: run_id → judged queries it was asked, of runs that share fewer than `ENOUGH` with the others.
+        unasked: Those that no run was asked.
         differ: Whether any two runs were asked different ones.
     """
 
@@ -44,6 +45,7 @@ class QuerySets:
     fewest: int = 0
     most: int = 0
     shared: int = 0
+    unasked: int = 0
     apart: Mapping[str, int] = field(default_factory=dict)
     differ: bool = False
 
@@ -60,9 +62,20 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
         set of queries is taken in as long as `ENOUGH` are shared.
     """
     run_ids = _ranked(snapshot, scope)
-    if scope.golden_set_id is None or len(run_ids) < 2:
+    if scope.golden_set_id is None:
         return QuerySets()
-    queries, mask = asked(snapshot, run_ids, scope.golden_set_id)
+    return overlap(run_ids, asked(snapshot, run_ids, scope.golden_set_id)[1])
+
+
+def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
+    """How the queries of some runs overlap; see `query_sets`.
+
+    Args:
+        run_ids: The runs.
+        mask: [runs, judged queries], which each was asked.
+    """
+    if not run_ids:
+        return QuerySets()
     counts = mask.sum(axis=1)
     packed, first, of_run, runs = np.unique(
         np.packbits(mask, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -70,11 +83,12 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
     common, apart = _together(mask[first], runs)
     odd = np.flatnonzero(apart[of_run.reshape(-1)])
     return QuerySets(
-        judged=len(queries),
+        judged=mask.shape[1],
         fewest=int(counts.min()),
         most=int(counts.max()),
         shared=int(common.sum()),
-        apart={run_ids[row]: int(counts[row]) for row in odd},
+        unasked=int((~mask.any(axis=0)).sum()),
+        apart={run_ids[row]: int(counts[row]) for row in odd.tolist()},
         differ=len(packed) > 1,
     )
 
@@ -105,10 +119,23 @@ def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tup
         The judged queries, and bool [runs, queries].
     """
     found = evidence(snapshot, run_ids, golden_set_id)
+    return found.query_ids, asked_in(found, snapshot.timings)
+
+
+def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
+    """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for.
+
+    Args:
+        found: Rankings and pools of the runs.
+        timings: Reads the timings of some runs; only called where they can matter.
+
+    Returns:
+        bool [runs, queries].
+    """
     mask = _begun(found.grades) | _begun(found.pool_grades)
-    missing = [run_id for run_id, full in zip(run_ids, _all(mask, 1), strict=True) if not full]
+    missing = [run_id for run_id, full in zip(found.run_ids, _all(mask, 1), strict=True) if not full]
     if missing:
-        timed = snapshot.timings(missing).select("run_id", "query_id").unique()
+        timed = timings(missing).select("run_id", "query_id").unique()
         timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
         run, query = (
             timed[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
@@ -117,7 +144,7 @@ def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tup
         mask[run, query] = True
     if found.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
         mask &= found.pool_counts.any(axis=2)
-    return found.query_ids, mask
+    return mask
 
 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:

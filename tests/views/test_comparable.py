@@ -126,6 +126,13 @@ def test_what_is_said():
     assert "1 stack shares fewer than 10 with the others" in said
     assert "counts as 0 here" in comparable.about_queries(sets, shared=False)
     assert comparable.about_queries(QuerySets(), shared=True) == ""
+    alike = QuerySets(judged=50, fewest=30, most=30, shared=30, unasked=20)
+    assert comparable.about_queries(alike, shared=False) == (
+        "20 of 50 judged queries are ranked by no stack and count as 0; “shared queries” in the sidebar "
+        "leaves them out."
+    )
+    assert "left out: n = 30;" in comparable.about_queries(alike, shared=True)
+    assert "sidebar" not in comparable.about_queries(alike, shared=True, offer=False)
     assert "set apart" in comparable.about_figures("Words", together=False)
     assert "one scale because" in comparable.about_figures("Words", together=True)
     assert "sidebar" not in comparable.about_figures("Words", together=True, offer=False)

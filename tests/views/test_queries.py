@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,11 @@ from core.tables import TABLES
 from core.views import queries
 from core.views.one_query import LONGEST, one_query, shown_text
 from core.views.query_bars import BARS, bars
+from core.views.query_scores import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import stack_table
+from tests.stores import Lab
+from tests.views.made import LAB
 
 SCOPE = Scope("c", "g")
 AT_2 = Quality("RA-nWG", 2)
@@ -119,13 +123,13 @@ def test_scores_of_one_stack(snapshot: Snapshot) -> None:
         "q2": 0.0,
         "q3": None,
         "q4": None,
-        "q5": 0.0,
+        "q5": None,
         "q6": 1.0,
     }
-    assert by_id(table, "best") == {"q1": 1.0, "q2": 0.0, "q3": None, "q4": None, "q5": 0.0, "q6": 1.0}
+    assert by_id(table, "best") == {"q1": 1.0, "q2": 0.0, "q3": None, "q4": None, "q5": None, "q6": 1.0}
     assert by_id(table, "share")["q1"] == pytest.approx(0.8)
     assert by_id(table, "share")["q2"] is None
-    assert by_id(table, "holes") == {"q1": 0, "q2": 1, "q3": None, "q4": 0, "q5": 0, "q6": 0}
+    assert by_id(table, "holes") == {"q1": 0, "q2": 1, "q3": None, "q4": 0, "q5": None, "q6": 0}
     assert by_id(table, "judged") == {"q1": 4, "q2": 2, "q3": 0, "q4": 2, "q5": 1, "q6": 1}
     assert table["other"].is_null().all()
     assert table["delta"].is_null().all()
@@ -135,33 +139,40 @@ def test_every_missing_score_has_a_reason(snapshot: Snapshot) -> None:
     notes = by_id(queries.query_table(snapshot, SCOPE, AT_2, "a"), "note")
     assert notes["q3"] == queries.UNJUDGED
     assert notes["q4"] == "No judged passage of the query carries weight."
-    assert notes["q5"] == queries.UNRANKED
+    assert notes["q5"] == NOT_RANKED
     assert notes["q1"] is notes["q2"] is notes["q6"] is None
 
 
 def test_against_a_second_stack(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "a", "b")
     delta = by_id(table, "delta")
-    assert delta == {"q1": pytest.approx(0.0), "q2": -1.0, "q3": None, "q4": None, "q5": 0.0, "q6": 1.0}
+    assert delta == {"q1": pytest.approx(0.0), "q2": -1.0, "q3": None, "q4": None, "q5": None, "q6": 1.0}
     assert queries.ordered(table, "largest loss")["query_id"][0] == "q2"
     assert queries.ordered(table, "largest gain")["query_id"][0] == "q6"
     said = queries.answer(table, table.height, AT_2, "A", "B")
-    assert said.sentence.startswith("A beats B on 1 of 4 queries, loses on 1 and ties on 2 (RA-nWG@2, ")
+    assert said.sentence.startswith("A beats B on 1 of 3 queries, loses on 1 and ties on 1 (RA-nWG@2, ")
     assert "largest loss: q2" in said.sentence
     assert said.sentence.endswith("(−1.000).")
     nearly = table.with_columns(pl.when(query_id="q6").then(0.005).otherwise("delta").alias("delta"))
     told = queries.answer(nearly, nearly.height, AT_2, "A", "B").sentence
-    assert "beats B on 0 of 4 queries, loses on 1 and ties on 3" in told
+    assert "beats B on 0 of 3 queries, loses on 1 and ties on 2" in told
     assert f"up to {Setup().tolerance:g} are ties" in told
     assert "mean difference 0.000 [" in said.details
-    assert "2 queries have no score" in said.details
+    assert "3 queries have no score; 1 of them not ranked" in said.details
 
 
 def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
     book = next(iter(load_books(PRICES).values()))
-    stacks = stack_table(snapshot, SCOPE, AT_2, Latency(), book)
+    for row in stack_table(snapshot, SCOPE, AT_2, Latency(), book).iter_rows(named=True):
+        table = queries.query_table(snapshot, SCOPE, AT_2, row["run_id"], as_zero=True)
+        assert table["score"].drop_nulls().to_numpy().mean() == pytest.approx(row["quality"], abs=1e-12)
+        assert table["score"].count() == row["n"] == 4
+        assert by_id(table, "note")["q5"] == AS_ZERO
+    shared = replace(SCOPE, shared=True)
+    stacks = stack_table(snapshot, shared, AT_2, Latency(), book)
+    assert stacks["n"].to_list() == [3, 3]
     for row in stacks.iter_rows(named=True):
-        table = queries.query_table(snapshot, SCOPE, AT_2, row["run_id"])
+        table = queries.query_table(snapshot, shared, AT_2, row["run_id"])
         assert table["score"].drop_nulls().to_numpy().mean() == pytest.approx(row["quality"], abs=1e-12)
         said = {
             queries.answer(queries.ordered(table, sort), table.height, AT_2, "A").details
@@ -177,8 +188,11 @@ def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
 def test_order(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
     worst = queries.ordered(table, "worst first")["query_id"].to_list()
-    assert worst == ["q6", "q5", "q1", "q2", "q3", "q4"]  # q6 before q5: its pool held the answer
-    assert queries.ordered(table, "best first")["query_id"].to_list() == ["q2", "q1", "q6", "q5", "q3", "q4"]
+    assert worst == ["q6", "q1", "q2", "q3", "q4", "q5"], "what is not ranked is not the worst"
+    assert queries.ordered(table, "best first")["query_id"].to_list() == ["q2", "q1", "q6", "q3", "q4", "q5"]
+    zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
+    worst = queries.ordered(zeros, "worst first")["query_id"].to_list()
+    assert worst[:2] == ["q6", "q5"], "q6 before q5: its pool held the answer"
     assert queries.ordered(table, "id")["query_id"].to_list() == sorted(worst)
     assert queries.ordered(table, "most holes")["query_id"][0] == "q6"
 
@@ -212,10 +226,11 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
     said = queries.answer(table, table.height, AT_2, "B")
     assert said.sentence == (
-        "On 1 of 4 queries B finds less than half of what its pool holds (RA-nWG@2); worst: q6 (0.000)."
+        "On 1 of 3 queries B finds less than half of what its pool holds (RA-nWG@2); worst: q6 (0.000)."
     )
-    assert said.details.startswith("Mean RA-nWG@2 0.450 [")
-    assert "on 1 the pool holds nothing that counts" in said.details
+    assert said.details.startswith("Mean RA-nWG@2 0.600 [")
+    zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
+    assert "on 1 the pool holds nothing that counts" in queries.answer(zeros, 6, AT_2, "B").details
     part = queries.narrowed(table, ["type=broad"], "")
     said = queries.answer(part, table.height, AT_2, "B")
     assert said.sentence.startswith(
@@ -310,8 +325,38 @@ def test_holes_and_texts_of_a_ranking(snapshot: Snapshot) -> None:
 
 def test_a_query_that_is_not_ranked(snapshot: Snapshot) -> None:
     side = one_query(snapshot, SCOPE, AT_2, "q5", {"a": "A"}).sides[0]
-    assert (side.ranked, side.score, side.best, side.gain) == (0, 0.0, 0.0, 0.0)
+    assert (side.ranked, side.asked, side.score, side.best, side.gain) == (0, False, None, None, 0.0)
     assert side.missed["passage_id"].to_list() == ["a"]
+
+
+def test_found_nothing_is_0_and_never_asked_is_unknown(tmp_path: Path) -> None:
+    """Timed without a ranking: asked. Candidates without a ranking: asked. Neither: not known."""
+    lab = Lab().judge({f"q{number}": {"p": 5} for number in range(1, 5)})
+    lab.run(
+        "a", final={"q1": ["p"], "q2": ["x"]}, candidates={"q1": ["p"], "q3": ["p"]}, ms={"sparse": [1.0] * 2}
+    )
+    lab.run("b", final={"q1": ["p"], "q3": ["p"]}, ms={"sparse": [1.0] * 4})
+    snapshot = lab.write(tmp_path / "store").read()
+    a, b = (queries.query_table(snapshot, LAB, AT_2, run_id) for run_id in "ab")
+    assert by_id(a, "score") == {"q1": 1.0, "q2": 0.0, "q3": 0.0, "q4": None}
+    assert by_id(a, "best") == {"q1": 1.0, "q2": 0.0, "q3": 1.0, "q4": None}
+    assert list(by_id(a, "note").values()) == [None, None, FOUND_NOTHING, NOT_RANKED]
+    assert by_id(b, "score") == {"q1": 1.0, "q2": 0.0, "q3": 1.0, "q4": 0.0}
+    both = queries.query_table(snapshot, LAB, AT_2, "b", "a")
+    assert by_id(both, "delta") == {"q1": 0.0, "q2": 0.0, "q3": 1.0, "q4": None}
+    assert by_id(both, "note")["q4"] == OTHER_NOT_RANKED
+    sides = one_query(snapshot, LAB, AT_2, "q4", {"a": "A", "b": "B"}).sides
+    assert [(side.asked, side.score) for side in sides] == [(False, None), (True, 0.0)]
+
+
+def test_a_query_outside_those_that_are_shared_says_so(tmp_path: Path) -> None:
+    lab = Lab().judge({"q1": {"p": 5}, "q2": {"p": 5}})
+    lab.run("a", final={"q1": ["p"], "q2": ["p"]}).run("b", final={"q1": ["p"]})
+    table = queries.query_table(lab.write(tmp_path / "store").read(), replace(LAB, shared=True), AT_2, "a")
+    assert by_id(table, "score") == {"q1": 1.0, "q2": None}
+    assert by_id(table, "judged") == {"q1": 1, "q2": 1}
+    assert by_id(table, "note") == {"q1": None, "q2": OUTSIDE}
+    assert queries.answer(table, 2, AT_2, "A").details.startswith("Mean RA-nWG@2 1.000, n = 1;")
 
 
 @pytest.mark.parametrize("bare", ["RA-nWG", "RA-nWG(alpha=0.5,cap3=0.2)", "N-Recall4+", "Precision4+", "Hit"])
@@ -353,15 +398,15 @@ def test_bars(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b", "a")
     drawn = bars(table, AT_2, against=False, selected="q1")
     assert drawn is not None
-    assert drawn.drawn["query_id"].to_list() == ["q5", "q6", "q1", "q2"]
+    assert drawn.drawn["query_id"].to_list() == ["q6", "q1", "q2"], "what is not ranked has no bar"
     marks = {trace.name: trace for trace in drawn.figure.data}
-    assert marks["scores 0"].customdata.ravel().tolist() == [0, 1]
+    assert marks["scores 0"].customdata.ravel().tolist() == [0]
     assert [trace.marker.symbol for trace in marks.values() if trace.type == "scatter"] == [
         "x-thin",
         "line-ew",
     ]
     assert "&lt;img" in marks["half or more of what its pool holds"].hovertext[1]
-    assert drawn.figure.layout.annotations[0].x == 2
+    assert drawn.figure.layout.annotations[0].x == 1
     against = bars(table, AT_2, against=True)
     assert against is not None
     assert {trace.name for trace in against.figure.data} == {"gain", "loss", "tie"}

@@ -57,6 +57,7 @@ def test_what_runs_were_asked(tmp_path: Path, runs: dict[str, list[str]], shared
     assert found.shared == shared
     assert found.apart == {name: len(runs[name]) for name in apart}
     assert found.differ == (len({tuple(queries) for queries in runs.values()}) > 1)
+    assert found.unasked == 30 - len({query for queries in runs.values() for query in queries})
     kept = among(snapshot, replace(LAB, shared=True, apart=Apart.of(apart)))
     assert kept == frozenset.intersection(*(frozenset(q) for n, q in runs.items() if n not in apart))
 
@@ -84,6 +85,14 @@ def test_a_query_that_took_time_was_asked(tmp_path: Path):
     found = query_sets(made.write(tmp_path / "store").read(), LAB)
     assert not found.differ
     assert found.shared == 30
+
+
+def test_one_run_that_was_not_asked_all(tmp_path: Path):
+    snapshot = lab(tmp_path, a=ranked(ALL[:12]))
+    found = query_sets(snapshot, LAB)
+    assert (found.differ, found.judged, found.shared, found.unasked) == (False, 30, 12, 18)
+    assert table(snapshot, LAB)["n"].to_list() == [30]
+    assert table(snapshot, replace(LAB, shared=True)).select("n", "quality").row(0) == (12, 1.0)
 
 
 def test_a_run_that_was_left_out_is_in_no_table(tmp_path: Path):

@@ -26,7 +26,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 def if_judged(
-    rows: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Mapping[str, str]
+    rows: pl.DataFrame,
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    run_ids: Mapping[str, str],
+    *,
+    queries: frozenset[str] | None = None,
 ) -> pl.Series:
     """What judging more could make of comparisons.
 
@@ -36,6 +42,7 @@ def if_judged(
         scope: Collection and golden set.
         quality: Measure and cutoff.
         run_ids: Name of a stack → its run.
+        queries: The queries that were compared; None for those of the workspace.
 
     Returns:
         if_judged, one value per row: the difference in the case that is worst for the stack ahead; null where
@@ -46,7 +53,7 @@ def if_judged(
     if measure is None or golden is None or not names:
         return pl.Series("if_judged", [None] * rows.height, dtype=pl.Float64)
     ids = [run_ids[name] for name in names]
-    only = among(snapshot, scope)
+    only = among(snapshot, scope) if queries is None else queries
     ranked = snapshot.rankings(ids, stage="final").filter(pl.col("rank") <= quality.k)
     searched = snapshot.searched(ids)
     ends: list[float | None] = []

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from core.clq.intervals import SEED
 from core.clq.rules import JITTER_MS
 from core.views import link
-from core.views.comparable import ALL, ALL_MACHINES, EVERY
+from core.views.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.document.html import html
 from core.views.document.markdown import markdown
 from core.views.matched import matched
@@ -79,6 +79,8 @@ def pinned_link(case: Case, dashboard: str) -> str:
         book=case.book.name,
         runs=_named(case, "name"),
     )
+    if case.scope.shared:
+        values["cq"] = SHARED
     if case.remarks and not _narrowed(case):
         values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
     elif asked.latency.machine:
