@@ -44,6 +44,12 @@ def snapshot(revision: int | None) -> Snapshot:
     return store().read(revision)
 
 
+def table_key(view: View) -> tuple[object, ...]:
+    """What the stack table of a workspace is made from, for caching what follows from the table."""
+    book = (view.book.name, view.book.digest)
+    return (str(store().path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
+
+
 def books() -> dict[str, PriceBook]:
     """The shipped price books and the user's own, by name, the list prices first; read anew when edited."""
     folder = own_folder(store().path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,14 @@ import streamlit as st
 
 from core.clq.joint import JointSample
 from core.clq.planner import Bill, bill
-from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, Decision
 from core.ui import cache, show, sure
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.next_evaluation import Plan, amounts, leading, plan
 from core.views.next_stacks import neighbour_rows
-from core.views.scope import Latency, Quality, Scope
+from core.views.scope import Scope
 
-_BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 _JUDGEMENTS = 30.0
 """Judgements per query where the golden set does not tell."""
 
@@ -103,34 +101,24 @@ def look_ahead(view: View, rows: list[int], sample: JointSample, money: Money) -
     return _look_ahead(
         view.table,
         sample,
-        str(cache.store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
+        cache.table_key(view),
         constraints=view.constraints,
         rows=tuple(rows),
         more=amounts(money.affordable),
     )
 
 
-@st.cache_resource(show_spinner="Looking ahead…", max_entries=64, hash_funcs=_BOOK)
+@st.cache_resource(show_spinner="Looking ahead…", max_entries=64)
 def _look_ahead(
     _table: pl.DataFrame,
     _sample: JointSample,
-    path: str,
-    revision: int,
+    key: tuple[object, ...],
     *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
     constraints: Constraints,
     rows: tuple[int, ...],
     more: tuple[int, ...],
 ) -> Plan:
-    del path, revision, scope, quality, latency, book  # the key of the table and of the sample
+    del key  # of the table and of the sample
     return plan(_table, rows, _sample, (constraints, "quality"), more)
 
 
@@ -155,33 +143,12 @@ def two_in_play(view: View, rivals: pl.DataFrame) -> tuple[str, str, pl.DataFram
 
 def near(view: View) -> pl.DataFrame:
     """Stacks to add; see `core.views.next_stacks.neighbour_rows`."""
-    return _near(
-        view.table,
-        view.decision,
-        str(cache.store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-        constraints=view.constraints,
-    )
+    return _near(view.table, view.decision, (*cache.table_key(view), view.constraints))
 
 
-@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs=_BOOK)
-def _near(
-    _table: pl.DataFrame,
-    _decision: Decision,
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
-    constraints: Constraints,
-) -> pl.DataFrame:
-    del path, revision, scope, quality, latency, book, constraints  # the key of the table and the decision
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _near(_table: pl.DataFrame, _decision: Decision, key: tuple[object, ...]) -> pl.DataFrame:
+    del key  # of the table and the decision
     return neighbour_rows(_table, _decision)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from core.clq.prices import PriceBook
 from core.clq.rules import Constraints
 from core.clq.slo import Conditioned
 from core.errors import ClqError
@@ -26,7 +25,6 @@ from core.views.scope import Latency, Quality, Scope
 from core.views.targets import panel, panel_title, read_targets, spans, thinning
 from core.views.text import plain
 
-_BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 _OWN, _PROBLEM = "scen", "_scenario_problem"
 
 
@@ -93,16 +91,8 @@ def _add() -> None:
 def compare(view: View, own: list[Scenario]) -> pl.DataFrame:
     """The scenarios side by side; see `core.views.scenario_page.matrix`."""
     found = choices(view.table, _named(*_where(view), view.scope.collection_id), own, view.constraints)
-    return _matrix(
-        view.table,
-        tuple(found),
-        *_where(view),
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-        chosen=tuple((each.name, each.asked, each.run_id, each.kind) for each in found),
-    )
+    chosen = tuple((each.name, each.asked, each.run_id, each.kind) for each in found)
+    return _matrix(view, tuple(found), (*cache.table_key(view), chosen))
 
 
 def _where(view: View) -> tuple[str, int]:
@@ -115,21 +105,11 @@ def _named(path: str, revision: int, collection_id: str) -> Mapping[str, str]:
     return named(cache.snapshot(revision), collection_id)
 
 
-@st.cache_resource(show_spinner="Scoring the chosen stacks…", max_entries=32, hash_funcs=_BOOK)
-def _matrix(
-    _table: pl.DataFrame,
-    _found: tuple[Choice, ...],
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
-    chosen: tuple[tuple[str | None, ...], ...],
-) -> pl.DataFrame:
-    del path, chosen  # part of the key
-    return matrix(cache.snapshot(revision), _table, scope, _found, book, quality=quality, latency=latency)
+@st.cache_resource(show_spinner="Scoring the chosen stacks…", max_entries=32)
+def _matrix(_view: View, _found: tuple[Choice, ...], key: tuple[object, ...]) -> pl.DataFrame:
+    del key  # of the table and the choices
+    where = (_view.snapshot, _view.table, _view.scope)
+    return matrix(*where, _found, _view.book, quality=_view.quality, latency=_view.latency)
 
 
 def leaders(view: View, *, end_to_end: bool) -> pl.DataFrame:
@@ -145,30 +125,14 @@ def _leaders(path: str, revision: int, *, scope: Scope, end_to_end: bool) -> pl.
 
 def deeper(view: View) -> pl.DataFrame:
     """What every step to the next K buys; see `core.views.deeper.steps`."""
-    return _deeper(
-        view.table,
-        *_where(view),
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-    )
+    return _deeper(view, cache.table_key(view))
 
 
-@st.cache_resource(show_spinner="Pricing every step in K…", max_entries=16, hash_funcs=_BOOK)
-def _deeper(
-    _table: pl.DataFrame,
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
-) -> pl.DataFrame:
-    del path, book  # part of the key
-    found = steps(cache.snapshot(revision), _table, scope, quality=quality, latency=latency)
-    return step_rows(found, _table)
+@st.cache_resource(show_spinner="Pricing every step in K…", max_entries=16)
+def _deeper(_view: View, key: tuple[object, ...]) -> pl.DataFrame:
+    del key  # of the table
+    where = (_view.snapshot, _view.table, _view.scope)
+    return step_rows(steps(*where, quality=_view.quality, latency=_view.latency), _view.table)
 
 
 def free(constraints: Constraints) -> Constraints:

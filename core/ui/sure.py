@@ -5,7 +5,7 @@ Resampling waits for this page: other pages do not pay for it, whatever moves th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -13,7 +13,6 @@ import streamlit as st
 
 from core.clq.intervals import SEED
 from core.clq.joint import JointSample
-from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, Decision, Rule, decide
 from core.clq.turning import Turn, turns
 from core.ui import cache, show
@@ -21,9 +20,6 @@ from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.certainty import joint_sample, shares
 from core.views.link import RULES
-from core.views.scope import Latency, Quality, Scope
-
-_BOOK: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:
@@ -44,95 +40,50 @@ def ask_rule(view: View) -> tuple[Rule, Decision]:
 
 def sample(view: View) -> JointSample | None:
     """Results per query of all stacks of the workspace; see `core.views.certainty.joint_sample`."""
-    return _sample(
-        view.table,
-        str(cache.store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-    )
+    return _sample(view, cache.table_key(view))
 
 
-@st.cache_resource(show_spinner="Reading the results per query…", max_entries=8, hash_funcs=_BOOK)
-def _sample(
-    _table: pl.DataFrame,
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
-) -> JointSample | None:
-    del path, book  # part of the key, as what the table was made with
-    return joint_sample(cache.snapshot(revision), _table, scope, quality=quality, latency=latency)
+@st.cache_resource(show_spinner="Reading the results per query…", max_entries=8)
+def _sample(_view: View, key: tuple[object, ...]) -> JointSample | None:
+    del key  # of the table
+    where = (_view.snapshot, _view.table, _view.scope)
+    return joint_sample(*where, quality=_view.quality, latency=_view.latency)
 
 
 def chances(view: View, rule: Rule) -> pl.DataFrame:
     """How often each stack does what; see `core.views.certainty.shares`."""
     return _chances(
-        view.table,
-        sample(view),
-        str(cache.store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-        limits=(view.constraints, rule),
-        seed=SEED,
+        view.table, sample(view), cache.table_key(view), limits=(view.constraints, rule), seed=SEED
     )
 
 
-@st.cache_resource(show_spinner="Drawing the queries again…", max_entries=64, hash_funcs=_BOOK)
+@st.cache_resource(show_spinner="Drawing the queries again…", max_entries=64)
 def _chances(
     _table: pl.DataFrame,
     _sample: JointSample | None,
-    path: str,
-    revision: int,
+    key: tuple[object, ...],
     *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
     limits: tuple[Constraints, Rule],
     seed: int,
 ) -> pl.DataFrame:
-    del path, revision, scope, quality, latency, book  # the key of the table and of the sample
+    del key  # of the table and of the sample
     return shares(_table, _sample, limits, seed=seed)
 
 
 def turned(view: View, rule: Rule, decision: Decision) -> list[Turn]:
     """What would have to be true for another stack to win; see `core.clq.turning.turns`."""
-    return _turned(
-        view.table,
-        decision,
-        str(cache.store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        latency=view.latency,
-        book=view.book,
-        limits=(view.constraints, rule),
-    )
+    return _turned(view.table, decision, cache.table_key(view), limits=(view.constraints, rule))
 
 
-@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs=_BOOK)
+@st.cache_resource(show_spinner=False, max_entries=64)
 def _turned(
     _table: pl.DataFrame,
     _decision: Decision,
-    path: str,
-    revision: int,
+    key: tuple[object, ...],
     *,
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    book: PriceBook,
     limits: tuple[Constraints, Rule],
 ) -> list[Turn]:
-    del path, revision, scope, quality, latency, book  # the key of the table
+    del key  # of the table
     return turns(_table, *limits, decision=_decision)
 
 
