@@ -9,7 +9,6 @@ another one. A part of an earlier release, which has no such file, is coded when
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,18 +17,18 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.store.distinct import coded_column
 from core.store.engine import ENGINE
 
 CODED = ("rankings", "judgements")
 """Tables that are joined by passage."""
 STAGES = ("final", "pool")
-_AT_ONCE, _STEP, _SHARE = 5_000_000, 500_000, 20_000_000
-"""Rows of a part that are coded at once; of a larger one rows at a time, and per search for distinct ids."""
+_AT_ONCE = 5_000_000
+"""Rows of a part that are coded in memory."""
 _VERSION = b"1"
 _INTEGERS = {
     "owner": pa.int32(),
@@ -93,9 +92,6 @@ _JUDGED_LISTS = """
 SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
 FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
 """
-_DISTINCT = """
-SELECT DISTINCT passage_id AS id FROM read_parquet($part) WHERE hash(passage_id) % $shares = $share
-"""
 
 
 def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded:
@@ -111,7 +107,7 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
     lists = cursor.sql(query, params={"part": str(part)}).to_arrow_table()
     owner, owners = _coded(lists["owner"])
     of_query, queries = _coded(lists["query"])
-    code, ids = _passages(part, cursor)
+    code, ids = _passages(part)
     made = Coded(
         ids=ids,
         owners=tuple(owners.to_pylist()),
@@ -131,33 +127,12 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
     return made if whole else replace(made, rank=_column(part, "rank").to_numpy())
 
 
-def _passages(part: Path, cursor: duckdb.DuckDBPyConnection) -> tuple[npt.NDArray[np.int32], pa.Array]:
+def _passages(part: Path) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """The passage of every row as a code, and the distinct ids."""
     rows = pq.read_metadata(part).num_rows
     if rows <= _AT_ONCE:
         return _coded(_column(part, "passage_id"))
-    # Of a larger part only the distinct ids are in memory, and a little of the rest at a time.
-    shares = rows // _SHARE + 1
-    asked = [{"part": str(part), "shares": shares, "share": share} for share in range(shares)]
-    found = [cursor.sql(_DISTINCT, params=each).to_arrow_table()["id"] for each in asked]
-    ids = pa.concat_arrays([text for each in found for text in each.cast(pa.large_string()).chunks])
-    # Looked up by their hashes: a table of texts would hold every id once more, and longer ones twice.
-    hashes = np.concatenate([_hashes(ids[at : at + _STEP]) for at in range(0, len(ids), _STEP)])
-    order = np.argsort(hashes).astype(np.int32)
-    hashes = hashes[order]
-    with tempfile.TemporaryFile() as kept, pq.ParquetFile(part) as file:
-        for batch in file.iter_batches(_STEP, columns=["passage_id"]):
-            texts = batch.column(0).cast(pa.large_string())
-            code = order[np.minimum(np.searchsorted(hashes, _hashes(texts)), len(order) - 1)]
-            if not pc.all(pc.equal(ids.take(pa.array(code)), texts)).as_py():  # two ids of one hash
-                code = pc.index_in(texts, value_set=ids).to_numpy()
-            kept.write(code.astype(np.int32).tobytes())
-        kept.flush()
-        return np.memmap(kept, dtype=np.int32, mode="r", shape=(rows,)), ids
-
-
-def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
-    return pl.Series(texts).hash().to_numpy()
+    return coded_column(part, "passage_id") or _coded(_column(part, "passage_id"))
 
 
 def _coded(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:

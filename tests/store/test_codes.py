@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.records import Batch
-from core.store import Store, codes, doctor, graded
+from core.store import Store, codes, distinct, doctor, graded
 from core.store.judged import LINEAR, gains_of
 from core.store.memory import Memory
 from core.tables import frame
@@ -73,10 +73,9 @@ def test_large_parts_are_coded_step_by_step(
     part = parts(filled)["rankings"]
     at_once = codes.encode(part)
     monkeypatch.setattr(codes, "_AT_ONCE", 0)
-    monkeypatch.setattr(codes, "_STEP", 3)
-    monkeypatch.setattr(codes, "_SHARE", 4)
+    monkeypatch.setattr(distinct, "_STEP", 3)
     if alike:  # every id has the same hash
-        monkeypatch.setattr(codes, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
+        monkeypatch.setattr(distinct, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
     stepwise = codes.encode(part)
     assert stepwise.ids.take(stepwise.code).to_pylist() == at_once.ids.take(at_once.code).to_pylist()
     assert len(stepwise.ids) == len(at_once.ids)
