@@ -10,13 +10,14 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
-from core.cli.output import Format, FormatOption, emit
+from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list
 from core.store import Snapshot
 from core.views.every_k import in_parts, write_parquet
 from core.views.from_files import score_files
+from core.views.score_queries import Over
 from core.views.score_table import score_table
 
 
@@ -54,6 +55,16 @@ def run(
             help="Write the values of every query at every K to this Parquet file; measures need no cutoff."
         ),
     ] = None,
+    queries: Annotated[
+        Over | None,
+        typer.Option(
+            help="Which judged queries count. shared: those that every run was asked; a run with fewer than "
+            "10 in common has no value. own: of each run those it was asked. all: every one, 0 where a run "
+            "ranks nothing. Default: shared where runs were asked different ones, else all; own with "
+            "--every-k.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
@@ -61,7 +72,9 @@ def run(
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
         made = load([*files, *([qrels] if qrels else [])], Options(collection_id="files", grades=grades))
-        table = score_files(made, wanted, golden_set_id=golden_set, per_query=per_query)
+        table = score_files(
+            made, wanted, golden_set_id=golden_set, per_query=per_query, over=queries, tell=_tell
+        )
         emit(table, form)
         return
     _refuse(("--qrels", qrels), ("--grades", grades))
@@ -71,17 +84,41 @@ def run(
     if runs:
         known = known.filter(pl.col("run_id").is_in(resolve_runs(known, runs)))
     if every_k:
-        emit(_written(snapshot, known, golden_set, wanted, every_k), form)
+        if queries is Over.SHARED:
+            raise InputError(
+                "--every-k has the values of every run's own queries.",
+                do="Leave --queries out, or say all to have 0 for queries that a run does not rank.",
+            )
+        asked_only = queries is not Over.ALL
+        emit(_written(snapshot, known, golden_set, wanted, every_k, asked_only=asked_only), form)
         return
     parts = [
-        score_table(snapshot, of, golden_set_of(snapshot, str(name), golden_set), wanted, per_query=per_query)
+        score_table(
+            snapshot,
+            of,
+            golden_set_of(snapshot, str(name), golden_set),
+            wanted,
+            per_query=per_query,
+            over=queries,
+            tell=_tell,
+        )
         for (name,), of in known.partition_by("collection_id", as_dict=True, maintain_order=True).items()
     ]
     emit(pl.concat(parts) if parts else pl.DataFrame(), form, empty="No runs.")
 
 
+def _tell(words: str) -> None:
+    complain(f"note: {words}")
+
+
 def _written(
-    snapshot: Snapshot, runs: pl.DataFrame, golden_set: str | None, measures: Sequence[Measure], path: Path
+    snapshot: Snapshot,
+    runs: pl.DataFrame,
+    golden_set: str | None,
+    measures: Sequence[Measure],
+    path: Path,
+    *,
+    asked_only: bool,
 ) -> pl.DataFrame:
     """Write the values of the ranked runs, and say how many rows there are."""
     ranked = runs.filter("has_rankings")
@@ -89,7 +126,7 @@ def _written(
         table
         for (name,), of in ranked.partition_by("collection_id", as_dict=True, maintain_order=True).items()
         if (golden := golden_set_of(snapshot, str(name), golden_set)) is not None
-        for table in in_parts(snapshot, of["run_id"].to_list(), golden, measures)
+        for table in in_parts(snapshot, of["run_id"].to_list(), golden, measures, asked_only=asked_only)
     )
     return pl.DataFrame({"file": [str(path)], "rows": [write_parquet(tables, path)]})
 

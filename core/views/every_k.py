@@ -13,23 +13,32 @@ import pyarrow.parquet as pq
 from core.errors import InputError
 from core.metrics import Measure
 from core.store import Snapshot
+from core.views.query_sets import Mask, asked_in
 from core.views.scores import Evidence, evidence
 
 _ROWS = 4_000_000
 """Rows of a table that `in_parts` holds at a time, unless a single run has more."""
 
 
-def every_k(found: Evidence, measures: Iterable[Measure], *, depth: int | None = None) -> pl.DataFrame:
+def every_k(
+    found: Evidence,
+    measures: Iterable[Measure],
+    *,
+    depth: int | None = None,
+    asked: Mask | None = None,
+) -> pl.DataFrame:
     """Values per cutoff, run and query.
 
     Args:
         found: Rankings with grades.
         measures: Which; their own cutoffs do not matter here.
         depth: Largest K; None for the deepest final rank.
+        asked: [runs, queries], which each run was asked; None = all.
 
     Returns:
         k, run, query_id and a column for each measure, named without its cutoff; null where the measure does
-        not apply to the query. Sorted by k, then in the order of runs and queries.
+        not apply to the query, or the run was not asked it. Sorted by k, then in the order of runs and
+        queries.
     """
     scored = found.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
     deepest = found.depth if depth is None else depth
@@ -42,7 +51,11 @@ def every_k(found: Evidence, measures: Iterable[Measure], *, depth: int | None =
     for measure, values in scored.items():
         # Cutoffs are first in memory: in this order the values are taken as they lie.
         columns[str(measure)] = pl.Series(np.moveaxis(values, -1, 0).reshape(-1))
-    return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    made = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    if asked is None or asked.all():
+        return made
+    known = pl.Series(np.tile(asked.ravel(), deepest))
+    return made.with_columns(pl.when(known).then(pl.col(pl.Float64)))
 
 
 def _named(names: Sequence[str], places: np.ndarray) -> pl.Series:
@@ -57,6 +70,7 @@ def in_parts(
     measures: Sequence[Measure],
     *,
     depth: int | None = None,
+    asked_only: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """`every_k` for some runs at a time, so that any number of them fits in memory.
 
@@ -66,6 +80,7 @@ def in_parts(
         golden_set_id: The judgements.
         measures: Which.
         depth: Largest K; None for the deepest final rank of the runs that are read together.
+        asked_only: Whether a judged query that a run was not asked is unknown; else it counts as 0.
 
     Raises:
         UnknownNameError: If the golden set or a run does not exist.
@@ -75,7 +90,8 @@ def in_parts(
     first = 0
     while first < len(run_ids):
         found = evidence(snapshot, run_ids[first : first + some], golden_set_id, measures)
-        yield every_k(found, measures, depth=depth)
+        asked = asked_in(found, snapshot.timings) if asked_only else None
+        yield every_k(found, measures, depth=depth, asked=asked)
         first += some
         cells = len(found.query_ids) * max(1, found.depth if depth is None else depth)
         some = max(1, _ROWS // max(1, cells))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from core.errors import InputError, UnknownNameError
 from core.importers import Import
 from core.metrics import Measure
 from core.store import Graded, gains_of
+from core.tables import frame
+from core.views.score_queries import Over, counted
 from core.views.score_table import COLUMNS, require_cutoffs, scored_rows
 from core.views.scores import EMPTY_SLOT, Evidence, of_graded
 
@@ -19,7 +21,13 @@ _KEY = ["query_id", "passage_id"]
 
 
 def score_files(
-    made: Import, measures: Sequence[Measure], *, golden_set_id: str | None = None, per_query: bool = False
+    made: Import,
+    measures: Sequence[Measure],
+    *,
+    golden_set_id: str | None = None,
+    per_query: bool = False,
+    over: Over | None = Over.ALL,
+    tell: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
     """Score the runs of an import that is in no store.
 
@@ -28,6 +36,8 @@ def score_files(
         measures: Each with its cutoff.
         golden_set_id: The judgements, where there are several sets of them.
         per_query: One row per query instead of the mean.
+        over: Which judged queries count; see `core.views.score_queries.counted`.
+        tell: Is told what was done where runs were not asked every judged query.
 
     Returns:
         As `score_table`.
@@ -38,7 +48,11 @@ def score_files(
         UnknownNameError: If there is no golden set of that name.
     """
     require_cutoffs(measures)
-    rows = scored_rows(evidence_of(made, golden_set_id), measures, per_query=per_query)
+    found = evidence_of(made, golden_set_id)
+    seen = counted(found, lambda run_ids: _timings(made, run_ids), over)
+    if tell and seen.said:
+        tell(seen.said)
+    rows = scored_rows(seen, measures, per_query=per_query)
     labels = pl.DataFrame(
         [(run.run_id, run.label) for run in made.runs], schema=["run", "stack"], orient="row"
     )
@@ -68,6 +82,11 @@ def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
     graded = ranked.join(judged.lazy().select(*_KEY, "grade"), on=_KEY, how="left").drop("passage_id")
     rows = graded.collect()
     return of_graded(_graded(rows, made, judged, "final"), _graded(rows, made, judged, "pool"))
+
+
+def _timings(made: Import, run_ids: Sequence[str]) -> pl.DataFrame:
+    timed = made.frames.get("timings", frame("timings", []))
+    return timed.lazy().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "query_id").collect()
 
 
 def _golden_set(made: Import, asked: str | None) -> str:

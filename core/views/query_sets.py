@@ -133,7 +133,7 @@ def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) 
         bool [runs, queries].
     """
     mask = _begun(found.grades) | _begun(found.pool_grades)
-    missing = [run_id for run_id, full in zip(found.run_ids, _all(mask, 1), strict=True) if not full]
+    missing = [run_id for run_id, full in zip(found.run_ids, all_of(mask, 1), strict=True) if not full]
     if missing:
         timed = timings(missing).select("run_id", "query_id").unique()
         timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
@@ -158,7 +158,7 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
         if not run_ids:
             return frozenset()
         queries, mask = asked(snapshot, run_ids, golden)
-        return frozenset(query for query, all_ in zip(queries, _all(mask, 0), strict=True) if all_)
+        return frozenset(query for query, all_ in zip(queries, all_of(mask, 0), strict=True) if all_)
 
     key = (str(snapshot.catalogue.path), snapshot.revision, scope)
     return _KEPT.once(key, shared, lambda found: 100 * len(found))
@@ -168,7 +168,8 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
     return chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
 
 
-def _all(mask: Mask, axis: int) -> list[bool]:
+def all_of(mask: Mask, axis: int) -> list[bool]:
+    """Where a mask holds throughout an axis."""
     return [bool(each) for each in np.atleast_1d(mask.all(axis=axis))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,9 @@ from core.clq.intervals import bootstrap_means
 from core.errors import InputError
 from core.metrics import Measure, na_reason
 from core.store import Snapshot
-from core.views.scores import Evidence, evidence, mean
+from core.views.query_sets import Mask, all_of
+from core.views.score_queries import Counted, Over, counted
+from core.views.scores import evidence, mean
 
 COLUMNS = {
     "run": pl.String(),
@@ -39,6 +41,8 @@ def score_table(
     measures: Sequence[Measure],
     *,
     per_query: bool = False,
+    over: Over | None = Over.ALL,
+    tell: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
     """Score runs of one collection.
 
@@ -48,6 +52,8 @@ def score_table(
         golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
         measures: Each with its cutoff.
         per_query: One row per query instead of the mean.
+        over: Which judged queries count; see `core.views.score_queries.counted`.
+        tell: Is told what was done where runs were not asked every judged query.
 
     Returns:
         `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
@@ -61,7 +67,10 @@ def score_table(
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
-        parts.append(scored_rows(found, measures, per_query=per_query))
+        seen = counted(found, snapshot.timings, over)
+        if tell and seen.said:
+            tell(seen.said)
+        parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
     if not per_query and not rest.is_empty():
         parts += [_reported(snapshot, rest, measure) for measure in measures]
@@ -81,44 +90,63 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
             raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
 
 
-def scored_rows(found: Evidence, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
+def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
     """The rows of `score_table` for runs with rankings; stack is null.
 
     Args:
-        found: Rankings with grades.
+        seen: Rankings with grades, on the queries that count.
         measures: Each with its cutoff.
         per_query: One row per query instead of the mean.
     """
     make = _queries if per_query else _means
-    parts = [make(found, measure, values) for measure, values in _scored(found, measures).items()]
+    parts = [make(seen, measure, values) for measure, values in _scored(seen, measures).items()]
     return pl.concat([pl.DataFrame(schema=COLUMNS), *parts], how="diagonal")
 
 
-def _scored(found: Evidence, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
+def _scored(seen: Counted, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
     """Values [runs, queries] of every measure at its cutoff; measures share their counts."""
     depth = max(measure.k or 1 for measure in measures)
-    scored = found.score(measures, depth)
-    return {measure: values[..., (measure.k or 1) - 1] for measure, values in scored.items()}
+    scored = seen.found.score(measures, depth)
+    unknown = False if seen.hidden is None else seen.hidden
+    return {
+        measure: np.where(unknown, np.nan, values[..., (measure.k or 1) - 1])
+        for measure, values in scored.items()
+    }
 
 
-def _means(found: Evidence, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    found = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
     reason = f"applies to none of the {len(found.query_ids)} judged queries"
+    reasons = [
+        why if why and whole else reason
+        for why, whole in zip(seen.why or [""] * len(n), all_of(_unknown(seen), 1), strict=True)
+    ]
     return pl.DataFrame(
         {"run": found.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
     ).with_columns(
         pl.col("value", "ci_low", "ci_high").fill_nan(None),
-        pl.when(pl.col("n") == 0).then(pl.lit(reason)).alias("reason"),
+        pl.when(pl.col("n") == 0).then(pl.Series(reasons, dtype=pl.String)).alias("reason"),
         *_named(measure),
     )
 
 
-def _queries(found: Evidence, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+def _unknown(seen: Counted) -> Mask:
+    """[runs, queries], what is not known though it stands there."""
+    shape = len(seen.found.run_ids), len(seen.found.query_ids)
+    return np.zeros(shape, dtype=np.bool_) if seen.hidden is None else seen.hidden
+
+
+def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    found, hidden = seen.found, _unknown(seen)
     runs, queries = values.shape
     empty = np.isnan(values)
     reasons = np.full(values.shape, None, dtype=object)
     for run, query in np.argwhere(empty):  # few: only where a measure does not apply
+        if hidden[run, query]:
+            reasons[run, query] = seen.why[run]
+            continue
         counts, pool = found.counts_of(run)[query], found.pool_grades[run, query]
         reasons[run, query] = na_reason(measure, counts, pool) or _UNJUDGED
     return pl.DataFrame(

@@ -106,6 +106,11 @@ def test_files_are_scored_without_a_store(cli):
     ]
     assert cli.rows(*words, run, qrels, "--per-query")[0]["query_id"] == "q1"
     assert not cli.store.path.exists()
+    more = cli.file("g2.txt", QRELS + "q9 0 z 2\n")
+    zero = cli(*words, run, more)
+    assert "note: 1 of 2 judged queries are ranked by no stack and count as 0." in zero.stderr
+    own = cli.rows(*words, run, more, "--queries", "own")
+    assert [(row["value"], row["n"]) for row in own] == [(1.0, 1), (1.0, 1)]
 
 
 def test_every_cutoff_goes_to_a_file(cli):
@@ -116,6 +121,8 @@ def test_every_cutoff_goes_to_a_file(cli):
         (1, "q1", 1.0, 1.0),
         (2, "q1", 0.5, 1.0),
     ]
+    shared = ["score", "--measures", "P", "--every-k", str(out), "--queries", "shared"]
+    assert "every run's own queries" in cli(*shared, code=1).stderr
 
 
 REFUSED = {

@@ -59,3 +59,18 @@ def test_runs_in_parts_give_the_same(lab: Snapshot, monkeypatch: pytest.MonkeyPa
             whole.cast({"run": pl.String, "query_id": pl.String})
         )
     assert list(in_parts(lab, [], "gold", MEASURES)) == []
+
+
+def test_what_a_run_was_not_asked_is_unknown_where_wanted(lab: Snapshot):
+    measures = parse_list("P")
+    found, zeros = (
+        pl.concat(
+            part.cast(TEXTS)
+            for part in in_parts(lab, ["a", "b", "c"], "gold", measures, depth=1, asked_only=asked_only)
+        )
+        for asked_only in (True, False)
+    )
+    known = found.filter(pl.col("P").is_not_null()).select("run", "query_id").rows()
+    assert known == [("a", "q1"), ("a", "q3"), ("b", "q1"), ("c", "q2")]
+    assert (found["P"].fill_null(0) == zeros["P"]).all()
+    assert zeros["P"].null_count() == 0

@@ -11,6 +11,7 @@ from core.importers import Import, Options, load
 from core.metrics import REGISTRY, Measure, parse_list
 from core.store import Store
 from core.views.from_files import evidence_of, score_files
+from core.views.score_queries import Over
 from core.views.score_table import score_table
 
 FILES = {
@@ -43,6 +44,12 @@ def test_as_in_a_store(made: Import, tmp_path: Path, per_query: bool):
     assert found.columns == wanted.columns
     assert found.sort(keys).equals(wanted.sort(keys))
     assert evidence_of(made).unjudged_queries.sum() == 3
+    own = score_files(made, MEASURES, per_query=per_query, over=Over.OWN)
+    kept = score_table(
+        snapshot, snapshot.runs(), golden.golden_set_id, MEASURES, per_query=per_query, over=Over.OWN
+    )
+    assert own.sort(keys).equals(kept.sort(keys))
+    assert not own.sort(keys).equals(found.sort(keys))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from core.errors import InputError, UnknownNameError
 from core.metrics import Measure, parse_list
 from core.records import Origin
 from core.store import Snapshot, Store
+from core.views.score_queries import NOT_ASKED, Over
 from core.views.score_table import COLUMNS, score_table
 from tests.metrics import oracle
 from tests.stores import Lab
@@ -94,3 +95,54 @@ def test_what_cannot_be_scored_is_an_error(lab: Snapshot):
         score_table(lab, lab.runs(), "gold", [Measure("RA-nWG")])
     with pytest.raises(UnknownNameError, match="gone"):
         score_table(lab, lab.runs(), "gone", MEASURES)
+
+
+ASKED = {query: {f"p-{query}": 5} for query in (f"q{number:02}" for number in range(1, 21))}
+HITS = {query: [f"p-{query}"] for query in ASKED}
+OVER = {
+    # which count: (value, n) of a (1 to 16), b (5 to 20, right from 9 on) and c (1 to 3), and what is said
+    "by itself": (None, [(1.0, 12), (8 / 12, 12), (None, 0)], "compared on the n = 12 they share; 1 stack"),
+    Over.SHARED: (Over.SHARED, [(1.0, 12), (8 / 12, 12), (None, 0)], "own scores each"),
+    Over.OWN: (Over.OWN, [(1.0, 16), (12 / 16, 16), (1.0, 3)], "asked 3 to 16; each is scored on its own"),
+    Over.ALL: (Over.ALL, [(0.8, 20), (12 / 20, 20), (3 / 20, 20)], "counts as 0 here"),
+}
+
+
+@pytest.fixture
+def overlapping(tmp_path: Path) -> Snapshot:
+    some = list(ASKED)
+    made = Lab().judge(ASKED).run("a", final={query: HITS[query] for query in some[:16]})
+    made.run("b", final={query: HITS[query] if query > "q08" else ["x"] for query in some[4:]})
+    made.run("c", final={query: HITS[query] for query in some[:3]})
+    return made.write(tmp_path / "s").read()
+
+
+@pytest.mark.parametrize(("over", "expected", "said"), OVER.values(), ids=OVER)
+def test_which_queries_count(
+    overlapping: Snapshot, over: Over | None, expected: list[tuple[float | None, int]], said: str
+):
+    told: list[str] = []
+    measures = parse_list("RR@5")
+    found = score_table(overlapping, overlapping.runs(), "gold", measures, over=over, tell=told.append)
+    assert found.select("value", "n").rows() == [
+        (None if value is None else pytest.approx(value), n) for value, n in expected
+    ]
+    assert said in told[0]
+    each = score_table(overlapping, overlapping.runs(), "gold", measures, per_query=True, over=over)
+    means = each.group_by("run", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").sum())
+    assert means.select("value", "n").rows() == found.select("value", "n").rows()
+    assert (each["reason"].is_null() == each["value"].is_not_null()).all()
+    if expected[2][0] is None:
+        assert found["reason"][2] == "was asked 3 of 20 judged queries, fewer than 10 of them with the others"
+        assert set(each.filter(run="c")["reason"]) == {found["reason"][2]}
+    if over is Over.OWN:
+        assert set(each.filter(pl.col("value").is_null())["reason"]) == {NOT_ASKED}
+
+
+def test_queries_that_no_run_was_asked_count_as_0_and_are_told(overlapping: Snapshot):
+    runs, told = overlapping.runs().filter(run_id="c"), list[str]()
+    found = score_table(overlapping, runs, "gold", parse_list("RR@5"), over=None, tell=told.append)
+    assert found.select("value", "n").row(0) == (pytest.approx(0.15), 20)
+    assert told[0].startswith("17 of 20 judged queries are ranked by no stack and count as 0. (--queries: ")
+    found = score_table(overlapping, runs, "gold", parse_list("RR@5"), over=Over.SHARED)
+    assert found.select("value", "n").row(0) == (1.0, 3)

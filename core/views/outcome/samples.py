@@ -10,6 +10,7 @@ import polars as pl
 
 from core.metrics import Measure
 from core.store import Snapshot
+from core.views.query_sets import asked_in
 from core.views.scope import Scope
 from core.views.scores import Evidence, Floats, evidence
 from core.views.stacks import runs_in
@@ -73,13 +74,16 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
     found = evidence(snapshot, ids, scope.golden_set_id)
     scale = str(graded["scale"].value_counts().sort("count", "scale", descending=True)["scale"][0])
     placed = _placed(graded.filter(pl.col("scale") == scale), found)
-    known = placed.filter(pl.col("query").is_not_null() & (pl.col("k") <= found.depth))
+    judged = placed.filter(pl.col("query").is_not_null() & (pl.col("k") <= found.depth))
+    asked = asked_in(found, snapshot.timings)
+    known = judged.filter(asked[tuple(judged.select("run", "query").to_numpy().astype(np.int64).T)])
     if known.is_empty():
         return None
     left_out = {
         "no grade, or no K": answers.height - graded.height,
         "graded on another scale": graded.height - placed.height,
-        "query without judgements, or K deeper than the ranking": placed.height - known.height,
+        "query without judgements, or K deeper than the ranking": placed.height - judged.height,
+        "query that the run does not rank": judged.height - known.height,
     }
     places = known.select("run", "query", (pl.col("k") - 1).cast(pl.Int64)).to_numpy().astype(np.int64)
     made = Samples(

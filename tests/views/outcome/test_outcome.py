@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from core.importers import Options, Upload, load
+from core.records import Batch
 from core.store import Snapshot, Store
+from core.tables import frame
 from core.views.outcome import page
 from core.views.outcome.samples import MEASURES, samples
 from core.views.scope import Scope
@@ -130,3 +132,22 @@ def test_without_answers_there_is_nothing(tmp_path: Path):
     snapshot = Lab().judge({"q1": {"a": 5}}).run("r", final={"q1": ["a"]}).write(tmp_path / "store").read()
     assert samples(snapshot, LAB) is None
     assert samples(snapshot, Scope("lab")) is None
+
+
+def test_an_answer_whose_ranking_is_not_there_is_left_out(tmp_path: Path):
+    """q2 is not ranked: no measure is known; q3 was timed and nothing was found: every measure is 0."""
+    lab = Lab().judge({f"q{number}": {"p": 5} for number in range(1, 4)})
+    store = lab.run("r", final={"q1": ["p"]}, ms={"sparse": [1.0]}).run(
+        "s", final={"q1": ["p"]}, ms={"sparse": [1.0] * 3}
+    )
+    rows = [
+        {"run_id": run_id, "query_id": query, "k": 1, "text": "", "grade": 3.0, "scale": "1-5"}
+        for run_id, query in (("r", "q1"), ("r", "q2"), ("s", "q3"))
+    ]
+    made = store.write(tmp_path / "store")
+    with made.write("answers") as writer:
+        writer.add(Batch(frames={"answers": frame("answers", rows)}))
+    found = samples(made.read(), LAB)
+    assert found is not None
+    assert found.rows.select("run_id", "query_id", "R").rows() == [("r", "q1", 1.0), ("s", "q3", 0.0)]
+    assert found.left_out == {"query that the run does not rank": 1}
