@@ -1,14 +1,12 @@
-from dataclasses import replace
-
 import streamlit as st
 
-from core.ui import importing, importing_large, offering, show
+from core.ui import importing, importing_done, importing_large, importing_look, offering, show
 
 show.head(
     "What this does: brings results you already have into the store; nothing is written before you say so.",
     "Drop result files: rankings, judgements, corpora or tables of figures.",
 )
-importing.done()
+importing_done.done()
 importing_large.underway()
 files = offering.offered()
 if not files:
@@ -21,14 +19,12 @@ if not files:
 decided = importing.options()
 if offering.large(files):
     seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
-    mapping, chosen = importing.previews(seen)
-    decided = replace(decided, columns=mapping, split=chosen.get("split"), sheet=chosen.get("sheet"))
+    decided = importing_look.previews(seen, decided)
     seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
     importing_large.start(files, decided, seen)
     st.stop()
 first = importing.read(importing.fingerprint(files, decided), files, decided)
-mapping, chosen = importing.previews(first.previews)
-decided = replace(decided, columns=mapping, split=chosen.get("split"), sheet=chosen.get("sheet"))
+decided = importing_look.previews(first.previews, decided)
 found = importing.read(importing.fingerprint(files, decided), files, decided)
 if found.made is None:
     importing.problem(found)

@@ -55,6 +55,10 @@ def run(
     column: Annotated[
         list[str] | None, typer.Option(help="Meaning of a table's column, as role=name; may be repeated.")
     ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a file to leave out, as errors name it; may be repeated."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")
     ] = False,
@@ -82,6 +86,7 @@ def run(
         split=split,
         sheet=sheet,
         columns=_columns(column or []),
+        skip=frozenset(skip or []),
         known_collections=known,
     )
     note = ", ".join(path.name for path in paths)[:200]

@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 
 from core.errors import ClqError
 from core.importers import Import, Progress
-from core.views.imports import collection_of, summary
+from core.views.imports import came, collection_of, summary
 from core.views.versions import ChangedError
 
 _EVERY_S = 0.2
@@ -72,7 +72,14 @@ class InFile(Teller):
     def done(self, made: Import, *, fresh: bool, sentence: str) -> None:
         """Write down what was taken."""
         words = summary(made)
-        self._write(state="done", fresh=fresh, said=sentence, more=words, collection=collection_of(made))
+        self._write(
+            state="done",
+            fresh=fresh,
+            said=sentence,
+            more=words,
+            collection=collection_of(made),
+            came=came(made),
+        )
 
     def failed(self, error: BaseException) -> None:
         """Write down why, in words that a user can read."""

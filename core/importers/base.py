@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ ACCEPTED = 0.5
 """From this confidence on a format may read what was offered."""
 LOOK_ROWS = 20
 """Rows of a preview."""
+_WIDTH = 120
 _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
 
 
@@ -42,6 +44,7 @@ class Options:
         sheet: Which sheet of a workbook to take.
         columns: Role → column name of a table, where names are not recognised.
         pool: Named convention of the candidate pool, where a table has pool rows.
+        skip: Names of files and folders, as `preview` tells them, that are left out.
         known_collections: Collections that the store has already; no new record is made for them.
         limits: Bounds on untrusted input.
     """
@@ -56,6 +59,7 @@ class Options:
     sheet: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     pool: str | None = None
+    skip: frozenset[str] = frozenset()
     known_collections: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
 
@@ -217,7 +221,10 @@ class Format(ABC):
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """The first rows, for a preview."""
-        lines = [line[:500] for line in head_lines(tree.pieces[0], LOOK_ROWS)]
+        lines = head_lines(tree.pieces[0], LOOK_ROWS)
+        if len(lines) == 1:  # a file that is all one line shows more than its beginning
+            lines = textwrap.wrap(lines[0][: _WIDTH * LOOK_ROWS], _WIDTH)
+        lines = [line[:500] for line in lines]
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
@@ -309,6 +316,6 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
     if options.label:
         names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]
     return [
-        f"{name} · {stem}" if names.count(name) > 1 else name
+        f"{name} · {stem}" if names.count(name) > 1 and stem not in ("", name) else name
         for name, (_, stem) in zip(names, own, strict=True)
     ]

@@ -14,6 +14,7 @@ from core.importers.base import (
     Format,
     Import,
     LeftOut,
+    Look,
     Options,
     collection_name,
     merged,
@@ -90,9 +91,12 @@ def load(
         claims: list[_Claim] = []
         left: list[LeftOut] = []
         for tree in trees:
-            found, rest = _claims(tree, options)
+            wanted, unwanted = _without(tree, options.skip)
+            found, rest = _claims(wanted, options) if wanted else ([], [])
             claims += found
-            left += rest
+            left += [*rest, *unwanted]
+        if not claims:
+            raise InputError("Every file is left out.", do="Leave in at least one.")
         if progress is not None:
             progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
         given = options.collection_id is not None
@@ -123,6 +127,14 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
                 Preview(name=name, format=None, title="", bytes=0, rows=pl.DataFrame(), problem=str(error))
             )
     return tuple(seen)
+
+
+def _without(tree: Tree, skip: frozenset[str]) -> tuple[Tree | None, list[LeftOut]]:
+    """The tree without what the user leaves out; None where nothing remains."""
+    pieces = () if tree.name in skip else tuple(each for each in tree.pieces if each.name not in skip)
+    gone = len(tree.pieces) - len(pieces)
+    left = [LeftOut(gone, "files that you leave out", tree.name)] if gone else []
+    return (replace(tree, pieces=pieces) if pieces else None), left
 
 
 def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], list[LeftOut]]:
@@ -238,6 +250,8 @@ def _preview(tree: Tree, format_: Format | None, options: Options, problem: str)
             looked, choices = format_.look(tree, options), dict(format_.choices([tree]))
     except (ClqError, *READ_ERRORS) as error:
         problem = problem or shown(error, 500)
+    if format_ is not None and (looked is None or looked.rows.is_empty()):
+        looked = Look(Format.look(format_, tree, options).rows)
     return Preview(
         name=tree.name,
         format=format_.name if format_ else None,

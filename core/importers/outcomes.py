@@ -77,7 +77,10 @@ def graded_by(
 def _grade_note(chosen: str | None, where: str) -> str:
     if chosen is None:
         return f"{where}: no measure compares answers with a reference, so that answers have no grade."
-    return f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME takes another."
+    return (
+        f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes "
+        "another."
+    )
 
 
 def _missing(

@@ -73,7 +73,8 @@ class Ragas(Format):
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows, where they are a table."""
-        rows = first_rows(tree.pieces[0], LOOK_ROWS)
+        piece = tree.pieces[0]
+        rows = None if outline(piece) else first_rows(piece, LOOK_ROWS)
         return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:

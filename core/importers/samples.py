@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 import polars as pl
 
@@ -98,7 +99,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
         importer: Name of the format.
         source: What the collection comes from, in words.
     """
-    labels = run_labels([(part.label, part.stem) for part in parts], options)
+    labels = run_labels(_own_names(parts), options)
     known = _names(parts)
     lists = [_placed(part.rows, "contexts", "context_ids", known) for part in parts]
     runs = [
@@ -112,6 +113,15 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
         *runs,
     ]
     return merged(made)
+
+
+def _own_names(parts: Sequence[Answered]) -> list[tuple[str, str]]:
+    """Labels and stems; the file's name with its ending where stems do not tell parts apart."""
+    stems = [part.stem for part in parts]
+    return [
+        (part.label, part.stem if stems.count(part.stem) == 1 else PurePosixPath(part.name).name)
+        for part in parts
+    ]
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:

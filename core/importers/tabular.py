@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from core.importers.base import head_lines
 from core.importers.columns import no_column
 from core.importers.limits import Limits
 from core.importers.piece import Piece
-from core.importers.text import blocks, place, shown, whole
+from core.importers.text import place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16
@@ -62,7 +62,12 @@ def as_text(values: pl.Series) -> pl.Series:
     """A column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
     if values.dtype.is_nested():
         values = pl.Series(
-            values.name, [None if each is None else str(each) for each in values], dtype=pl.String
+            values.name,
+            [
+                None if each is None else json.dumps(each, ensure_ascii=False, default=str)
+                for each in values.to_list()
+            ],
+            dtype=pl.String,
         )
     text = values.cast(pl.String, strict=False).str.strip_chars()
     return text.replace("", None)
@@ -223,7 +228,7 @@ def explain_json(name: str, data: bytes, first: int = 1) -> None:
         if not line.strip():
             continue
         try:
-            value = json.loads(line, parse_constant=_refuse_constant)
+            value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
             found = "" if isinstance(value, dict) else "The line is not a JSON object."
         except RecursionError:
             found = "The JSON is nested too deeply."
@@ -235,6 +240,12 @@ def explain_json(name: str, data: bytes, first: int = 1) -> None:
 
 def _refuse_constant(text: str) -> float:
     raise ValueError(f"{text} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(f"{text} is larger than any number")
+    return value
 
 
 def _parquet_schema(piece: Piece) -> pl.Schema:
@@ -289,16 +300,3 @@ def check_cells(table: Table, limits: Limits) -> None:
         if len(long):
             where = place(table.name, table.lines[long[0]], column)
             raise InputError(f"The cell is longer than {limits.cell_bytes:,} bytes.", where=where)
-
-
-def json_objects(piece: Piece) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a small JSONL file with their lines, one at a time.
-
-    Raises:
-        InputError: Naming the line that is not one JSON object.
-    """
-    for block in blocks(piece):
-        explain_json(piece.name, block.data, block.first_line)
-        for number, line in enumerate(block.data.split(b"\n"), block.first_line):
-            if line.strip():
-                yield number, json.loads(line)

@@ -1,35 +1,35 @@
-"""The widgets of the Import page: options, previews, column mapping, what will be taken."""
+"""The widgets of the Import page: options, reading, what will be taken, and the button that writes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.importers import GRADE_MAPPINGS, ROLES, Import, Options, Preview, mapping_text
+from core.errors import InputError
+from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, mapping_text
 from core.ui import cache, show
+from core.ui.importing_done import finished
 from core.ui.offering import mark
 from core.ui.shell import show_error
-from core.ui.sidebar import go_to_workspace
 from core.views import imports
 from core.views.imports import Plan
 from core.views.text import count, plain
 from core.views.versions import CHOICES, Choice, settle
 
-DONE = "_imported"
-_BY_CONTENT = "choose by the values"
-_NONE = "–"
-_PREVIEW_ROWS = 8
+_BY_CONTENT = "by their values"
+_NOTES_OPEN = 4
 
 
 def options() -> Options:
     """What the user decides before reading; everything may stay open."""
     snapshot = cache.snapshot(None)
     known = snapshot.collections()["collection_id"].to_list()
-    first, second, third, fourth = st.columns(4)
-    collection = first.selectbox(
+    titles = {each.name: each.title for each in FORMATS}
+    place = iter(st.columns(5))
+    collection = next(place).selectbox(
         "Collection",
         known,
         index=None,
@@ -37,11 +37,13 @@ def options() -> Options:
         placeholder="from the file name",
         help="The corpus that rankings and judgements belong to. Choose one of the store or type a new name.",
     )
-    label = second.text_input(
+    label = next(place).text_input(
         "Run name", placeholder="from the file", help="What the run is called in charts."
     )
-    golden = third.text_input("Golden set", placeholder="from the file", help="Name of the judgements' set.")
-    grades = fourth.selectbox(
+    golden = next(place).text_input(
+        "Golden set", placeholder="from the file", help="Name of the judgements' set."
+    )
+    grades = next(place).selectbox(
         "Grades are",
         [_BY_CONTENT, *GRADE_MAPPINGS],
         format_func=lambda name: mapping_text(name) if name in GRADE_MAPPINGS else name,
@@ -49,55 +51,22 @@ def options() -> Options:
         help="How grades become 1 to 5. Type another mapping as 0→1, 1→3, 2→5. It is recorded with the "
         "golden set, and the grades as they were given are kept.",
     )
+    format_ = next(place).selectbox(
+        "Format",
+        list(titles),
+        index=None,
+        format_func=titles.__getitem__,
+        placeholder="by content",
+        help="Only where a file could be of several formats, or is taken for another.",
+    )
     return Options(
+        format=format_,
         collection_id=collection or None,
         label=label or None,
         golden_set_id=golden or None,
         grades=None if grades == _BY_CONTENT else grades,
         known_collections=frozenset(known),
     )
-
-
-def previews(found: Sequence[Preview]) -> tuple[dict[str, str], dict[str, str]]:
-    """Show the beginning of every file and ask what is open.
-
-    Returns:
-        Role → column as mapped by the user, and the choices made: split of a BEIR collection, sheet.
-    """
-    mapping: dict[str, str] = {}
-    chosen: dict[str, str] = {}
-    for place, each in enumerate(found):
-        with st.container(border=True):
-            st.markdown(f"**{plain(each.name)}** · {each.title or 'not recognised'} · {each.bytes:,} bytes")
-            if not each.rows.is_empty():
-                st.dataframe(
-                    each.rows.head(_PREVIEW_ROWS), hide_index=True, width="stretch", key=f"look{place}"
-                )
-            if each.columns:
-                mapping |= _map_columns(each, place)
-            if splits := each.choices.get("split"):
-                chosen["split"] = st.selectbox("Split", ["all", *splits], key=f"split{place}")
-            if sheets := each.choices.get("sheet"):
-                chosen["sheet"] = st.selectbox("Sheet", sheets, key=f"sheet{place}")
-    return mapping, chosen
-
-
-def _map_columns(each: Preview, place: int) -> dict[str, str]:
-    """A list per role; the recognised column is chosen already."""
-    asked: dict[str, str] = {}
-    with st.expander("Columns: what each one means", expanded=bool(each.problem)):
-        boxes = st.columns(5)
-        for position, (role, about) in enumerate(ROLES.items()):
-            known = each.mapping.get(role)
-            chosen = boxes[position % 5].selectbox(
-                about.title,
-                [_NONE, *each.columns],
-                index=each.columns.index(known) + 1 if known in each.columns else 0,
-                key=f"map{place}_{role}",
-            )
-            if chosen not in (_NONE, known):
-                asked[role] = chosen
-    return asked
 
 
 @st.cache_resource(show_spinner="Reading the files…", max_entries=4)
@@ -120,24 +89,30 @@ def fingerprint(files: Sequence[Any], decided: Options) -> str:
 def outcome(made: Import) -> None:
     """Show what will be taken, what is left out and what was decided on the way."""
     st.subheader("What will be taken", anchor=False)
-    left, right = st.columns([1, 2])
+    left, right = st.columns([2, 3])
     with left:
-        st.dataframe(imports.taken(made), hide_index=True, width="stretch")
+        columns = {
+            "what": show.text_column("what"),
+            "rows": st.column_config.NumberColumn(format="localized"),
+        }
+        st.dataframe(
+            imports.taken(made), hide_index=True, width="stretch", height="content", column_config=columns
+        )
     with right:
-        for run in made.runs[:20]:
-            st.text(f"run  {run.label}")
-        for golden in made.golden_sets:
-            st.text(f"golden set  {golden.name} (grades: {golden.mapping})")
-        for note in made.notes:
-            st.caption(plain(note))
+        if not (listed := imports.makes(made)).is_empty():
+            st.dataframe(listed, hide_index=True, width="stretch", height=min(36 + 35 * listed.height, 420))
+    if made.notes:
+        with st.expander(
+            f"Decided and converted on the way: {count(len(made.notes), 'note')}",
+            expanded=len(made.notes) <= _NOTES_OPEN,
+        ):
+            st.markdown("\n".join(f"- {plain(note)}" for note in made.notes))
     lost = imports.left_out(made)
     if not lost.is_empty():
-        st.warning(
-            f"{count(int(lost['rows'].sum()), 'row')} will be left out:", icon=":material/content_cut:"
-        )
-        columns: Mapping[str, Any] = {
-            "rows": show.number_column("rows", 0),
-            "reason": show.text_column("why", width="large"),
+        st.subheader("What will be left out", anchor=False)
+        columns = {
+            "how_many": st.column_config.NumberColumn("how many", format="localized", width="small"),
+            "reason": show.text_column("what and why", width="large"),
             "first": show.text_column("first at"),
         }
         show.table(lost, "left_out", columns)
@@ -154,10 +129,13 @@ def write(made: Import, names: Sequence[str]) -> None:
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=undecided):
         with st.spinner("Writing…", show_time=True):
             fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200], choice=choice)
-        st.session_state[DONE] = (fresh, sentence, ())
-        if collection:
-            go_to_workspace(collection)
-        st.rerun()
+        finished(
+            fresh=fresh,
+            said=sentence,
+            more=imports.summary(made),
+            collection=collection,
+            came=imports.came(made),
+        )
 
 
 def decision(changed: Sequence[str]) -> Choice | None:
@@ -170,28 +148,11 @@ def decision(changed: Sequence[str]) -> Choice | None:
     return chosen
 
 
-def done() -> None:
-    """After an import: what happened, where to look at it, or on to the next; the page ends here then."""
-    if DONE not in st.session_state:
-        return
-    fresh, sentence, more = st.session_state[DONE]
-    (st.success if fresh else st.info)(plain(sentence), icon=":material/check:")
-    for line in more:
-        st.caption(plain(line))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link("pages/pareto.py", label="See it on the Pareto chart", icon=":material/scatter_plot:")
-        st.page_link("pages/queries.py", label="See its queries", icon=":material/manage_search:")
-        st.button("Import more files", on_click=_leave, key="import_more")
-    st.stop()
-
-
-def _leave() -> None:
-    """Forget the finished import."""
-    st.session_state.pop(DONE, None)
-
-
 def problem(plan: Plan) -> None:
     """Why the files cannot be taken as they are."""
     if plan.problem is not None:
-        show_error(plan.problem)
-        st.caption("Nothing was written.")
+        show_error(InputError(imports.on_page(str(plan.problem))))
+        several = (
+            "Leave the file out above, or mend it and offer it again. " if len(plan.previews) > 1 else ""
+        )
+        st.caption(f"{several}Nothing was written.")

@@ -10,13 +10,20 @@ import streamlit as st
 
 from core.importers import Options, Preview, preview
 from core.ui import cache
-from core.ui.importing import DONE, decision
-from core.ui.sidebar import go_to_workspace
+from core.ui.importing import decision
+from core.ui.importing_done import finished
 from core.views import background
 from core.views.background import Job
+from core.views.imports import on_page
 from core.views.text import plain
 
 _JOB = "_import_job"
+_STATES = {
+    "running": "is under way",
+    "done": "is finished",
+    "failed": "was refused",
+    "cancelled": "was cancelled",
+}
 
 
 @st.cache_resource(show_spinner="Looking at the files…", max_entries=4)
@@ -28,23 +35,27 @@ def looked(fingerprint: str, _files: Sequence[Any], _options: Options) -> tuple[
 
 def start(files: Sequence[Any], decided: Options, found: Sequence[Preview]) -> None:
     """The button that begins; nothing can be taken while a file has a problem."""
-    problems = [each for each in found if each.problem]
+    problems = [each for each in found if each.problem and each.name not in decided.skip]
     for each in problems:
-        st.error(plain(each.problem), icon=":material/error:")
-    st.caption("Large files are read in the background. Cancelling leaves the store as it was.")
+        st.error(plain(on_page(each.problem)), icon=":material/error:")
+    st.caption(
+        "Large files are read in the background, where their contents are checked; you may leave the page "
+        "meanwhile. Cancelling leaves the store as it was."
+    )
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=bool(problems)):
         st.session_state[_JOB] = background.begin(cache.store().path, files, decided)
         st.rerun()
 
 
 def underway() -> None:
-    """An import that runs, or that ended and waits for a decision; the page ends here then."""
+    """An import of this visitor that runs, or that ended and waits for a decision; the page ends here then.
+
+    Those that another visitor, or this one before a reload, has begun are named with a button each.
+    """
     job: Job | None = st.session_state.get(_JOB)
-    if job is None:
-        found = background.newest(cache.store().path)
-        if found is None or found.state != "running":
-            return
-        job = st.session_state[_JOB] = found
+    if job is None or not job.folder.is_dir():
+        _others()
+        return
     job = background.look(job)
     if job.state == "done":
         _finish(job)
@@ -53,6 +64,21 @@ def underway() -> None:
     else:
         _ended(job)
     st.stop()
+
+
+def _others() -> None:
+    """Imports that nobody of this session has begun: each with its state, and a button to show it."""
+    for job in background.open_jobs(cache.store().path):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info(
+                f"The import of {plain(job.name)} {_STATES.get(job.state, job.state)}.",
+                icon=":material/hourglass_top:" if job.state == "running" else ":material/info:",
+            )
+            st.button("Show it", on_click=_take_over, args=(job,), key=f"show_{job.folder.name}")
+
+
+def _take_over(job: Job) -> None:
+    st.session_state[_JOB] = job
 
 
 @st.fragment(run_every=0.5)
@@ -70,6 +96,7 @@ def _watch() -> None:
         st.progress(min(1.0, read / total), words)
     else:
         st.progress(1.0 if rows else 0.0, f"{stage.capitalize()}: {rows:,} rows")
+    st.caption("You may leave this page or close it: the import goes on, and this page shows how it ended.")
     if st.button("Cancel", icon=":material/stop:", key="cancel_import"):
         st.session_state[_JOB] = background.cancel(job)
         st.rerun()
@@ -78,11 +105,15 @@ def _watch() -> None:
 def _finish(job: Job) -> None:
     """It is in the store: show it as other imports are shown."""
     st.session_state.pop(_JOB)
+    background.see(job)
     facts = job.facts
-    st.session_state[DONE] = (bool(facts["fresh"]), str(facts["said"]), tuple(facts["more"]))
-    if facts.get("collection"):
-        go_to_workspace(str(facts["collection"]))
-    st.rerun()
+    finished(
+        fresh=bool(facts["fresh"]),
+        said=str(facts["said"]),
+        more=facts["more"],
+        collection=facts.get("collection"),
+        came=int(facts.get("came", 1)),
+    )
 
 
 def _ended(job: Job) -> None:
@@ -90,15 +121,20 @@ def _ended(job: Job) -> None:
     cancelled = job.state == "cancelled"
     said = "Cancelled; the store is as it was." if cancelled else str(job.facts.get("said", ""))
     changed = [str(each) for each in job.facts.get("changed", ())]
+    st.markdown(f"**{plain(job.name)}**")
     if changed:
         choice = decision(changed)
         if st.button("Import", type="primary", disabled=choice is None) and choice is not None:
             st.session_state[_JOB] = background.again(job, Path(cache.store().path), choice)
             st.rerun()
+    elif cancelled:
+        st.info(said, icon=":material/info:")
     else:
-        (st.info if cancelled else st.error)(plain(said), icon=":material/info:")
-    st.button("Choose other files", on_click=_forget, key="import_other")
+        st.error(plain(on_page(said)), icon=":material/error:")
+        st.caption("Nothing was written.")
+    st.button("Choose other files", on_click=_forget, args=(job,), key="import_other")
 
 
-def _forget() -> None:
+def _forget(job: Job) -> None:
+    background.see(job)
     st.session_state.pop(_JOB, None)

@@ -14,6 +14,7 @@ from core.paths import ROOT
 from core.store import Snapshot
 from core.views.comparable import Comparability
 from core.views.scope import Latency, Quality, Scope
+from core.views.text import plain
 
 _SLOT = "_view"
 _PAGE, _ARRIVED = "_page", "_arrived"
@@ -86,8 +87,12 @@ def front_door() -> None:
         st.stop()
 
 
-def current_view() -> View:
-    """The workspace; on an empty store the page shows what to do instead and stops."""
+def current_view(*, runs: bool = True) -> View:
+    """The workspace; where it cannot fill the page, the page shows what to do instead and stops.
+
+    Args:
+        runs: Whether the page needs runs; else an empty store alone stops it.
+    """
     view = find_view()
     if view is None:
         st.info(
@@ -96,5 +101,14 @@ def current_view() -> View:
             icon=":material/inbox:",
         )
         st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
+        st.stop()
+    if runs and view.table.is_empty() and view.compared.apart.is_empty():
+        st.info(
+            f"The workspace {plain(view.scope.collection_id)} has no runs yet. This page will show its "
+            "stacks as soon as there are some: import their rankings, or choose another workspace in the "
+            "sidebar.",
+            icon=":material/inbox:",
+        )
+        st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
         st.stop()
     return view

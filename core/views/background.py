@@ -24,7 +24,7 @@ from core.importers import Offered, Options
 from core.paths import ROOT
 from core.views.versions import Choice
 
-_FOLDER, _STATUS, _KEPT = "imports", "status.json", 20
+_FOLDER, _STATUS, _SEEN, _KEPT = "imports", "status.json", "seen", 20
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -78,7 +78,7 @@ def look(job: Job) -> Job:
     facts = _read(job.folder / _STATUS)
     told = json.loads((job.folder / "job.json").read_text(encoding="utf-8"))
     state = str(facts.get("state", "running"))
-    if state == "running" and _ended(int(told["pid"])):
+    if state == "running" and _ended(int(told["pid"]), job.folder):
         # It may have told its end since.
         facts = _read(job.folder / _STATUS)
         state = str(facts.get("state", "running"))
@@ -93,8 +93,9 @@ def cancel(job: Job) -> Job:
     """End an import; the store is as it was."""
     pid = int(_read(job.folder / "job.json")["pid"])
     child = _children.get(pid)
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGTERM)
+    if not _ended(pid, job.folder):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGTERM)
     if child is not None:
         try:
             child.wait(timeout=5)
@@ -107,12 +108,16 @@ def cancel(job: Job) -> Job:
     return look(job)
 
 
-def newest(store: Path) -> Job | None:
-    """The import that was begun last, if there is one."""
-    for folder in _folders(store):
-        if (folder / "job.json").is_file():
-            return look(Job(folder, "", "running"))
-    return None
+def open_jobs(store: Path) -> list[Job]:
+    """Imports that run, or that ended without anybody having seen how; the newest first."""
+    folders = [each for each in _folders(store) if (each / "job.json").is_file()]
+    return [look(Job(each, "", "running")) for each in folders if not (each / _SEEN).exists()]
+
+
+def see(job: Job) -> None:
+    """Note that somebody has seen how an import ended, and forget what was uploaded for it."""
+    shutil.rmtree(job.folder / "files", ignore_errors=True)
+    (job.folder / _SEEN).touch()
 
 
 def _flags(options: Options) -> list[str]:
@@ -126,6 +131,7 @@ def _flags(options: Options) -> list[str]:
         "--sheet": options.sheet,
     }
     flags = [f"{name}={value}" for name, value in given.items() if value]
+    flags += [f"--skip={name}" for name in sorted(options.skip)]
     return [*flags, *(f"--column={role}={name}" for role, name in options.columns.items())]
 
 
@@ -140,7 +146,8 @@ def _placed(item: Offered, folder: Path) -> Path:
 
 
 def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice | None) -> Job:
-    (folder / _STATUS).unlink(missing_ok=True)
+    for left in (_STATUS, _SEEN):
+        (folder / left).unlink(missing_ok=True)
     (folder / "scratch").mkdir(exist_ok=True)
     decided = [f"--if-changed={choice}"] if choice else []
     command = [sys.executable, "-m", "core", "--store", str(store), "import", *arguments, *decided]
@@ -191,7 +198,8 @@ def _last_words(folder: Path) -> str:
     return text[text.rfind("error:") :].strip() if "error:" in text else ""
 
 
-def _ended(pid: int) -> bool:
+def _ended(pid: int, folder: Path) -> bool:
+    """Whether the process of an import is no longer there; its number may be another's after a restart."""
     child = _children.get(pid)
     if child is not None:
         return child.poll() is not None  # asking also lets the system forget it
@@ -200,5 +208,9 @@ def _ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        return False
-    return False
+        return True  # not one of ours
+    try:
+        told = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False  # a system that does not tell
+    return os.fsencode(folder) not in told

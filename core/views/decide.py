@@ -11,6 +11,11 @@ from core.views import text
 from core.views.evidence.holes import overturned
 from core.views.scope import Latency, Quality
 
+_NO_QUALITY = (
+    "It is computed from rankings and judgements, or was reported at this cutoff: import what is missing, or "
+    "choose another measure or cutoff in the sidebar."
+)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -68,6 +73,8 @@ def answer(
         The sentence to head a page with, and the reasons.
     """
     within = limits(constraints, latency)
+    if decision.chosen is None and table["quality"].is_null().all():
+        return Answer(f"No stack here has a known {quality.name}.", _NO_QUALITY)
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(decision))
     row = table.row(decision.chosen, named=True)

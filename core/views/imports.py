@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -53,15 +55,67 @@ def _looked(offered: Sequence[Offered], options: Options) -> tuple[Preview, ...]
         return ()
 
 
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "collections": ("collection", "collections"),
+    "golden sets": ("golden set", "golden sets"),
+    "runs": ("run", "runs"),
+    "queries": ("query", "queries"),
+    "passages": ("passage", "passages"),
+    "chunks": ("chunk", "chunks"),
+    "judgements": ("judgement", "judgements"),
+    "spans": ("judged span", "judged spans"),
+    "rankings": ("ranked passage", "ranked passages"),
+    "timings": ("timing", "timings"),
+    "usage": ("usage record", "usage records"),
+    "signals": ("figure of one query", "figures of one query each"),
+    "aggregates": ("figure over all queries", "figures over all queries"),
+    "answers": ("answer", "answers"),
+}
+"""What the rows of a table are called: one, many."""
+_FIELDS = {
+    "as": "Format",
+    "label": "Run name",
+    "collection": "Collection",
+    "golden-set": "Golden set",
+    "split": "Split",
+    "sheet": "Sheet",
+}
+"""Option of the command → what the page calls it."""
+
+
+def worded(what: str, rows: int) -> str:
+    """A number of rows of a table in words: ``1 run``, ``40 ranked passages``."""
+    return text.count(rows, *_WORDS.get(what, (what, what)))
+
+
+def on_page(message: str) -> str:
+    """An error in the words of the page: options of the command are called as its fields are."""
+    return re.sub(
+        r"\(--([a-z-]+)[^)]*\)", lambda found: f"({_FIELDS.get(found[1], found[1])} above)", message
+    )
+
+
 def taken(made: Import) -> pl.DataFrame:
     """What will be taken, per table: what, rows."""
-    return pl.DataFrame({"what": list(made.taken), "rows": list(made.taken.values())})
+    names = [_WORDS.get(each, ("", each))[1] for each in made.taken]
+    return pl.DataFrame({"what": names, "rows": list(made.taken.values())})
+
+
+def makes(made: Import) -> pl.DataFrame:
+    """What the store will list: kind, name, collection and, where there are any, details; runs first."""
+    rows = [("run", run.label, run.collection_id, "") for run in made.runs]
+    rows += [
+        ("golden set", each.name, each.collection_id, f"grades: {each.mapping}") for each in made.golden_sets
+    ]
+    schema = dict.fromkeys(("kind", "name", "collection", "details"), pl.String)
+    listed = pl.DataFrame(rows, schema=schema, orient="row")
+    return listed if made.golden_sets else listed.drop("details")
 
 
 def left_out(made: Import) -> pl.DataFrame:
-    """What will be left out: rows, reason, first place."""
+    """What will be left out: how many, reason, first place."""
     rows = [(each.count, each.reason, each.first) for each in made.left_out]
-    return pl.DataFrame(rows, schema=["rows", "reason", "first"], orient="row")
+    return pl.DataFrame(rows, schema=["how_many", "reason", "first"], orient="row")
 
 
 def summary(made: Import) -> list[str]:
@@ -81,7 +135,9 @@ def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[
             "no judgements: rankings can be browsed, but quality stays unknown until you import qrels"
         )
     if has_rankings and "timings" not in made.frames and not _reports(made, "latency_p"):
-        found.append("no latencies: the stacks are in tables and curves, but not on the Pareto chart")
+        found.append(
+            "no latencies: on the Pareto chart the stacks stand apart, in a strip of unknown latency"
+        )
     if has_rankings and "usage" not in made.frames and "aggregates" not in made.frames:
         found.append("no usage: the cost of these stacks stays unknown")
     return found
@@ -131,7 +187,7 @@ def bring(
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."
-    words = ", ".join(f"{rows:,} {what}" for what, rows in made.taken.items())
+    words = ", ".join(worded(what, rows) for what, rows in made.taken.items())
     return True, f"Imported as revision {after}: {words}.{_done(settled, choice)}"
 
 
@@ -144,11 +200,80 @@ def _done(settled: Settled, choice: Choice | None) -> str:
 
 
 def collection_of(made: Import) -> str | None:
-    """The collection that an import belongs to, to open it in the workspace."""
-    runs, golden, collections = made.runs, made.golden_sets, made.collections
-    named = [*(each.collection_id for each in runs), *(each.collection_id for each in golden)]
-    named += [each.collection_id for each in collections]
+    """The collection to open in the workspace: of several the one with most runs, then most figures."""
+    if made.runs:
+        figures = _figures(made)
+        rank: Counter[str] = Counter()
+        for run in made.runs:
+            rank[run.collection_id] += 1_000_000 + figures.get(run.run_id, 0)
+        return rank.most_common(1)[0][0]
+    named = [each.collection_id for each in made.golden_sets]
+    named += [each.collection_id for each in made.collections]
     return named[0] if named else None
+
+
+def _figures(made: Import) -> dict[str, int]:
+    """Results over all queries that each run came with."""
+    if "aggregates" not in made.frames:
+        return {}
+    counted = made.frames["aggregates"].lazy().group_by("run_id").len().collect()
+    return dict(counted.iter_rows())
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Where an import can be looked at.
+
+    Attributes:
+        pages: Names of pages that show something of it: pareto, queries, headroom, evidence, data.
+        hint: What is still needed, or what else came; empty where there is nothing to say.
+    """
+
+    pages: tuple[str, ...]
+    hint: str = ""
+
+
+def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> Next:
+    """Where to look at a workspace.
+
+    Args:
+        snapshot: The store after the import.
+        collection_id: The workspace; None if the import has none.
+        came: How many collections came with the import.
+    """
+    runs = snapshot.runs().filter(collection_id=collection_id or "")
+    judged = not snapshot.golden_sets(collection_id).is_empty()
+    others = (
+        f"It is one of {came} workspaces that came; the list in the sidebar has the others."
+        if came > 1
+        else ""
+    )
+    if runs.is_empty():
+        hint = "No run of this workspace is in the store yet: import the rankings of a stack next."
+        return Next(("evidence", "data") if judged else ("data",), hint)
+    ranked = bool(runs["has_rankings"].any())
+    pages = (
+        "pareto",
+        *(("headroom",) if ranked and judged else ()),
+        *(("queries",) if ranked else ()),
+        "data",
+    )
+    return Next(pages, others)
+
+
+def came(made: Import) -> int:
+    """How many collections an import has something of."""
+    named = {each.collection_id for each in made.collections}
+    named |= {each.collection_id for each in made.golden_sets}
+    return len(named | {each.collection_id for each in made.runs})
+
+
+def weight(size: int) -> str:
+    """Bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return text.count(size, "byte")
 
 
 def sizes(previews: Sequence[Preview]) -> str:

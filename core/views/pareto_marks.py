@@ -57,8 +57,8 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
                         "symbol": symbol,
                         "color": shades[picked],
                         "opacity": 0.9 if feasible else theme.DIMMED,
-                        "showscale": not traces,  # one scale serves all traces
                         **scale,
+                        "showscale": not traces and scale["showscale"],  # one scale serves all traces
                     },
                     "name": f"{title} ({len(group):,})",
                     "legendgroup": title,
@@ -137,6 +137,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
             "cmin": low,
             "cmax": high,
             "colorbar": bar,
+            "showscale": bool(len(known)),
         }
     values, kinds, others = _kinds(drawn[colour].cast(pl.String).fill_null("–"), colour)
     code = {kind: place for place, kind in enumerate(kinds)}
@@ -152,7 +153,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
         "tickvals": list(range(len(kinds))),
         "ticktext": [*shown[:-1], f"other ({others})"] if others else shown,
     }
-    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "colorbar": bar}
+    scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "colorbar": bar, "showscale": True}
     return values.replace_strict(code, return_dtype=pl.Float64).to_numpy(), scale
 
 

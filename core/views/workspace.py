@@ -16,6 +16,8 @@ from core.views.stacks import runs_in
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
+_USUAL = (_FIRST, "nDCG")
+"""Measures that come first, in this order, where a workspace has them."""
 _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
 
 
@@ -71,7 +73,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         for info in REGISTRY.values()
         if computed and info.higher_is_better and info.unit == "share" and info.needs <= there
     ]
-    names = sorted({*own, *reported}, key=lambda name: (name != _FIRST, name not in REGISTRY, name))
+    names = sorted({*own, *reported}, key=_order)
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
         measures=tuple(names) or (_FIRST,),
@@ -79,6 +81,11 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         reported=reported,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
     )
+
+
+def _order(name: str) -> tuple[int, bool, str]:
+    usual = _USUAL.index(name) if name in _USUAL else len(_USUAL)
+    return usual, name not in REGISTRY, name
 
 
 def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:

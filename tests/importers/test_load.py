@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import io
+import json
+
+import polars as pl
 import pytest
 
 from core.errors import StoreError
@@ -111,3 +115,34 @@ def test_preview_looks_without_refusing():
 def test_preview_shows_a_mapping_that_does_not_hold():
     (seen,) = preview([up("t", TABLE)], Options(columns={"score": "wert"}))
     assert "no column `wert` in t; found: qid, did, rank." in seen.problem
+
+
+def test_files_are_left_out_by_name():
+    both = up("both.zip", zipped({"good.run": RUN, "bad.qrels": QRELS + QRELS}))
+    assert "both.zip/bad.qrels" in refusal(both)
+    made = read(both, skip=frozenset({"both.zip/bad.qrels"}))
+    assert made.taken["rankings"] == len(RUN.splitlines())
+    assert [(each.count, each.reason) for each in made.left_out] == [(1, "files that you leave out")]
+    assert "Every file is left out." in refusal(both, skip=frozenset({"both.zip"}))
+
+
+def test_a_preview_shows_text_where_there_is_no_table():
+    line = json.dumps({"context_recall": [{"metric_input": {"user_input": "x" * 300}, "metric_output": 1}]})
+    (seen,) = preview([up("annotated.json", line)])
+    assert not seen.problem
+    assert seen.rows.height > 2
+
+
+def test_lists_in_cells_are_shown_as_json():
+    packed = io.BytesIO()
+    pl.DataFrame({"user_input": ["q"], "retrieved_contexts": [["é", "b"]]}).write_parquet(packed)
+    (seen,) = preview([up("ragas.parquet", packed.getvalue())])
+    assert seen.rows["retrieved_contexts"].to_list() == ['["é", "b"]']
+
+
+def test_runs_of_files_that_differ_in_their_ending_only_have_names_of_their_own():
+    asked = [{"input": "q", "actualOutput": "a", "retrievalContext": ["p"]}]
+    rows = json.dumps({"testCases": asked})
+    other = json.dumps({"testCases": [{**asked[0], "actualOutput": "b"}]})
+    made = read(up("cases.json", rows), up("cases.txt", other))
+    assert [run.label for run in made.runs] == ["cases.json", "cases.txt"]

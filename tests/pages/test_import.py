@@ -27,7 +27,7 @@ def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage,
     assert_sound(app)
     assert Store.open(store).revision() == 0
     taken = next(frame.value for frame in app.dataframe if list(frame.value.columns) == ["what", "rows"])
-    assert dict(zip(taken["what"], taken["rows"], strict=True))["rankings"] == 3
+    assert dict(zip(taken["what"], taken["rows"], strict=True))["ranked passages"] == 3
     next(button for button in app.button if button.label == "Import").click().run()
     assert_sound(app)
     assert app.success[0].value.startswith("Imported as revision 1")

@@ -93,7 +93,7 @@ def test_a_page_on_rankings_without_judgements(open_page: OpenPage, tmp_path: Pa
     app = open_page(tmp_path / "store", page)
     assert_sound(app, TITLES[page])
     if page in ("overview", "pareto"):
-        assert answer(app) == "No stack is left."
+        assert answer(app) == "No stack here has a known RA-nWG@10."
 
 
 @pytest.mark.parametrize("page", PAGES)

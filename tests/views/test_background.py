@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -35,9 +37,9 @@ def test_an_upload_is_imported_and_a_changed_one_waits_for_a_decision(tmp_path: 
     refused = ended(background.begin(store.path, [file], options))
     assert (refused.state, refused.facts["changed"]) == ("failed", ["run '--label'"])
     assert store.revision() == 1
-    newest = background.newest(store.path)
-    assert newest is not None
-    assert newest.folder == refused.folder
+    assert [each.folder for each in background.open_jobs(store.path)] == [refused.folder, done.folder]
+    background.see(done)
+    assert [each.folder for each in background.open_jobs(store.path)] == [refused.folder]
     again = ended(background.again(refused, store.path, "replace"))
     assert again.state == "done"
     assert store.read().runs().height == 1
@@ -57,4 +59,13 @@ def test_cancelling_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_nothing_was_begun(tmp_path: Path) -> None:
-    assert background.newest(tmp_path / "store") is None
+    assert background.open_jobs(tmp_path / "store") == []
+
+
+def test_a_number_that_another_process_has_by_now_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "imports" / "1"
+    folder.mkdir(parents=True)
+    (folder / "job.json").write_text(json.dumps({"pid": os.getpid(), "name": "x", "arguments": []}))
+    (job,) = background.open_jobs(tmp_path / "store")
+    assert job.state == "failed"
+    assert background.cancel(job).state == "cancelled"

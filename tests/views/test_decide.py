@@ -62,8 +62,8 @@ def test_nothing_left_names_the_nearest_miss_of_every_limit():
 @pytest.mark.parametrize("table", [stacks(2), stacks(0)])
 def test_nothing_known_is_said(table: pl.DataFrame):
     found = said(Constraints(), table)
-    assert found.sentence == "No stack is left."
-    assert "unknown" in found.reason
+    assert found.sentence == "No stack here has a known RA-nWG@10."
+    assert "import what is missing" in found.reason
 
 
 def test_a_tie_says_how_it_was_broken_and_who_scores_highest():

@@ -8,6 +8,7 @@ from core.store import Store
 from core.tables import frame
 from core.views import imports
 from core.views.imports import Plan
+from tests.stores import Lab
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
 QRELS = "q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"
@@ -31,8 +32,12 @@ def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], t
     assert plan.made is not None
     assert len(plan.previews) == 2
     taken = dict(imports.taken(plan.made).iter_rows())
-    assert taken["rankings"] == 3
+    assert taken["ranked passages"] == 3
     assert taken["judgements"] == 3
+    assert imports.makes(plan.made).select("kind", "collection").rows() == [
+        ("run", "corpus"),
+        ("golden set", "corpus"),
+    ]
     assert imports.left_out(plan.made).is_empty()
     assert imports.collection_of(plan.made) == "corpus"
     assert imports.sizes(plan.previews) == "2 parts, 0.0 MB"
@@ -55,7 +60,7 @@ def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     fresh, said = imports.bring(store, made, "mine.trec")
     assert fresh
     assert said.startswith("Imported as revision 1: ")
-    assert "3 rankings" in said
+    assert "3 ranked passages" in said
     again, said = imports.bring(store, made, "mine.trec")
     assert not again
     assert "in the store already" in said
@@ -88,3 +93,44 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     assert [each.partition(":")[0] for each in imports.missing_parts(store.read(), made, "x")] == [
         "no judgements"
     ]
+
+
+def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Path):
+    store = Store(tmp_path / "store")
+    run, both = planned(files[:1]).made, planned(files).made
+    judged = planned(files[1:]).made
+    for made, pages in (
+        (judged, ("evidence", "data")),
+        (run, ("pareto", "headroom", "queries", "data")),
+        (both, ("pareto", "headroom", "queries", "data")),
+    ):
+        assert made is not None
+        imports.bring(store, made, "", choice="new")
+        assert imports.next_steps(store.read(), "corpus").pages == pages
+    assert "rankings" in imports.next_steps(store.read(), "another").hint
+    assert "one of 3" in imports.next_steps(store.read(), "corpus", 3).hint
+
+
+def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path):
+    made = Import(runs=tuple(Lab(each).run(f"r{place}").runs[0] for place, each in enumerate("abb")))
+    assert imports.collection_of(made) == "b"
+    assert imports.came(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("Choose one (--split), or all.", "Choose one (Split above), or all."),
+        ("Say which (--as trec-run).", "Say which (Format above)."),
+        ("a (b) --column c", "a (b) --column c"),
+    ],
+)
+def test_options_of_the_command_are_called_as_on_the_page(message: str, shown: str):
+    assert imports.on_page(message) == shown
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")]
+)
+def test_sizes_in_words(size: int, words: str):
+    assert imports.weight(size) == words

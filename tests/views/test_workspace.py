@@ -50,7 +50,7 @@ def test_measures_of_others_come_last_and_costs_are_no_quality(tmp_path: Path):
     names = ("zeta", "nDCG", "N-Recall5", "latency_p50", "usd_per_1k", "PROC[RA-nWG]", "%PROC[RA-nWG]")
     lab = Lab().run("a", figures=[{"measure": name, "k": k, "value": 0.5} for name in names for k in (5, 20)])
     found = choices(lab.write(tmp_path / "s").read(), Scope("lab"))
-    assert found.measures == ("N-Recall5", "nDCG", "zeta")
+    assert found.measures == ("nDCG", "N-Recall5", "zeta")
     assert found.cutoffs("nDCG") == [5, 20]
     assert found.cutoffs("absent") == [10]
 
