@@ -1,9 +1,14 @@
-"""The CSV of optuna-dashboard: Number, State, the objectives, ``Param x``, ``UserAttribute x``."""
+"""Trials of a study as a table, of optuna-dashboard or of Optuna itself.
+
+The dashboard writes Number, State, the objectives, ``Param x`` and ``UserAttribute x``; ``trials_dataframe``
+has number, value or ``values_x``, ``params_x``, ``user_attrs_x`` and state, beside times of the trial.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 
 from core.errors import InputError
@@ -14,7 +19,21 @@ from core.importers.piece import Piece, Tree
 from core.importers.tabular import header, kind_of, read_table
 from core.importers.text import place
 
-_PARAM, _ATTRIBUTE = "Param ", "UserAttribute "
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a table names its columns: the trial, and what begins the others."""
+
+    number: str
+    state: str
+    param: str
+    attribute: str
+
+
+_DASHBOARD = _Layout("Number", "State", "Param ", "UserAttribute ")
+_FRAME = _Layout("number", "state", "params_", "user_attrs_")
+_VALUE, _VALUES = "value", "values_"
+"""The objective of a frame, or what begins several."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 
@@ -25,7 +44,10 @@ class OptunaCsv(Format):
     name, title = "optuna-csv", "optuna-dashboard, syftr (CSV)"
     brings = ("aggregates",)
     takes = {"aggregates": "accuracy, F1, p50 and p80 latency, cost per 1,000 questions, or the objectives"}  # noqa: RUF012
-    recognised = "a table with Number, State and Param … or UserAttribute … columns"
+    recognised = (
+        "a table with Number, State and Param … or UserAttribute … columns, or Optuna's trials_dataframe "
+        "(number, state, value or values_…)"
+    )
     units = "times from seconds to milliseconds, cost per question to cost per 1,000"
     traps = (
         "Trials whose State is not COMPLETE, and those that were pruned or failed, are left out and counted.",
@@ -33,18 +55,8 @@ class OptunaCsv(Format):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """Sure of the header that the dashboard writes."""
-        if len(probe.pieces) != 1:
-            return 0.0
-        kind = kind_of(probe.pieces[0])
-        if kind is None or kind in ("jsonl", "parquet"):
-            return 0.0
-        try:
-            columns = header(probe.pieces[0], kind)
-        except InputError:
-            return 0.0
-        prefixed = any(each.startswith((_PARAM, _ATTRIBUTE)) for each in columns)
-        return SURE if columns[:2] == ["Number", "State"] and prefixed else 0.0
+        """Sure of the headers that the dashboard and Optuna write."""
+        return SURE if _layout(_columns(probe)) else 0.0
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the trials of every file; the study is called as the file is."""
@@ -53,15 +65,46 @@ class OptunaCsv(Format):
         )
 
 
+def _columns(probe: Tree) -> list[str]:
+    """Columns of a table of text; none if it is none."""
+    if len(probe.pieces) != 1:
+        return []
+    kind = kind_of(probe.pieces[0])
+    if kind is None or kind in ("jsonl", "parquet"):
+        return []
+    try:
+        return header(probe.pieces[0], kind)
+    except InputError:
+        return []
+
+
+def _layout(columns: Sequence[str]) -> _Layout | None:
+    begun = [each for each in columns if each.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
+    if columns[:2] == ["Number", "State"] and begun:
+        return _DASHBOARD
+    told = any(each == _VALUE or each.startswith(_VALUES) for each in columns)
+    return _FRAME if told and {"number", "state"} <= set(columns) else None
+
+
+def _named(columns: Sequence[str], layout: _Layout) -> dict[str, str]:
+    """Column of an objective → its name."""
+    if layout is _FRAME:
+        several = {each: each.removeprefix(_VALUES) for each in columns if each.startswith(_VALUES)}
+        return several or {_VALUE: "Objective"}
+    begun = (layout.param, layout.attribute)
+    other = [each for each in columns if not each.startswith(begun)]
+    return {each: each for each in other if each not in (layout.number, layout.state)}
+
+
 def _trials(piece: Piece) -> list[Trial]:
     table = read_table(piece, kind_of(piece) or ",")
     columns = table.rows.columns
-    for needed in ("Number", "State"):
+    layout = _layout(columns) or _DASHBOARD
+    for needed in (layout.number, layout.state):
         if needed not in columns:
             raise InputError(f"There is no column {needed}.", where=piece.name)
-    numbered = numbers(table.taking({"Number": "Number"}), "Number", piece.name, whole=True)
-    other = [each for each in columns if not each.startswith((_PARAM, _ATTRIBUTE))]
-    objectives = [each for each in other if each not in ("Number", "State")]
+    numbered = numbers(table.taking({"Number": layout.number}), "Number", piece.name, whole=True)
+    objectives = _named(columns, layout)
     trials = []
     for number, line, row in zip(numbered, table.lines, table.rows.iter_rows(named=True), strict=True):
         where = place(piece.name, line)
@@ -71,10 +114,10 @@ def _trials(piece: Piece) -> list[Trial]:
             Trial(
                 study=piece.stem,
                 number=number,
-                state=str(row["State"] or "").upper().removeprefix("TRIALSTATE."),
-                values=_objectives(row, objectives, str(row["State"])),
-                params=_prefixed(row, _PARAM),
-                attributes=_prefixed(row, _ATTRIBUTE),
+                state=str(row[layout.state] or "").upper().removeprefix("TRIALSTATE."),
+                values=_objectives(row, objectives, str(row[layout.state])),
+                params=_prefixed(row, layout.param),
+                attributes=_prefixed(row, layout.attribute),
                 where=where,
             )
         )
@@ -83,12 +126,13 @@ def _trials(piece: Piece) -> list[Trial]:
     return trials
 
 
-def _objectives(row: Mapping[str, object], columns: Sequence[str], state: str) -> dict[str, float]:
+def _objectives(row: Mapping[str, object], named: Mapping[str, str], state: str) -> dict[str, float]:
     """The objectives of a finished trial that are numbers."""
-    found = {column: _value(row[column]) for column in columns} if COMPLETE in state.upper() else {}
+    done = COMPLETE in state.upper()
+    found = {name: _value(row[column]) for column, name in named.items()} if done else {}
     return {
-        column: float(value)
-        for column, value in found.items()
+        name: float(value)
+        for name, value in found.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     }
 

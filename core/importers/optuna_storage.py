@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,9 @@ from core.importers.piece import Piece, Tree
 from core.importers.text import shown
 
 MAGIC = b"SQLite format 3\0"
-_NEEDS: Mapping[str, frozenset[str]] = {
+_SYSTEM = "study_system_attributes"
+_NAMES = {_SYSTEM: frozenset({"study_id", "key", "value_json"})}
+_NEEDS: dict[str, frozenset[str]] = {
     "studies": frozenset({"study_id", "study_name"}),
     "trials": frozenset({"trial_id", "number", "study_id", "state"}),
     "trial_values": frozenset({"trial_id", "objective", "value"}),
@@ -163,7 +165,8 @@ class _Reader:
             raise InputError(
                 f"This SQLite database has no table {self.missing[0]}; an Optuna storage has.", where=name
             )
-        for table, needed in _NEEDS.items():
+        self.has_names = _SYSTEM in plain
+        for table, needed in (_NEEDS | (_NAMES if self.has_names else {})).items():
             columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
             if not needed <= columns:
                 lacks = sorted(needed - columns)[0]
@@ -195,19 +198,23 @@ def _trials(reader: _Reader) -> list[Trial]:
     for trial, objective, value in reader.rows("SELECT trial_id, objective, value FROM trial_values"):
         if isinstance(value, float | int) and isinstance(objective, int) and abs(value) < float("inf"):
             values[trial][objective] = float(value)
-    params, attributes = _params(reader), _attributes(reader)
+    params, attributes, names = _params(reader), _attributes(reader), _names(reader)
     made = []
     query = "SELECT trial_id, number, study_id, state FROM trials ORDER BY study_id, number"
     for key, number, study, state in reader.rows(query):
         if study not in studies or not isinstance(number, int):
             raise InputError("A trial belongs to no study, or has no number.", where=reader.name)
+        called = names.get(study, {})
+        told = sorted(values[key].items())
         made.append(
             Trial(
                 study=studies[study],
                 number=number,
                 state=str(state),
-                values={_objective(each): value for each, value in sorted(values[key].items())},
-                maximised=frozenset(_objective(each) for each in values[key] if (study, each) in up),
+                values={called.get(each, f"Objective {each}"): value for each, value in told},
+                maximised=frozenset(
+                    called.get(each, f"Objective {each}") for each, _ in told if (study, each) in up
+                ),
                 params=params[key],
                 attributes=attributes[key],
                 where=f"{reader.name}, trial {number}",
@@ -218,8 +225,18 @@ def _trials(reader: _Reader) -> list[Trial]:
     return made
 
 
-def _objective(index: int) -> str:
-    return f"Objective {index}"
+def _names(reader: _Reader) -> dict[object, dict[int, str]]:
+    """Study → what its objectives are called, where that was said of all of them and no name stands twice."""
+    found: dict[object, dict[int, str]] = {}
+    if not reader.has_names:
+        return found
+    query = "SELECT study_id, value_json FROM study_system_attributes WHERE key = 'study:metric_names'"
+    for study, told in reader.rows(query):
+        names = None if told is None else parsed(str(told), f"{reader.name}, names of objectives")
+        known = [shown(each) for each in names if isinstance(each, str)] if isinstance(names, list) else []
+        if isinstance(names, list) and len(set(known) - {""}) == len(names):
+            found[study] = dict(enumerate(known))
+    return found
 
 
 def _params(reader: _Reader) -> dict[object, dict[str, object]]:

@@ -97,13 +97,14 @@ def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer:
             where=trials[0].where if trials else "",
         )
     out = tuple(LeftOut(count, reason, first[reason]) for reason, count in left.items())
-    syftr = any(_SYFTR & trial.attributes.keys() for trial in trials)
+    syftr = [bool(each.environment) for each in found]
     runs = reported_runs(found, options, importer=importer, source="Optuna study")
-    return merged((runs, Import(left_out=out, notes=NOTES if syftr else (_OBJECTIVES,))))
+    notes = (*(NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
+    return merged((runs, Import(left_out=out, notes=notes)))
 
 
 _OBJECTIVES = (
-    "The study has no figures of syftr, so that the values of its objectives are taken; those to be "
+    "Of trials without figures of syftr the values of the objectives are taken; those known to be "
     "maximised stand at the cutoff 1 and can be chosen as quality, the others are kept."
 )
 
@@ -169,12 +170,18 @@ def _positive(told: Json, key: str, where: str) -> float | None:
     return value
 
 
+def _whole(value: object) -> object:
+    """An integer as one: in a frame a column of integers with gaps is one of fractions."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _spec(params: Mapping[str, object], name: str) -> Json:
     """Axes of the stack, and every other parameter under "params"."""
     spec: Json = {}
     rest: Json = {}
-    for key, value in params.items():
+    for key, given in params.items():
         axis = _AXES.get(key)
+        value = _whole(given) if axis == "candidates" else given
         if axis is None or axis in spec or not isinstance(value, str | int) or value == "":
             rest[key] = value
         elif axis == "chunker":

@@ -20,14 +20,12 @@ from core.importers.judgements import golden_set, without_empty_ids
 from core.importers.limits import MIB
 from core.importers.ordering import ordered
 from core.importers.piece import Piece, Tree
-from core.importers.text import shown
+from core.importers.tabular import PARQUET, read_table
+from core.importers.text import place, shown
 from core.tables import frame
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*[-+\d]')
-_MEASURE = re.compile(
-    r"(?i)(n?dcg|m?ap|m?rr|recall|precision|f1|hit_rate|hits?|success|bpref|rbp)((@|_at_|_cut_)\d+)?|[pr]@\d+"
-)
 _SHAPE = re.compile(r"\{(?:S:\{(?:S:[-+.\deE]+,?)*\},?)*(?:S:\{(?:S:[-+.\deE]+,?)*)?\}?\}?(?:S(?::\{?)?)?")
 _MAP, _CBOR_TEXT = 5, 3
 _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\{|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)')
@@ -37,6 +35,8 @@ _MEASURE = re.compile(
 _LONG = 10
 """From this mean number of pairs on, an unordered object of objects is taken for rankings."""
 _MOST_GRADE = 5
+_COLUMNS = {"q_id": "query_id", "doc_id": "passage_id", "score": "score"}
+"""Columns that ranx writes into Parquet → ours."""
 _RUN, _QRELS, _EITHER, _UNLIKELY = 0.9, 0.9, 0.85, 0.4
 
 
@@ -78,12 +78,14 @@ class RanxRun(Format):
 class RanxQrels(Format):
     """Grades of passages per query."""
 
-    name, title, brings = "ranx-qrels", "ranx qrels (JSON)", ("judgements",)
+    name, title, brings = "ranx-qrels", "ranx qrels (JSON, Parquet)", ("judgements",)
     takes = {"judgements": "every passage with its grade, mapped to 1..5"}  # noqa: RUF012
-    recognised = "a JSON object of objects of small integers"
+    recognised = "a JSON object of objects of small integers; Parquet of q_id, doc_id and integers as score"
 
     def sniff(self, probe: Tree) -> float:
-        """An object of objects of small integers."""
+        """An object of objects of small integers, or ranx's columns with scores that are integers."""
+        if len(probe.pieces) == 1 and probe.pieces[0].head.startswith(PARQUET):
+            return _QRELS if _is_grades(probe.pieces[0]) else 0.0
         return _confidence(probe)[1]
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
@@ -95,9 +97,34 @@ class RanxQrels(Format):
         parts = [Import(collections=collection_of(options, "ranx files"))]
         for tree in trees:
             piece = tree.pieces[0]
-            rows = _rows(piece, whole=True)
+            rows = _graded(piece) if piece.head.startswith(PARQUET) else _rows(piece, whole=True)
             parts.append(golden_set(rows.rename({"score": "grade"}), piece.name, piece.stem, options))
         return merged(parts)
+
+
+def _is_grades(piece: Piece) -> bool:
+    """Whether a Parquet file is what ranx writes of qrels; of a run it writes the same with fractions."""
+    try:
+        schema = read_table(piece, "parquet", 1).rows.schema
+    except InputError:
+        return False
+    return list(schema) == list(_COLUMNS) and schema["score"].is_integer()
+
+
+def _graded(piece: Piece) -> pl.DataFrame:
+    """query_id, passage_id, score, line of a Parquet file.
+
+    Raises:
+        InputError: A column is not there, or a score is no integer.
+    """
+    table = read_table(piece, "parquet")
+    rows = table.taking({name: column for column, name in _COLUMNS.items()})
+    scores = rows["score"].cast(pl.Int64, strict=False)
+    wrong = scores.is_null().arg_true()
+    if len(wrong):
+        raise InputError("The score is not an integer.", where=place(piece.name, rows["line"][wrong[0]]))
+    made = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
+    return without_empty_ids(made, piece.name, ("query_id", "passage_id"))
 
 
 def _confidence(probe: Tree) -> tuple[float, float]:

@@ -95,11 +95,36 @@ def test_what_did_not_complete_is_left_out_and_counted():
     assert rows(made, "aggregates").filter(pl.col("measure") == "usd_per_1k").height == 1
 
 
-def test_a_study_without_syftr_brings_its_objectives():
-    made = read(up("study.db", storage([(2, 0, "COMPLETE", {}, (0.5, 30.0))])))
+NAMES = """
+CREATE TABLE study_system_attributes (study_system_attribute_id INTEGER PRIMARY KEY, study_id INTEGER,
+  key VARCHAR(512), value_json TEXT);
+INSERT INTO study_system_attributes VALUES (1, 2, 'study:metric_names', '{}'), (2, 2, 'other', '[');
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "second"),
+    [
+        (None, "Objective 0", "Objective 1"),
+        ('["accuracy", "p80_time"]', "accuracy", "p80_time"),
+        ('["a", "a"]', "Objective 0", "Objective 1"),
+        ('["a", 7]', "Objective 0", "Objective 1"),
+        ("{}", "Objective 0", "Objective 1"),
+    ],
+)
+def test_a_study_without_syftr_brings_its_objectives(names, first, second):
+    extra = NAMES.replace("'{}'", f"'{names}'") if names else ""
+    made = read(up("study.db", storage([(2, 0, "COMPLETE", {}, (0.5, 30.0))], extra=extra)))
     assert set(rows(made, "aggregates").select("measure", "k", "value").rows()) == {
-        ("Objective 0", 1, 0.5), ("Objective 1", None, 30.0)
+        (first, 1, 0.5), (second, None, 30.0)
     }  # fmt: skip
+
+
+def test_notes_of_a_storage_with_studies_of_both_kinds():
+    both = [(1, 0, "COMPLETE", METRICS, (0.8, 2.5)), (2, 0, "COMPLETE", {}, (0.5, 30.0))]
+    made = read(up("study.db", storage(both)))
+    assert any("seconds to milliseconds" in note for note in made.notes)
+    assert any("values of the objectives" in note for note in made.notes)
 
 
 def test_it_is_read_from_disk_and_from_archives_and_never_written(tmp_path):
@@ -191,3 +216,27 @@ def test_the_table_of_the_dashboard():
     assert "is not an integer" in refusal(up("x.csv", table(Number="one")))
     assert "no number" in refusal(up("x.csv", table(Number=None)))
     assert "None of the 2 trials" in refusal(up("x.csv", table(State="FAIL")))
+
+
+FRAME = (
+    ",number,values_accuracy,values_cost,datetime_start,duration,params_rag_top_k,params_rag_method,"
+    "user_attrs_metric_f1_score,user_attrs_metric_num_total,system_attrs_fixed_params,state\n"
+    "0,0,0.5,inf,2026-11-22 08:57:17.5,0 days 00:00:01.9,43.0,dense,0.25,50.0,,COMPLETE\n"
+    "1,1,,,2026-11-22 08:57:19.4,,,,,,\"{'rag_top_k': 5}\",WAITING\n"
+)
+
+
+def test_the_frame_of_trials_that_optuna_makes():
+    made = read(up("docs.csv", FRAME))
+    (run,) = made.runs
+    assert (made.detected[0].format, run.collection_id, run.label) == ("optuna-csv", "docs", "trial 0")
+    assert run.stack.spec == {"mode": "dense", "candidates": 43}
+    assert run.manifest["objectives"] == {"accuracy": 0.5}
+    assert rows(made, "aggregates").select("measure", "value", "n").rows() == [("Answer-F1", 0.25, 50)]
+    assert [(each.count, each.reason) for each in made.left_out] == [(1, "trials in the state WAITING")]
+    plain = FRAME.replace("user_attrs_metric_f1_score", "user_attrs_note")
+    figures = rows(read(up("x.csv", plain)), "aggregates")
+    assert figures.select("measure", "k", "value").rows() == [("accuracy", None, 0.5)]
+    single = "number,value,params_x,state\n0,-0.25,0.5,COMPLETE\n"
+    assert rows(read(up("x.csv", single)), "aggregates")["measure"].to_list() == ["Objective"]
+    assert "not a number" in refusal(up("x.csv", FRAME.replace(",0.25,", ",high,")))

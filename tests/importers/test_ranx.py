@@ -165,3 +165,19 @@ def test_without_a_reader_the_command_is_named(monkeypatch, package, data):
 )
 def test_heads_that_would_keep_a_pattern_busy(head):
     assert refusal(up("x.json", head))
+
+
+def test_qrels_as_ranx_writes_them_into_parquet():
+    """Its runs have the same columns; only the kind of their scores tells them apart."""
+    columns = {"q_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "score": [1, 0, 2]}
+    made = read(up("qrels.parquet", parquet(pl.DataFrame(columns))))
+    assert made.detected[0].format == "ranx-qrels"
+    table = rows(made, "judgements").select("query_id", "passage_id", "raw")
+    assert table.rows() == [("q1", "a", 1), ("q1", "b", 0), ("q2", "c", 2)]
+    run = pl.DataFrame(columns, schema_overrides={"score": pl.Float64})
+    assert "rankings" in read(up("run.parquet", parquet(run))).taken
+    assert "not an integer" in refusal(
+        up("x.parquet", parquet(run.with_columns(pl.col("score") / 2))), format="ranx-qrels"
+    )
+    gap = pl.DataFrame({**columns, "score": [1, None, 2]})
+    assert "x.parquet:2: The score is not an integer" in refusal(up("x.parquet", parquet(gap)))
