@@ -1,6 +1,6 @@
 import streamlit as st
 
-from core.ui import cache, inventory, show
+from core.ui import cache, deleting, inventory, show
 from core.ui.view import find_view
 from core.views.inventory import answer
 
@@ -14,7 +14,7 @@ show.head(
     details,
 )
 with st.container():  # always there, so that the tabs below keep their place
-    inventory.outcome()
+    deleting.outcome()
 if snapshot.revision == 0:
     st.info("The store is empty. Import results, or load the demo with `make demo`.", icon=":material/inbox:")
     st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
@@ -28,7 +28,7 @@ with held:
 with gone:
     inventory.deleted(snapshot, writable=writable)
 with records:
-    inventory.records(snapshot)
+    inventory.records(snapshot, writable=writable)
 with out:
     inventory.exports(snapshot, view.scope.collection_id if view else None)
 with past:

@@ -1,25 +1,36 @@
-"""``delete RUN…``: hide runs; ``restore`` brings them back."""
+"""``delete RUN…``: hide runs, golden sets or collections; ``restore`` brings them back."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-import polars as pl
 import typer
 
-from core.cli.context import Context, resolve_runs
-from core.cli.output import Format, FormatOption, emit
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption
+from core.cli.turning import Collections, DryRun, GoldenSets, turn
+from core.store import Kind
 
 
 def run(
     ctx: typer.Context,
-    runs: Annotated[list[str], typer.Argument(help="Run ids, or labels of one run.", show_default=False)],
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)
+    ] = None,
+    *,
+    golden_set: GoldenSets = None,
+    collection: Collections = None,
+    dry_run: DryRun = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Delete runs; their rows stay, earlier revisions show them, and restore brings them back."""
+    """Delete runs, golden sets or collections; earlier revisions show them, and restore brings them back.
+
+    A collection takes its runs, golden sets, queries and passages along; restoring it brings back just those.
+    """
     context: Context = ctx.obj
-    known = context.store().read().runs()
-    ids = resolve_runs(known, runs)
-    with context.write("delete", ", ".join(ids)) as writer:
-        writer.remove_runs(ids)
-    emit(known.filter(pl.col("run_id").is_in(ids)).select("run_id", "label", status=pl.lit("deleted")), form)
+    named: dict[Kind, list[str]] = {
+        "run": runs or [],
+        "golden_set": golden_set or [],
+        "collection": collection or [],
+    }
+    turn(context, "delete", named, form, dry_run=dry_run)

@@ -38,7 +38,7 @@ def run(
     ctx: typer.Context,
     kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
     collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
-    removed: Annotated[bool, typer.Option("--removed", help="Runs that were deleted instead.")] = False,
+    removed: Annotated[bool, typer.Option("--removed", help="What was deleted instead.")] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """List runs, stacks, golden sets or collections."""
@@ -53,10 +53,10 @@ def _rows(snapshot: Snapshot, kind: Kind, collection: str | None, *, removed: bo
     if kind is Kind.RUNS:
         return snapshot.runs(collection, removed=removed)
     if kind is Kind.GOLDEN_SETS:
-        return snapshot.golden_sets(collection)
+        return snapshot.golden_sets(collection, removed=removed)
     if kind is Kind.STACKS:
         if collection is None:
             return snapshot.stacks()
         return snapshot.stacks().join(snapshot.runs(collection), on="stack_id", how="semi")
-    rows = snapshot.collections()
+    rows = snapshot.collections(removed=removed)
     return rows if collection is None else rows.filter(pl.col("collection_id") == collection)

@@ -18,8 +18,9 @@ did not help.
 
 from core.store.graded import Graded
 from core.store.judged import gains_of
+from core.store.ledger import Kind
 from core.store.snapshot import Snapshot
 from core.store.store import Store, default_path
 from core.store.writer import Writer
 
-__all__ = ["Graded", "Snapshot", "Store", "Writer", "default_path", "gains_of"]
+__all__ = ["Graded", "Kind", "Snapshot", "Store", "Writer", "default_path", "gains_of"]

@@ -1,44 +1,20 @@
-"""Widgets of the data page: choose runs, delete and restore them, download exports, read the history."""
+"""Widgets of the data page: what is there, what was deleted, download exports, read the history."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from core.errors import ClqError
 from core.exporters import FORMATS
-from core.store import Snapshot
-from core.ui import cache, show
+from core.store import Kind, Snapshot
+from core.ui import cache, deleting, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
-from core.views import inventory
-from core.views.text import count, plain
+from core.views import deletion, inventory
+from core.views.text import plain
 
-_ASKED, _SAID, _FAILED, _PACKED = "_delete_asked", "_inventory_said", "_inventory_failed", "_packed"
-_NAMED = 8
-
-RUNS: dict[str, Any] = {
-    "label": show.text_column("run", width=290),
-    "collection_id": show.text_column("collection"),
-    "origin": show.text_column("figures are"),
-    "pool": show.text_column("pool"),
-    "n": show.number_column("n", 0, "Queries that it ranks, or that its averages rest on."),
-    "passages": show.number_column("ranked passages", 0),
-    "created_at": st.column_config.DatetimeColumn("made (UTC)", format="YYYY-MM-DD HH:mm"),
-    "added_revision": show.number_column("revision", 0, "The revision that brought it."),
-    "run_id": show.text_column("id"),
-}
-
-
-def outcome() -> None:
-    """What the last action did, once."""
-    if _SAID in st.session_state:
-        st.success(plain(st.session_state.pop(_SAID)), icon=":material/check:")
-    if _FAILED in st.session_state:
-        show_error(st.session_state.pop(_FAILED))
+_PACKED = "_packed"
 
 
 def runs(snapshot: Snapshot, *, writable: bool) -> None:
@@ -55,20 +31,7 @@ def runs(snapshot: Snapshot, *, writable: bool) -> None:
     with right:
         words = st.text_input("Runs whose name holds", key="named", bind="query-params")
     shown = inventory.chosen(rows, collection, words)
-    picked = _ticked(shown, "runs_held")
-    if not writable:
-        st.caption("Pinned to an earlier revision: deleting works on the newest data.")
-        return
-    st.button(
-        f"Delete {count(len(picked), 'run')}…" if picked else "Delete…",
-        icon=":material/delete:",
-        disabled=not picked,
-        key="delete_asked",
-        on_click=_ask,
-        args=(picked,),
-        help="Tick runs in the table first. Nothing is erased: they can be restored.",
-    )
-    _confirm(rows)
+    deleting.offer(snapshot, shown, "run", writable=writable)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -77,98 +40,31 @@ def _runs(path: str, revision: int, *, removed: bool) -> pl.DataFrame:
     return inventory.runs(cache.snapshot(revision), removed=removed)
 
 
-def _ticked(rows: pl.DataFrame, name: str) -> list[str]:
-    """Draw a table of runs; returns the ids of those that are ticked."""
-    event = show.table(rows, name, RUNS, on_select="rerun", selection_mode="multi-row")
-    return [rows["run_id"][row] for row in event["selection"]["rows"] if row < rows.height]
-
-
-def _ask(run_ids: Sequence[str]) -> None:
-    st.session_state[_ASKED] = list(run_ids)
-
-
-def _confirm(rows: pl.DataFrame) -> None:
-    asked = st.session_state.get(_ASKED)
-    if not asked:
-        return
-    labels = rows.filter(pl.col("run_id").is_in(asked))["label"].to_list()
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    with st.container(border=True):
-        st.markdown(f"**Delete {count(len(labels), 'run')}?** {plain('; '.join(labels[:_NAMED]))}{more}")
-        st.caption(
-            "They leave every page from the next revision on, in one transaction. Links that are pinned to "
-            "an earlier revision keep showing them, and “Deleted” brings them back."
-        )
-        with st.container(horizontal=True):
-            st.button("Delete them", type="primary", key="delete_now", on_click=_delete, args=(asked,))
-            st.button("Keep them", key="delete_not", on_click=_ask, args=([],))
-
-
-def _delete(run_ids: Sequence[str]) -> None:
-    st.session_state.pop(_ASKED, None)
-    _act(inventory.delete, run_ids)
-
-
-def _act(change: Callable[..., str], run_ids: Sequence[str]) -> None:
-    """In a callback, so that the sidebar of the next script run shows the new revision."""
-    try:
-        st.session_state[_SAID] = change(cache.store(), run_ids)
-    except ClqError as error:
-        st.session_state[_FAILED] = error
-        return
-    for key in ("runs", "table_runs_held", "table_runs_deleted"):  # they may name what is gone
-        st.session_state.pop(key, None)
-
-
 def deleted(snapshot: Snapshot, *, writable: bool) -> None:
-    """The deleted runs, and the way back."""
-    rows = _runs(str(cache.store().path), snapshot.revision, removed=True)
-    if rows.is_empty():
+    """What was deleted, and the way back."""
+    tables: tuple[tuple[Kind, str, pl.DataFrame], ...] = (
+        ("collection", "Collections", deletion.collections(snapshot, removed=True)),
+        ("golden_set", "Golden sets", deletion.golden_sets(snapshot, removed=True)),
+        ("run", "Runs", _runs(str(cache.store().path), snapshot.revision, removed=True)),
+    )
+    found = [each for each in tables if not each[2].is_empty()]
+    if not found:
         st.markdown("Nothing is deleted.")
-        return
-    picked = _ticked(rows, "runs_deleted")
-    if writable:
-        st.button(
-            f"Restore {count(len(picked), 'run')}" if picked else "Restore",
-            icon=":material/restore_from_trash:",
-            disabled=not picked,
-            key="restore_now",
-            on_click=_act,
-            args=(inventory.restore, picked),
-            help="Tick runs in the table first.",
-        )
+    for kind, title, rows in found:
+        st.subheader(title, anchor=False)
+        if kind == "collection":
+            st.caption(
+                "With a collection come back its runs and golden sets that were not deleted before it."
+            )
+        deleting.deleted(rows, kind, writable=writable)
 
 
-def records(snapshot: Snapshot) -> None:
-    """Collections and golden sets."""
+def records(snapshot: Snapshot, *, writable: bool) -> None:
+    """Collections and golden sets, and the two steps that delete some."""
     st.subheader("Collections", anchor=False)
-    show.table(
-        inventory.collections(snapshot),
-        "collections",
-        {
-            "collection_id": show.text_column("collection"),
-            "name": show.text_column("name", width="medium"),
-            "queries": show.number_column("queries", 0),
-            "passages": show.number_column("passages", 0),
-            "source": show.text_column("from", width="medium"),
-            "notes": show.text_column("notes", width="large"),
-        },
-    )
+    deleting.offer(snapshot, deletion.collections(snapshot), "collection", writable=writable)
     st.subheader("Golden sets", anchor=False)
-    show.table(
-        inventory.golden_sets(snapshot),
-        "golden_sets",
-        {
-            "golden_set_id": show.text_column("golden set"),
-            "collection_id": show.text_column("collection"),
-            "queries": show.number_column("judged queries", 0),
-            "judgements": show.number_column("judgements", 0),
-            "spans": show.number_column("anchored grades", 0, "Grades of characters of documents."),
-            "judge": show.text_column("judge", width="medium"),
-            "mapping": show.text_column("grades", width="medium"),
-            "notes": show.text_column("notes", width="large"),
-        },
-    )
+    deleting.offer(snapshot, deletion.golden_sets(snapshot), "golden_set", writable=writable)
 
 
 def exports(snapshot: Snapshot, first: str | None) -> None:

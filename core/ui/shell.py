@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
@@ -15,6 +15,7 @@ from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
 from core.ui.view import arrive, find_view, remember
+from core.views.deletion import gone
 from core.views.link import RULES
 from core.views.text import count, plain
 
@@ -71,12 +72,23 @@ def _notice(place: DeltaGenerator) -> None:
     st.session_state[_ASKED] = None
     if asked:
         values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-        found = problems(asked, values)
+        view = find_view()
+        if view is not None:  # a single golden set is used without a list of them
+            values.setdefault("gs", view.scope.golden_set_id or "")
+        found = problems(asked, values, _gone())
         if found:
             place.warning(
                 f"Part of this link could not be followed; defaults are shown: {plain('; '.join(found))}.",
                 icon=":material/link_off:",
             )
+
+
+def _gone() -> Mapping[str, Sequence[str]]:
+    """What an address may name that was deleted; nothing where the store cannot be read, which is said."""
+    view = find_view()
+    with suppress(ClqError):
+        return gone(cache.snapshot(None) if view is None else view.snapshot)
+    return {}
 
 
 def _newer() -> None:

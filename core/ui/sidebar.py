@@ -13,6 +13,7 @@ from core.ui import cache, comparing
 from core.ui.generation import generation
 from core.ui.limits import constraints, forget_ranges
 from core.ui.parameters import KEYS, parameters
+from core.ui.pick import still_offered
 from core.ui.state import LATEST
 from core.ui.view import View
 from core.views.scope import Latency, LatencyScope, Percentile, Quality, Scope
@@ -127,9 +128,13 @@ def _forget_dependent() -> None:
 
 
 def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Scope, Choices]:
+    names = list(found)
+    if st.session_state.get("ws", names[0]) not in found:  # it was deleted
+        _forget_dependent()
+    still_offered("ws", names)
     collection = st.selectbox(
         "Workspace",
-        list(found),
+        names,
         key="ws",
         bind="query-params",
         on_change=_forget_dependent,
@@ -138,11 +143,14 @@ def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Sc
     golden = found[collection]
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
+        still_offered("gs", golden)
         golden_set = st.selectbox("Golden set", golden, key="gs", bind="query-params")
     whole = Scope(collection, golden_set)
     offered = cache.offered(str(cache.store().path), snapshot.revision, whole)
     chosen: list[str] = []
     if 1 < len(offered.runs) <= _RUNS_LISTED:
+        if "runs" in st.session_state:  # another session may have deleted some
+            st.session_state["runs"] = [name for name in st.session_state["runs"] if name in offered.runs]
         chosen = st.multiselect(
             "Runs",
             list(offered.runs),

@@ -7,7 +7,8 @@ numbers when the data or the defaults have changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from core.views.link import pinned, written
 
@@ -41,6 +42,8 @@ SETTINGS: Mapping[str, str] = {
     "cq": "queries compared on",
     "figs": "averages from elsewhere",
     "env": "machine of the latencies",
+    "gq": "golden sets that judge the queries",
+    "jq": "share of the Top-K that is judged",
     "book": "price book",
     "rev": "data revision",
     "stack": "selected stack",
@@ -130,12 +133,17 @@ def build(address: str, values: Mapping[str, object], revision: int) -> str:
     return pinned(address, {key: values.get(key) for key in SETTINGS}, revision)
 
 
-def problems(asked: Mapping[str, Sequence[str]], values: Mapping[str, object]) -> list[str]:
+def problems(
+    asked: Mapping[str, Sequence[str]],
+    values: Mapping[str, object],
+    deleted: Mapping[str, Iterable[str]] = MappingProxyType({}),
+) -> list[str]:
     """What of an opened address could not be followed.
 
     Args:
         asked: The address's settings as they came.
         values: The values that the widgets took, by key; a key that no widget of this page has is absent.
+        deleted: Values that were there until somebody deleted them, by key.
 
     Returns:
         A plain sentence per setting that is unknown or was refused; empty when the link was followed.
@@ -145,7 +153,9 @@ def problems(asked: Mapping[str, Sequence[str]], values: Mapping[str, object]) -
         if key not in SETTINGS:
             found.append(f"unknown setting “{key[:40]}”")
         elif key in values and not _same(texts, written(values[key])):
-            found.append(f"{SETTINGS[key]} “{', '.join(texts)[:60]}” does not exist here")
+            gone = not {*deleted.get(key, ())}.isdisjoint(texts)
+            why = "was deleted, and page Data can restore it" if gone else "does not exist here"
+            found.append(f"{SETTINGS[key]} “{', '.join(texts)[:60]}” {why}")
     return found
 
 

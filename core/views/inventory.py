@@ -10,12 +10,11 @@ from pathlib import Path
 import polars as pl
 
 from core.exporters import FORMATS, Written, write
-from core.store import Snapshot, Store
+from core.store import Snapshot
 from core.views import text
 from core.views.export import batch_of
 
 ALL = "all collections"
-_NOTE = 400
 _ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
 
 
@@ -65,18 +64,6 @@ def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
     return rows.filter(named.str.contains(wanted, literal=True))
 
 
-def golden_sets(snapshot: Snapshot) -> pl.DataFrame:
-    """Golden sets: golden_set_id, name, collection_id, judge, mapping, queries, judgements, spans, notes."""
-    columns = ("golden_set_id", "name", "collection_id", "judge", "mapping", "queries", "judgements", "spans")
-    return snapshot.golden_sets().select(*columns, "notes")
-
-
-def collections(snapshot: Snapshot) -> pl.DataFrame:
-    """Collections: collection_id, name, source, queries, passages, notes."""
-    columns = ("collection_id", "name", "source", "queries", "passages", "notes")
-    return snapshot.collections().select(columns)
-
-
 def history(snapshot: Snapshot) -> pl.DataFrame:
     """What made each revision, newest first: revision, at (UTC), action, note."""
     return snapshot.revisions().sort("revision", descending=True)
@@ -92,40 +79,24 @@ def answer(snapshot: Snapshot) -> tuple[str, str]:
         f"{text.count(snapshot.collections().height, 'collection')} with "
         f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}."
     )
-    gone = snapshot.runs(removed=True).height
-    deleted = f"{text.count(gone, 'run was', 'runs were')} deleted and can be restored. " if gone else ""
-    return sentence, f"{deleted}Nothing is ever overwritten: every earlier revision can still be read."
-
-
-def delete(store: Store, run_ids: Sequence[str]) -> str:
-    """Hide runs, in one transaction.
-
-    Returns:
-        What happened, in words.
-
-    Raises:
-        StoreError: If the store cannot be written.
-        UnknownNameError: If a run does not exist.
-    """
-    with store.write("delete", _listed(run_ids)) as writer:
-        writer.remove_runs(run_ids)
-        revision = writer.revision
     return (
-        f"{text.count(len(run_ids), 'run')} deleted in one transaction (revision {revision}). Links to "
-        "earlier revisions keep showing them; restore brings them back."
+        sentence,
+        f"{_deleted(snapshot)}Nothing is ever overwritten: every earlier revision can still be read.",
     )
 
 
-def restore(store: Store, run_ids: Sequence[str]) -> str:
-    """Bring deleted runs back, in one transaction; returns and raises as `delete`."""
-    with store.write("restore", _listed(run_ids)) as writer:
-        writer.restore_runs(run_ids)
-        revision = writer.revision
-    return f"{text.count(len(run_ids), 'run')} restored in one transaction (revision {revision})."
-
-
-def _listed(run_ids: Sequence[str]) -> str:
-    return text.shorten(", ".join(run_ids), _NOTE)
+def _deleted(snapshot: Snapshot) -> str:
+    """What could be restored, in words; empty where nothing is deleted."""
+    gone = {
+        ("run", "runs"): snapshot.runs(removed=True).height,
+        ("golden set", "golden sets"): snapshot.golden_sets(removed=True).height,
+        ("collection", "collections"): snapshot.collections(removed=True).height,
+    }
+    found = [text.count(number, *words) for words, number in gone.items() if number]
+    if not found:
+        return ""
+    were = "was" if sum(gone.values()) == 1 else "were"
+    return f"{' and '.join(found)} {were} deleted and can be restored. "
 
 
 @dataclass(frozen=True)

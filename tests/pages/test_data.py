@@ -51,6 +51,65 @@ def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, stor
     assert Store.open(store).read().runs().height == 2
 
 
+def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
+    app = open_page(store, "data")
+    ticked(app, "golden_sets", 0)
+    app.button(key="delete_asked_golden_set").click().run()
+    assert "Delete 1 golden set?" in everything(app)
+    assert "With it go **1 judgement**" in everything(app)
+    assert not [each for each in app.button if each.key == "delete_asked_golden_set" and each.disabled]
+    app.button(key="delete_now").click().run()
+    assert_sound(app, "Data")
+    assert Store.open(store).read().golden_sets().is_empty()
+    assert "1 golden set was deleted" in details(app)
+    ticked(app, "golden_sets_deleted", 0)
+    app.button(key="restore_now_golden_set").click().run()
+    assert_sound(app, "Data")
+    assert Store.open(store).read().golden_sets().height == 1
+    assert "Nothing is deleted." in everything(app)
+
+
+def test_the_only_collection_is_deleted_with_what_it_holds_and_restored(open_page: OpenPage, store: Path):
+    app = open_page(store, "data")
+    ticked(app, "collections", 0)
+    app.button(key="delete_asked_collection").click().run()
+    assert "With it go **3 runs, 1 golden set**" in everything(app)
+    assert Store.open(store).revision() == 1
+    app.button(key="delete_now").click().run()
+    assert_sound(app, "Data")
+    assert "The store holds 0 runs on 0 collections" in everything(app)
+    assert "No runs are here" in everything(app)
+    ticked(app, "collections_deleted", 0)
+    app.button(key="restore_now_collection").click().run()
+    assert_sound(app, "Data")
+    assert "The store holds 3 runs" in everything(app)
+
+
+def test_links_to_what_was_deleted_say_so(open_page: OpenPage, tmp_path: Path):
+    lab = Lab().judge({"q1": {"p": 5}}).judge({"q1": {"p": 4}}, "second")
+    lab.run("a", final={"q1": ["p"]}, ms={"sparse": [1.0]})
+    lab.write(tmp_path / "store")
+    Lab("other").run("z", final={"q1": ["p"]}).write(tmp_path / "store")
+    app = open_page(tmp_path / "store", "pareto", ws="lab", gs="second")
+    assert app.selectbox(key="gs").value == "second"
+    with Store.open(tmp_path / "store").write("delete") as writer:
+        writer.remove("golden_set", ["second"])
+    assert_sound(app.run(), "Pareto")
+    said = "golden set “second” was deleted, and page Data can restore it"
+    app = open_page(tmp_path / "store", "pareto", ws="lab", gs="second")
+    assert_sound(app, "Pareto")
+    assert said in everything(app)
+    app = open_page(tmp_path / "store", "pareto", ws="lab", gs="second", rev="1")
+    assert app.selectbox(key="gs").value == "second", "an earlier revision still shows it"
+    assert said not in everything(app)
+    with Store.open(tmp_path / "store").write("delete") as writer:
+        writer.remove("collection", ["lab"])
+    app = open_page(tmp_path / "store", "pareto", ws="lab", gs="gold")
+    assert_sound(app, "Pareto")
+    assert "workspace “lab” was deleted, and page Data can restore it" in everything(app)
+    assert app.selectbox(key="ws").value == "other"
+
+
 def test_a_pinned_revision_keeps_showing_what_was_deleted(open_page: OpenPage, store: Path):
     with Store.open(store).write("delete") as writer:
         writer.remove_runs(["a", "b", "c"])

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from core.errors import ClqError, InputError, StoreError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
-from core.store import Snapshot, Store, doctor
-from core.store.ledger import Kind
+from core.store import Kind, Snapshot, Store, doctor
 from core.store.standing import standing
 from tests.store import chunked, material
 from tests.store.material import CORPUS, GOLD, add, files, judgements, run
