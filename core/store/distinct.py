@@ -48,7 +48,7 @@ def coded_column(part: Path, column: str) -> tuple[npt.NDArray[np.int32], pa.Arr
                 return None
             kept.write(code.tobytes())
         kept.flush()
-        pa.default_memory_pool().release_unused()  # a quarter of a gigabyte of what the batches were read into
+        pa.default_memory_pool().release_unused()  # 250 MB of what batches were read into
         return np.memmap(kept, dtype=np.int32, mode="r", shape=(rows,)), ids
 
 
