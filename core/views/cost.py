@@ -256,6 +256,7 @@ def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     _, colour, pattern = _STAGES[line.stage]
     share = f", {_share(amount, found.per_1k)}" if amount is not None and found.per_1k else ""
+    told = text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}")
     return go.Bar(
         name=text.escape(f"{line.stage} {text.usd(amount, '')}{share}"),
         x=[amount],
@@ -263,10 +264,8 @@ def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:
         orientation="h",
         showlegend=True,
         marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}},
-        hovertemplate=text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}").replace(
-            "\n", "<br>"
-        )
-        + "<extra></extra>",
+        hovertext=[told.replace("\n", "<br>")],
+        hovertemplate="%{hovertext}<extra></extra>",
     )
 
 

@@ -1,12 +1,16 @@
 """Names, queries and passages of users are text on every page, whatever they look like."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
+import core
 from core.views.text import escape
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, assert_sound, everything, figure, figures, rows
@@ -15,6 +19,9 @@ from tests.stores import HOSTILE
 MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success", "metric", "slider", "selectbox")
 # what is left of a name when every character with a meaning in Markdown is escaped
 _BARE = re.compile(r"(?<!\\)[<\[]|(?<!\\):material/(?!(?:check_circle|warning):)|(?<!\\)\$|://|www\\\.evil")
+
+_OURS = re.compile(r"</?(?:br|b|i|sub|sup|extra)>")
+"""Markup that charts have of their own; that of names is escaped."""
 
 
 def written(app: AppTest) -> Iterator[str]:
@@ -39,9 +46,17 @@ def test_names_are_never_markup(open_page: OpenPage, hostile_store: Path, page: 
         if "evil" in line or "javascript" in line or "onerror" in line:
             assert not _BARE.search(line), line
     for chart in figures(app):
-        words = " ".join(strings(chart))
-        assert "<img" not in words
-        assert "<b>bold" not in words
+        for line in strings(chart):
+            assert "<" not in _OURS.sub("", line), line
+            assert HOSTILE[7] not in line
+        for line in templates(chart):
+            assert "{name}" not in line, line
+
+
+def templates(chart: dict[str, Any]) -> Iterator[str]:
+    """What Plotly fills values into: a name in it could ask for others."""
+    for trace in chart["data"]:
+        yield from strings([trace.get(key) for key in ("hovertemplate", "texttemplate")])
 
 
 def strings(value: object) -> Iterator[str]:
@@ -54,6 +69,13 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(each)
     elif isinstance(value, str):
         yield value
+
+
+def test_tables_leave_the_page_by_our_own_downloads_only():
+    """Streamlit's own download and clipboard of a table would leave a formula alive."""
+    written = tomllib.loads((Path(core.__file__).parents[1] / ".streamlit" / "config.toml").read_text())
+    assert written["client"]["disableDataExport"] is True
+    assert config.get_options_for_section("client")["disableDataExport"] in (True, False)
 
 
 def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_store: Path):

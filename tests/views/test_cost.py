@@ -115,7 +115,9 @@ def test_names_are_inert_in_the_chart():
         confirmed=True,
     )
     found = cost(asked(embedder=None, reranker="<b>x</b>"), PriceBook("mine", (hostile,)), {})
-    assert "<b>" not in found.figure.data[0].hovertemplate
+    assert "<b>" not in found.figure.data[0].hovertext[0]
+    assert "&lt;b&gt;x" in found.figure.data[0].hovertext[0]
+    assert found.figure.data[0].hovertemplate == "%{hovertext}<extra></extra>"
 
 
 def test_a_what_if_replaces_a_price_and_is_marked():
