@@ -32,6 +32,9 @@ from core.tables import frame
 _NO_PLACE = "of another kind than p50 and p95 in a known unit or USD per 1,000 queries: in the manifest only"
 _FAILED = ("failed", "error", "errored", "skipped")
 _ENDS = (("low", "high"), ("lower", "upper"), ("ci_low", "ci_high"))
+_MODES = {"dense": "dense", "bm25": "sparse", "sparse": "sparse", "hybrid": "hybrid"}
+"""Kind of index → how it retrieves."""
+_MOST_QUERIES = 1 << 31
 _QUERY = ("query_id", "qid", "id")
 _TEXT = ("query", "question", "text")
 _LISTS = ("retrieved_ids", "retrieved_doc_ids", "retrieved", "doc_ids", "passage_ids")
@@ -104,13 +107,21 @@ def _file(piece: Piece, options: Options) -> Import:
         for (index, entry, _), label in zip(kept_runs, run_labels(own, options), strict=True)
     ]
     left = (LeftOut(failed, "runs that failed", piece.name),) if failed else ()
-    return merged((*parts, Import(left_out=left)))
+    made = merged(parts)
+    return replace(made, left_out=(*_summed(made.left_out), *left))
+
+
+def _summed(left: Sequence[LeftOut]) -> Iterator[LeftOut]:
+    """One entry per reason; a figure that one run leaves out, all do."""
+    for reason in dict.fromkeys(each.reason for each in left):
+        same = [each for each in left if each.reason == reason]
+        yield LeftOut(sum(each.count for each in same), reason, same[0].first)
 
 
 def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
     where = at(piece.name, "runs", index)
     config = expect(entry, "config", dict, where)
-    axes = axes_of(config)
+    axes = _axes(config)
     depth = axes.get("chunks_sent")
     run = imported_run(
         options, label, piece.digest, importer=ContextGrid.name,
@@ -118,27 +129,67 @@ def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) ->
                  "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
     asked = entry.get("per_query")
-    n = len(asked) if isinstance(asked, list | dict) and asked else None
-    rows, left = _figures(entry, where, depth, n)
+    headline = _headline(entry)
+    rows, left = _figures(entry, where, depth, headline)
     frames = (
         {"aggregates": frame("aggregates", [{"run_id": run.run_id, **each} for each in rows])} if rows else {}
     )
-    by_query = _per_query(asked, run, where, options)
+    by_query = _per_query(asked, run, where, options, headline or "score")
     plain = Import(runs=(run,), frames=frames, left_out=tuple(left))
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
     return merged((plain, by_query, Import(notes=notes)))
 
 
-def _figures(entry: Json, where: str, depth: int | None, n: int | None) -> tuple[list[Json], list[LeftOut]]:
+def _axes(config: Mapping[str, object]) -> Json:
+    """Axes of a stack; the tool's kind of index says how it retrieves, and its chunker has the size in it."""
+    axes = axes_of(config)
+    index = axes.get("index")
+    if "mode" not in axes and index in _MODES:
+        axes["mode"] = _MODES[index]
+        axes |= {"sparse": "bm25"} if axes["mode"] != "dense" else {}
+        axes = {name: value for name, value in axes.items() if name != "index"}
+        if axes["mode"] == "sparse":
+            axes.pop("embedder", None)
+    chunker = config.get("chunker")
+    method, mark, size = chunker.partition(":") if isinstance(chunker, str) else ("", "", "")
+    if method and mark and size.isdecimal() and len(size) < 8:
+        axes["chunker"] = {"method": shown(method), "size": int(size)}
+    return axes
+
+
+def _headline(entry: Json) -> str | None:
+    """The measure that ``per_query`` holds: the only one that is told by type of question."""
+    told = entry.get("by_type")
+    return shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
+
+
+def _counts(entry: Json, where: str) -> dict[str, int | None]:
+    """Queries that each group of figures is over; measures may leave out some that were timed."""
+    asked = entry.get("per_query")
+    n = len(asked) if isinstance(asked, list | dict) and asked else None
+    scored = number(entry, "scored_queries", where)
+    if scored is None:
+        return {"metrics": n, "timings": n, "cost": n}
+    return {"metrics": int(scored) if 0 < scored < _MOST_QUERIES else n}
+
+
+def _figures(
+    entry: Json, where: str, depth: int | None, headline: str | None
+) -> tuple[list[Json], list[LeftOut]]:
     """Aggregates of a run, and what it says that has no place there."""
     rows: list[Json] = []
     left: list[LeftOut] = []
     limits = optional(entry, "confidence_interval", dict, where) or {}
+    if headline and any(set(ends) <= limits.keys() for ends in _ENDS):
+        limits = {headline: limits}
+    counts = _counts(entry, where)
     for group in ("metrics", "timings", "cost"):
         spot = f"{where}, {group}"
         given = optional(entry, group, dict, where) or {}
         known = {value.column: value for value in meaning(list(given), {}, where).aggregates}
         for key in given:
+            if group != "metrics" and isinstance(given[key], bool):
+                continue  # whether costs were metered: kept in the manifest
             value = None if isinstance(given[key], dict | list | str) else number(given, key, spot)
             column = known.get(key) or (
                 Value(key, measure_name(key), k=depth) if group == "metrics" else None
@@ -151,7 +202,7 @@ def _figures(entry: Json, where: str, depth: int | None, n: int | None) -> tuple
             name = shown(MEASURES.get(column.measure.lower(), column.measure))
             rows.append(
                 {
-                    "measure": name, "k": column.k, "n": n, "low": low, "high": high,
+                    "measure": name, "k": column.k, "n": counts.get(group), "low": low, "high": high,
                     "stage": "total" if column.stage == "query" else column.stage,
                     "value": value * column.factor, "source": "imported",
                 }
@@ -184,11 +235,16 @@ class _Queries:
     unnamed: int = 0
 
 
-def _per_query(asked: object, run: Run, where: str, options: Options) -> Import:
-    """Values of each query as signals, its retrieved ids as a ranking, its text."""
+def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
+    """Values of each query as signals, its retrieved ids as a ranking, its text.
+
+    A query may have no more than one value; it is that of the measure of which the tool tests differences.
+    """
     found = _Queries()
-    for key, entry in _entries(asked):
+    for key, told in _entries(asked):
         spot = f"{where}, per_query {shown(key)}"
+        alone = isinstance(told, int | float) and not isinstance(told, bool)
+        entry = {headline: told} if alone else told
         query, text = _named(key, entry)
         if not query or not isinstance(entry, dict):
             found.unnamed += 1

@@ -65,6 +65,40 @@ def test_every_configuration_is_a_run(tmp_path):
         writer.add(made.batch)
 
 
+MEASURED = {
+    "config": {"ingestion": None, "parser": "markdown", "chunker": "recursive:128", "embedder": "tfidf",
+               "index": "dense", "reranker": None, "k": 10, "candidates": 50, "generator": None},
+    "label": "recursive:128 · dense", "metrics": {"recall@5": 0.75, "recall@10": 1.0},
+    "timings": {"parse_ms": 0.5, "query_p50_ms": 0.25, "query_p99_ms": 16.5},
+    "cost": {"query_usd_per_1k": 0.0, "compute_seconds": 0.05, "metered": False},
+    "scored_queries": 2, "confidence_interval": {"low": 0.5, "high": 1.0},
+    "by_type": {"recall@5": {"unlabelled": 0.75}}, "no_ground_truth": ["q3"],
+    "per_query": {"q1": 1.0, "q2": 0.5}, "answers": {}, "warnings": [{"code": "x"}],
+}  # fmt: skip
+
+
+def test_a_bundle_as_the_tool_writes_it():
+    """One value per query and one interval, both of the headline measure."""
+    lexical = {**MEASURED["config"], "index": "bm25", "embedder": None}
+    made = read(offer(MEASURED, {**MEASURED, "label": "bm25", "config": lexical}), collection_id="c")
+    first, second = made.runs
+    assert first.stack.spec == {
+        "mode": "dense", "embedder": "tfidf", "chunker": {"method": "recursive", "size": 128},
+        "candidates": 50, "chunks_sent": 10, "name": "recursive:128 · dense",
+    }  # fmt: skip
+    assert (second.stack.spec["mode"], second.stack.spec["sparse"]) == ("sparse", "bm25")
+    figures = rows(made, "aggregates").filter(run_id=first.run_id)
+    assert figures.select("measure", "k", "stage", "value", "n", "low", "high").rows() == [
+        ("R", 5, None, 0.75, 2, 0.5, 1.0), ("R", 10, None, 1.0, 2, None, None),
+        ("latency_p50", None, "total", 0.25, None, None, None),
+        ("latency_p99", None, "total", 16.5, None, None, None),
+        ("usd_per_1k", None, "total", 0.0, None, None, None),
+    ]  # fmt: skip
+    values = rows(made, "signals").filter(run_id=first.run_id).select("query_id", "signal", "value")
+    assert values.rows() == [("q1", "recall@5", 1.0), ("q2", "recall@5", 0.5)]
+    assert [each.count for each in made.left_out] == [2, 2]
+
+
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
