@@ -16,6 +16,7 @@ from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.watching import reporting
 from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, load, matrix
+from core.views.anchored import StoredDocuments
 from core.views.imports import bring
 from core.views.versions import CHOICES, ChangedError, Choice
 
@@ -76,7 +77,8 @@ def run(
     """Import results of other tools: TREC runs and qrels, BEIR collections, tables, own exports."""
     context: Context = ctx.obj
     store = context.store()
-    known = frozenset(store.read().collections()["collection_id"])
+    snapshot = store.read()
+    known = frozenset(snapshot.collections()["collection_id"])
     options = Options(
         format=as_,
         label=label,
@@ -88,6 +90,7 @@ def run(
         columns=_columns(column or []),
         skip=frozenset(skip or []),
         known_collections=known,
+        documents=StoredDocuments.of(snapshot),
     )
     note = ", ".join(path.name for path in paths)[:200]
     with reporting(status) as tell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -25,6 +25,8 @@ ACCEPTED = 0.5
 """From this confidence on a format may read what was offered."""
 LOOK_ROWS = 20
 """Rows of a preview."""
+Documents = Callable[[str, Sequence[str]], pl.DataFrame]
+"""Of a collection (its id) those of the named documents that are at hand: source, text."""
 _WIDTH = 120
 _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
 
@@ -46,6 +48,7 @@ class Options:
         pool: Named convention of the candidate pool, where a table has pool rows.
         skip: Names of files and folders, as `preview` tells them, that are left out.
         known_collections: Collections that the store has already; no new record is made for them.
+        documents: Of a collection (its id) those of the named documents that the caller has: source, text.
         limits: Bounds on untrusted input.
     """
 
@@ -61,6 +64,7 @@ class Options:
     pool: str | None = None
     skip: frozenset[str] = frozenset()
     known_collections: frozenset[str] = frozenset()
+    documents: Documents | None = None
     limits: Limits = field(default_factory=Limits)
 
 
@@ -179,6 +183,7 @@ class Format(ABC):
         brings: Tables that it can fill.
         names_collection: How well its file or folder name suits as the name of a collection.
         maps_columns: Whether the user may say what its columns mean.
+        needs_documents: Whether it is read after the others of an offer, with their documents at hand.
         takes: Table → what of the format fills it, in words; for the page of formats.
         recognised: How a file of this kind is known, in words; by default what `sniff` says of itself.
         traps: What is left out or refused although it is there, each as a sentence.
@@ -190,6 +195,7 @@ class Format(ABC):
     brings: tuple[str, ...]
     names_collection: int = 0
     maps_columns: bool = False
+    needs_documents: bool = False
     takes: Mapping[str, str] = MappingProxyType({})
     recognised: str = ""
     traps: tuple[str, ...] = ()

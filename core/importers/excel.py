@@ -35,7 +35,7 @@ class Excel(TableFormat):
         piece = probe.pieces[0]
         if piece.head.startswith(OLD):
             return RESEMBLES
-        return 0.0 if not is_workbook(piece) else LIKELY if _tables(piece, Options()) else RESEMBLES + 0.1
+        return 0.0 if not is_workbook(piece) else LIKELY if tables(piece, Options()) else RESEMBLES + 0.1
 
     def why_not(self, probe: Tree) -> str:
         """An old or locked workbook, or one without a table."""
@@ -49,13 +49,13 @@ class Excel(TableFormat):
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
         """The sheets, where several hold tables."""
-        found = _tables(trees[0].pieces[0], Options())
+        found = tables(trees[0].pieces[0], Options())
         return {"sheet": found} if len(found) > 1 else {}
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows of the sheet, its columns and their roles."""
         piece = tree.pieces[0]
-        table = _table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
+        table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
         columns = table.rows.columns
         return Look(table.rows, tuple(columns), meaning(columns, _there(options, columns), piece.name).roles)
 
@@ -68,7 +68,7 @@ class Excel(TableFormat):
         """The chosen sheet."""
         if not is_workbook(piece):
             raise InputError("This is no .xlsx workbook.", where=piece.name)
-        table = _table(piece, _sheet(piece, options, asking=True))
+        table = sheet_table(piece, _sheet(piece, options, asking=True))
         return self.opened(piece, table, options)
 
     def _missing(self, piece: Piece) -> InputError | str:
@@ -82,7 +82,12 @@ class Excel(TableFormat):
         return ""
 
 
-def _table(piece: Piece, sheet: str, most: int | None = None) -> Table:
+def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
+    """A sheet of a workbook, or its first rows.
+
+    Raises:
+        InputError: It cannot be read, or has no rows.
+    """
     rows, lines = open_workbook(piece).rows(sheet, most)
     if rows.is_empty():
         raise InputError("The sheet holds no rows below its header.", where=f"{piece.name}, {shown(sheet)}")
@@ -92,7 +97,7 @@ def _table(piece: Piece, sheet: str, most: int | None = None) -> Table:
     return table
 
 
-def _tables(piece: Piece, options: Options) -> tuple[str, ...]:
+def tables(piece: Piece, options: Options) -> tuple[str, ...]:
     """The visible sheets whose columns are those of a table."""
     try:
         book = open_workbook(piece)
@@ -126,7 +131,7 @@ def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
         if options.sheet not in (*book.sheets, *book.hidden):
             raise UnknownNameError("sheet", options.sheet, (*book.sheets, *book.hidden), where=piece.name)
         return options.sheet
-    found = _tables(piece, options)
+    found = tables(piece, options)
     if len(found) > 1 and asking:
         listed = ", ".join(shown(sheet) for sheet in found[:12])
         raise InputError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
 import polars as pl
 
 from core.errors import InputError
@@ -14,17 +17,32 @@ from core.tables import frame
 
 _RAW = pl.Int16
 _RAW_MOST = 32_767
+_JUDGED: Mapping[str, tuple[str, ...]] = {
+    "judgements": ("query_id", "passage_id"),
+    "spans": ("query_id", "source", "start_char", "end_char"),
+}
+"""What a judge may judge once only, by table."""
 
 
-def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge: str = "") -> Import:
+def golden_set(
+    rows: pl.DataFrame,
+    name: str,
+    stem: str,
+    options: Options,
+    judge: str = "",
+    *,
+    table: Literal["judgements", "spans"] = "judgements",
+) -> Import:
     """Make a golden set of judged pairs; one per judge where several judged the same pair.
 
     Args:
-        rows: query_id, passage_id, grade (text or number), line; `judge` if passages name theirs.
+        rows: query_id, passage_id, grade (text or number), line; `judge` if passages name theirs. Of spans
+            source, start_char and end_char instead of passage_id.
         name: File, for messages.
         stem: Names the golden set where the options do not.
         options: Its grade mapping, golden set and collection.
         judge: Who judged, in words.
+        table: Whether passages were judged or spans.
 
     Returns:
         The golden set with its judgements; notes say how grades were mapped. Several judges make the golden
@@ -37,7 +55,7 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
     rows = rows.with_columns(raw.alias("raw"))
     _refuse(rows.filter(pl.col("raw").is_null()), name, "The grade is empty.", column="grade")
     _refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), name, "The grade is out of range.", column="grade")
-    several = _several_judges(rows, name)
+    several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name)
     collection = options.collection_id or "imported"
     chosen = options.golden_set_id or f"{collection}-{slug('qrels' if stem == collection else stem)}"
@@ -47,7 +65,8 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
         notes.append(f"{name}: {negative.height} negative grades count as 1, the lowest.")
     names = {each: f"{chosen}-{slug(each)}" for each in several} or {judge: chosen}
     if several:
-        notes.append(f"{name}: passages were judged by several, so each judge is a golden set of its own.")
+        what = "passages" if table == "judgements" else table
+        notes.append(f"{name}: {what} were judged by several, so each judge is a golden set of its own.")
     of_judge = pl.col("judge") if several else pl.lit(judge)
     ids = {each: slug(named) for each, named in names.items()}
     if len(set(ids.values())) < len(ids):
@@ -67,18 +86,15 @@ def golden_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
         )
         for each, named in names.items()
     )
-    return Import(
-        golden_sets=golden, frames={"judgements": frame("judgements", made.to_dict())}, notes=tuple(notes)
-    )
+    return Import(golden_sets=golden, frames={table: frame(table, made.to_dict())}, notes=tuple(notes))
 
 
-def _several_judges(rows: pl.DataFrame, name: str) -> list[str]:
+def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:
     """The judges, where several judged one pair; else none.
 
     Raises:
         InputError: If one of them, or nobody in particular, judged a pair twice.
     """
-    pair = ["query_id", "passage_id"]
     if rows.select(pl.struct(pair).n_unique()).item() == rows.height:
         return []
     named = "judge" in rows.columns and not rows["judge"].null_count()
@@ -87,11 +103,15 @@ def _several_judges(rows: pl.DataFrame, name: str) -> list[str]:
     if again.height:
         row = again.row(0, named=True)
         who = f" by {quoted(row['judge'])}" if named else ""
-        found = (
-            f"Passage {quoted(row['passage_id'])} is judged twice{who} for query {quoted(row['query_id'])}."
-        )
-        _refuse(again, name, found)
+        _refuse(again, name, f"{_judged(row)} judged twice{who} for query {quoted(row['query_id'])}.")
     return [str(judge) for judge in rows["judge"].unique().sort()]
+
+
+def _judged(row: Mapping[str, Any]) -> str:
+    """What was judged, for a message."""
+    if "passage_id" in row:
+        return f"Passage {quoted(row['passage_id'])} is"
+    return f"Characters {row['start_char']} to {row['end_char']} of {quoted(row['source'])} are"
 
 
 def _refuse(bad: pl.DataFrame, name: str, found: str, column: str | None = None) -> None:

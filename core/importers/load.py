@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
+from core.importers.at_hand import with_brought
 from core.importers.base import (
     ACCEPTED,
     Detected,
@@ -101,7 +102,9 @@ def load(
             progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
         given = options.collection_id is not None
         options = replace(options, collection_id=_collection(claims, options), collection_given=given)
-        parts = [_read(each, claims, options) for each in FORMATS]
+        parts = [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
+        options = with_brought(options, merged(parts))
+        parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
     made = merged([*parts, Import(left_out=tuple(left))])
     _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
     _refuse_twice([each.run_id for each in made.runs], "run", "--label")

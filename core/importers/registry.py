@@ -9,6 +9,7 @@ from core.importers.beir import Beir
 from core.importers.context_grid import ContextGrid
 from core.importers.deepeval import DeepEval
 from core.importers.excel import Excel
+from core.importers.judged_spans import JudgedSpans
 from core.importers.langfuse import Langfuse
 from core.importers.langsmith import LangSmith
 from core.importers.mteb import Mteb
@@ -53,6 +54,7 @@ FORMATS: tuple[Format, ...] = (
     RanxQrels(),
     TrecRun(),
     TrecQrels(),
+    JudgedSpans(),
     TableFormat(),
     Excel(),
 )

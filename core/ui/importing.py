@@ -15,6 +15,7 @@ from core.ui.importing_done import finished
 from core.ui.offering import mark
 from core.ui.shell import show_error
 from core.views import imports
+from core.views.anchored import StoredDocuments
 from core.views.imports import Plan
 from core.views.text import count, plain
 from core.views.versions import CHOICES, Choice, settle
@@ -66,6 +67,7 @@ def options() -> Options:
         golden_set_id=golden or None,
         grades=None if grades == _BY_CONTENT else grades,
         known_collections=frozenset(known),
+        documents=StoredDocuments.of(snapshot),
     )
 
 

@@ -13,6 +13,7 @@ from core.errors import ClqError
 from core.importers import Import, Offered, Options, Preview, load, preview
 from core.store import Snapshot, Store
 from core.views import text
+from core.views.anchored import with_grades
 from core.views.versions import ChangedError, Choice, Settled, settle
 
 
@@ -179,16 +180,18 @@ def bring(
     """
     before = store.revision()
     with store.write("import", note, on_wait=on_wait) as writer:
-        settled = settle(store.read(), made, choice)
+        snapshot = store.read()
+        settled = settle(snapshot, made, choice)
         if settled.changes and choice is None:
             raise ChangedError(settled.changes)
+        settled, graded = with_grades(snapshot, settled)
         writer.remove_runs(settled.removed)
         writer.add(settled.made.batch, replacing=settled.replacing, on_step=on_step)
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."
     words = ", ".join(worded(what, rows) for what, rows in made.taken.items())
-    return True, f"Imported as revision {after}: {words}.{_done(settled, choice)}"
+    return True, f"Imported as revision {after}: {words}.{graded}{_done(settled, choice)}"
 
 
 def _done(settled: Settled, choice: Choice | None) -> str:

@@ -13,11 +13,17 @@ from core.importers import Import, Limits, Options, load, preview
 from core.store.rules import RULES
 from core.tables import TABLES
 from tests.importers.helpers import SHARED, up
+from tests.importers.test_judged_spans import at_hand
 
 CASES = int(os.environ.get("CLQ_FUZZ_CASES", "600"))
 """Damaged files in all: a third each damaged samples, samples with odd values, and real files."""
 SEED = os.environ.get("CLQ_FUZZ_SEED", "clq")
-OPTIONS = Options(limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20), split="test")
+OPTIONS = Options(
+    limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20),
+    split="test",
+    known_collections=frozenset({"held"}),
+    documents=at_hand,
+)
 REAL = sorted(
     path
     for folder in ("peer_outputs", "runs", "collections/cranfield/qrels")

@@ -22,6 +22,7 @@ from tests.importers import (
     test_context_grid,
     test_deepeval,
     test_excel,
+    test_judged_spans,
     test_mteb,
     test_open_rag_eval,
     test_optuna,
@@ -68,6 +69,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "excel": ("excel", test_excel.book()),
     "beir-corpus": ("beir", test_beir.FILES["corpus.jsonl"].encode()),
     "beir-zip": ("beir", zipped(test_beir.FILES)),
+    "judged-spans": ("judged-spans", test_judged_spans.CSV.encode()),
     "retrieval-response": (
         "retrieval-response",
         test_retrieval_response.FILES["graded.jsonl"].encode(),
