@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import polars as pl
 import polars.selectors as cs
 
-_FORMULA = r"^[=+\-@\t\r\n]"
+_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+"""How a text begins that a spreadsheet runs; some take the wide signs of East Asian keyboards too."""
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:

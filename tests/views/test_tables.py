@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.views.tables import defused, to_csv, to_parquet
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠"])
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(start: str):
     made = defused(pl.DataFrame({"name": [f"{start}cmd|' /C calc'!A0", f"safe{start}"]}))
     assert made["name"].to_list() == [f"'{start}cmd|' /C calc'!A0", f"safe{start}"]
@@ -53,4 +53,4 @@ def test_nested_values_become_json():
 def test_text_survives_the_file_but_for_the_apostrophe(values: list[str]):
     file = io.StringIO(to_csv(pl.DataFrame({"text": values})).decode(), newline="")
     read = [row[0] if row else "" for row in csv.reader(file)][1:]
-    assert read == [f"'{each}" if each and each[0] in "=+-@\t\r\n" else each for each in values]
+    assert read == [f"'{each}" if each and each[0] in "=+-@\t\r\n＝＋－＠" else each for each in values]
