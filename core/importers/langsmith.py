@@ -30,6 +30,7 @@ _KINDS: dict[str, Kind] = {
     "embedding": "embedding",
 }
 _ALSO = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
+_OLD_UNITS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _MOST_SPANS = 5_000_000
 
 
@@ -108,7 +109,7 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
         tokens=_tokens(run) if kind == "model" else {},
         model=name_of(first(settings, "ls_model_name")) or name_of(first(extra, "model", "model_name")),
         failed=bool(run.get("error")) or status == "error",
-        settings=settings if kind == "retriever" else {},
+        settings=_retriever(settings) if kind == "retriever" else {},
         scores=_feedback(run.get("feedback_stats")),
     )
 
@@ -126,7 +127,23 @@ def _tokens(run: Json) -> dict[str, float]:
         "input_tokens": amount(run.get("prompt_tokens")),
         "output_tokens": amount(run.get("completion_tokens")),
     }
+    if not any(found.values()):
+        told = _counted(run)
+        found = {unit: amount(first(told, unit, old)) for unit, old in _OLD_UNITS.items()}
     return {unit: count for unit, count in found.items() if count is not None} if any(found.values()) else {}
+
+
+def _counted(run: Json) -> object:
+    """What a model said of its tokens, where the run itself has no counts (before it is sent)."""
+    outputs = run.get("outputs")
+    within = (first(first(run.get("extra"), "metadata"), "usage_metadata"), first(outputs, "usage_metadata"),
+              first(first(outputs, "llm_output"), "token_usage", "usage"))  # fmt: skip
+    return next((each for each in within if isinstance(each, dict)), {})
+
+
+def _retriever(settings: Json) -> Json:
+    """Settings of a retriever without what LangSmith puts before their names."""
+    return {str(name).removeprefix("ls_"): value for name, value in settings.items()}
 
 
 def _feedback(stats: object) -> dict[str, float]:

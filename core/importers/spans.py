@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from core.importers.jsons import Json
+from core.errors import InputError
+from core.importers.jsons import Json, parsed
 
 Kind = Literal["retriever", "reranker", "model", "embedding", "other"]
 _LISTS = (
@@ -40,6 +41,8 @@ _QUESTION = (
 _ANSWER = ("answer", "output", "response", "result", "text", "content", "generations", "choices", "message",
            "messages", "output_value", "completion")  # fmt: skip
 _DEEPEST = 12
+_MOST_TEXT = 16_000_000
+"""Longest text that is looked into for JSON."""
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """From this number on, an instant is in so many parts of a second."""
 _YEARS = (0.0, 4102444800.0)
@@ -142,8 +145,20 @@ def instant(value: object) -> float | None:
     return found / scale if _YEARS[0] < found / scale < _YEARS[1] else None
 
 
+def unpacked(value: object) -> object:
+    """What a text that holds a JSON object or list says; anything else as it is."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[") or len(value) > _MOST_TEXT:
+        return value
+    try:
+        made = parsed(value, "text")
+    except InputError:
+        return value
+    return made if isinstance(made, dict | list) else value
+
+
 def documents_of(value: object) -> tuple[Document, ...] | None:
     """The documents in an output: a list of them, or an object that holds one; None if there is none."""
+    value = unpacked(value)
     for _ in range(_DEEPEST):
         if isinstance(value, list):
             break
@@ -165,6 +180,8 @@ def _document(value: object) -> Document | None:
         return Document(None, value, None) if value.strip() else None
     if not isinstance(value, dict):
         return None
+    if value.get("type") == "constructor" and isinstance(value.get("kwargs"), dict):
+        value = value["kwargs"]
     nested = (value[key] for key in ("node", "document") if isinstance(value.get(key), dict))
     inner: Json = next(nested, value)
     about = (each["metadata"] for each in (inner, value) if isinstance(each.get("metadata"), dict))
@@ -202,7 +219,9 @@ def answer_of(value: object) -> str | None:
 def _text(value: object, names: Sequence[str], roles: Sequence[str]) -> str | None:
     for _ in range(_DEEPEST):
         if isinstance(value, str):
-            return value if value.strip() else None
+            inner = unpacked(value)
+            held = None if isinstance(inner, str) else _text(inner, names, roles)
+            return held or (value if value.strip() else None)
         if isinstance(value, list):
             value = _said(value, roles)
         elif isinstance(value, dict):

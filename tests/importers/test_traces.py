@@ -252,3 +252,44 @@ def test_odd_values_anywhere(value):
             odd = [{**entries[0]}, {**entries[1], key: value}, *entries[2:]]
             with suppress(InputError):
                 assert read(up("x.jsonl", as_lines(odd)), collection_id="c", format=tool).taken
+
+
+@pytest.mark.parametrize("tool", ["langsmith", "langfuse"])
+def test_inputs_and_outputs_as_texts_of_json(tool):
+    """Langfuse's interface gives them so, whatever was recorded."""
+    keys = ("input", "output", "inputs", "outputs")
+    entries = [
+        {key: json.dumps(value) if key in keys and isinstance(value, dict | list) else value
+         for key, value in each.items()} for each in SOURCES[tool]
+    ]  # fmt: skip
+    check(read(up("x.json", json.dumps({"data": entries, "meta": {"cursor": None}})), collection_id="c"))
+
+
+def test_an_answer_that_is_json_of_its_own_stays_one():
+    answer = '{"verdict": true, "why": [1, 2]}'
+    root = {**LANGFUSE[1], "output": answer}
+    made = read(up("x.json", json.dumps([root, LANGFUSE[0], LANGFUSE[2]])), collection_id="c")
+    assert rows(made, "answers")["text"].to_list() == [answer]
+
+
+def test_runs_before_they_are_sent():
+    """Documents as LangChain serialises them, tokens where the model's answer has them."""
+    found = [
+        {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"],
+         "kwargs": document(name, text, score)}
+        for name, text, score in (("a", "alpha", 0.9), ("b", "beta", 0.4))
+    ]  # fmt: skip
+    told = {"ls_embedding_model": "e-3", "ls_vector_store_provider": "FAISS"}
+    retriever = {**LANGSMITH[1], "outputs": {"documents": found}, "extra": {"metadata": told}}
+    usage = {"input_tokens": 120, "output_tokens": 8, "total_tokens": 128}
+    for outputs in (
+        {"usage_metadata": usage},
+        {"llm_output": {"token_usage": {"prompt_tokens": 120, "completion_tokens": 8}}},
+    ):
+        model = {**LANGSMITH[2], "outputs": {**LANGSMITH[2]["outputs"], **outputs}}
+        del model["prompt_tokens"], model["completion_tokens"]
+        made = read(
+            up("x.jsonl", as_lines([LANGSMITH[0], retriever, model, LANGSMITH[3]])), collection_id="c"
+        )
+        check(made)
+        assert made.runs[0].stack.spec["embedder"] == "e-3"
