@@ -43,7 +43,8 @@ ROLES: Mapping[str, Role] = MappingProxyType(
                   "configuration"),
             _role("stage", "Stage (pool or final)", "list"),
             _role("repeat", "Repeat of a timing", "repetition", "trial"),
-            _role("judge", "Judge", "judged_by", "annotator", "assessor"),
+            _role("judge", "Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id",
+                  "assessor", "rater", "grader", "graded_by"),
             _role("answer", "Answer (makes it a table of answers)", "response", "answer_text",
                   "generated_answer", "generated_text", "generation"),
             _role("k", "Passages that an answer was written from", "depth", "top_k", "cutoff"),
@@ -53,6 +54,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
     }
 )  # fmt: skip
 _OF_ANSWERS = ("answer", "k", "scale")
+_OF_RUNS = ("run", "rank", "score", "stage", "repeat", "n")
 WHOLE_AXES = frozenset({"dim", "candidates"})
 AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
 _USAGE = re.compile(
@@ -151,12 +153,26 @@ def meaning(columns: Sequence[str], given: Mapping[str, str], name: str) -> Mean
     if found.kind != "answers":
         for role in (role for role in _OF_ANSWERS if role in found.roles and role not in given):
             found.ignored[found.roles.pop(role)] = f"not recognised: only a table of answers has {role}"
+    _judged(found, given)
     if "query_id" not in found.roles:
         return found
     for value in found.aggregates:
         found.ignored[value.column] = "a result over all queries in a table of single queries"
     found.aggregates.clear()
     return found
+
+
+def _judged(found: Meaning, given: Mapping[str, str]) -> None:
+    """Judgements are of no run: their judge may be a model, and what only runs have is left out."""
+    if found.kind != "judgements":
+        return
+    if "judge" not in found.roles and "judge" in found.items:
+        found.roles["judge"] = found.items.pop("judge")
+    unused = [found.roles.pop(role) for role in _OF_RUNS if role in found.roles and role not in given]
+    unused += [each.column for each in (*found.timings, *found.usage)] + [*found.items.values()]
+    found.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
+    for each in (found.timings, found.usage, found.items):
+        each.clear()
 
 
 def _place(found: Meaning, column: str) -> None:

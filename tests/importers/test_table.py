@@ -118,6 +118,18 @@ def test_pool_and_final_lists():
     assert read(up("x", "qid,did,rank,stage\nq1,a,1,pool\n"), pool="bm25@100").runs[0].pool == "bm25@100"
 
 
+@pytest.mark.parametrize("column", ["judge", "annotator", "judge_model", "rater", "Judge ID"])
+def test_judgements_with_more_columns(column):
+    """The judge is the judge, whatever it is called; what a judgement has no place for is counted."""
+    head = f"qid,doc,rel,{column},timestamp,rationale,latency_ms,score"
+    table = f'{head}\nq1,a,3,me,2026-01-01,"so, it\nsays",12,0.5\nq1,b,0,,,,,\n'
+    lines = pl.read_csv(table.encode()).write_ndjson()
+    for made in (read(up("q.csv", table)), read(up("q.jsonl", lines))):
+        assert rows(made, "judgements").select("grade", "judge").rows() == [(5, "me"), (1, None)]
+        reasons = {each.reason.partition(":")[0] for each in made.left_out}
+        assert reasons == {f"column `{each}`" for each in ("timestamp", "rationale", "latency_ms", "score")}
+
+
 def test_table_of_judgements():
     made = read(up("q.csv", "qid,doc,rel,judge\nq1,a,3,me\nq1,b,0,\n"))
     assert made.taken == {"collections": 1, "golden sets": 1, "judgements": 2}
