@@ -14,14 +14,15 @@ import typer
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import complain
 from core.clq.intervals import SEED
-from core.clq.prices import DEFAULT_BOOK
+from core.clq.prices import DEFAULT_BOOK, PriceBook
 from core.clq.rules import JITTER_MS, Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.text import shown
 from core.metrics import Measure
 from core.records import Origin
 from core.store import Snapshot
-from core.views.matched import matched, together
+from core.views.judged_offer import judging
+from core.views.matched import Matched, matched, together
 from core.views.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
@@ -44,6 +45,15 @@ class Best(StrEnum):
     QUALITY = "quality"
     COST = "cost"
     LATENCY = "latency"
+
+
+class Judged(StrEnum):
+    """How much of every run's Top-K must be judged for a query to count; see `core.views.judged.LEAST`."""
+
+    ANY = "any"
+    HALF = "half"
+    MOST = "most"
+    ALL = "all"
 
 
 class Of(StrEnum):
@@ -73,6 +83,8 @@ class Question:
     golden_set: str | None
     revision: int | None
     together: bool
+    judged: Judged
+    every_golden_set: bool
     seed: int
 
     def on_store(self, context: Context) -> Case:
@@ -95,14 +107,26 @@ class Question:
         )
         latency = Latency(self.on.value, self.latency.value)
         quality = quality_of(self.measure)
-        narrow = together if self.together else matched
-        found = narrow(snapshot, scope, quality, latency, books[self.prices])
+        found = self._compared(snapshot, scope, quality, latency, books[self.prices])
         remarks = found.compared.sentences
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine
         for words in remarks:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
         asked = Asked(limits, self.rule.value, quality, found.latency)
         return Case(snapshot, found.scope, asked, books[self.prices], self.seed, remarks=remarks)
+
+    def _compared(
+        self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+    ) -> Matched:
+        wanted = judging(quality, self.judged.value, everywhere=self.every_golden_set)
+        if not self.together:
+            return matched(snapshot, scope, quality, latency, book, wanted=wanted)
+        if wanted:
+            raise InputError(
+                "--together takes everything; --judged and --every-golden-set do the opposite.",
+                do="Leave one of them out.",
+            )
+        return together(snapshot, scope, quality, latency, book)
 
 
 def question(
@@ -131,6 +155,17 @@ def question(
             "latencies of other machines.",
         ),
     ] = False,
+    judged: Annotated[
+        Judged,
+        typer.Option(
+            help="Compare only on queries of whose Top-K every run has at least half, most (80 %) or all "
+            "judged. These are no random sample."
+        ),
+    ] = Judged.ANY,
+    every_golden_set: Annotated[
+        bool,
+        typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge."),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
 ) -> Question:
     """The options, as one value."""
@@ -150,6 +185,8 @@ def question(
         golden_set=golden_set,
         revision=revision,
         together=together,
+        judged=judged,
+        every_golden_set=every_golden_set,
         seed=seed,
     )
 

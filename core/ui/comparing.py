@@ -12,11 +12,13 @@ from core.ui import cache
 from core.ui.pick import still_offered
 from core.views import comparable
 from core.views.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
+from core.views.judged import ANY, EVERY_SET, ONE_SET
+from core.views.judged_offer import Offer, about_judging, about_offer, judging, judging_offer
 from core.views.matched import out_of_reach
-from core.views.query_sets import QuerySets
+from core.views.query_sets import QuerySets, among
 from core.views.scope import Apart, Latency, Quality, Scope
 
-KEYS = ("cq", "figs", "env")
+KEYS = ("cq", "figs", "env", "gq", "jq")
 """Settings of the address that say how runs that differ are compared."""
 
 
@@ -52,16 +54,20 @@ def matched(
         apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
         scope = replace(scope, apart=Apart.of(apart))
         table = stacks()
+    scope, offers = _well_judged(path, revision, scope, quality)
+    if scope.judging:
+        table = stacks()
     found = comparable.machines(table)
     if len(found) > 1:
         latency = replace(latency, machine=_machine(list(found)))
         table = stacks()
     said = (
-        comparable.about_queries(sets, shared=shared),
+        comparable.about_queries(sets, shared=shared or scope.judging.least > 0),
+        *about_judging(scope, len(among(snapshot, scope) or ())),
         comparable.about_figures(words, together=together),
         comparable.about_machines(found, latency.machine),
     )
-    return scope, latency, table, comparable.comparability(said, apart)
+    return scope, latency, table, comparable.comparability(said, apart, offers)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -83,6 +89,54 @@ def _shared(sets: QuerySets) -> bool:
         "were asked. all queries: a judged query that a stack does not rank counts as 0.",
     )
     return chosen == SHARED
+
+
+def _well_judged(path: str, revision: int, scope: Scope, quality: Quality) -> tuple[Scope, tuple[str, ...]]:
+    """The workspace on queries that are judged as well as the visitor wants, and what else there is."""
+    sets = _offer(path, revision, scope, quality)
+    everywhere = bool(sets.everywhere) and _everywhere(sets)
+    scope = replace(scope, judging=judging(quality, everywhere=everywhere))
+    offer = _offer(path, revision, scope, quality) if everywhere else sets
+    word = _least(offer) if offer.left else ANY
+    scope = replace(scope, judging=judging(quality, word, everywhere=everywhere))
+    return scope, about_offer(replace(offer, everywhere=sets.everywhere), scope)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _offer(path: str, revision: int, scope: Scope, quality: Quality) -> Offer:
+    del path  # part of the key
+    return judging_offer(cache.snapshot(revision), scope, quality)
+
+
+def _everywhere(offer: Offer) -> bool:
+    chosen: str = st.segmented_control(
+        "Queries judged in",
+        [ONE_SET, EVERY_SET],
+        default=ONE_SET,
+        required=True,
+        key="gq",
+        bind="query-params",
+        help="The golden sets of this collection judge different queries; "
+        f"n = {offer.everywhere} are judged in all of them.",
+    )
+    return chosen == EVERY_SET
+
+
+def _least(offer: Offer) -> str:
+    options = [ANY, *offer.left]
+    still_offered("jq", options)
+    left = ", ".join(f"{word}: n = {count}" for word, count in offer.left.items())
+    chosen: str = st.segmented_control(
+        f"Judged of every stack's Top-{offer.k}",
+        options,
+        default=ANY,
+        required=True,
+        key="jq",
+        bind="query-params",
+        help=f"Compare only on queries of whose Top-{offer.k} every stack has at least half, most (80 %) or "
+        f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
+    )
+    return chosen
 
 
 def _together() -> bool:

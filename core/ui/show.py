@@ -46,9 +46,11 @@ def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
 def _differing() -> None:
     """What the runs of the workspace differ in, on the pages that compare them."""
     view = find_view()
-    if view is None or not view.compared.sentences or page_title() not in COMPARING:
+    if view is None or page_title() not in COMPARING:
         return
-    sentences = [plain(each) for each in view.compared.sentences]
+    sentences = [plain(each) for each in (*view.compared.sentences, *view.compared.offers)]
+    if not sentences:
+        return
     listed = "\n".join(f"- {each}" for each in sentences) if len(sentences) > 1 else sentences[0]
     st.info(listed, icon=":material/balance:")
     if view.compared.apart.height:

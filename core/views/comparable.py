@@ -33,10 +33,12 @@ class Comparability:
     Attributes:
         sentences: What differs, what the page does about it, and what else could be done; empty = all match.
         apart: The runs that are not compared with the others: name, why.
+        offers: What else differs that nothing is done about, and what could be.
     """
 
     sentences: tuple[str, ...] = ()
     apart: pl.DataFrame = field(default_factory=lambda: _apart(()))
+    offers: tuple[str, ...] = ()
 
 
 def machines(table: pl.DataFrame) -> dict[str, int]:
@@ -210,14 +212,17 @@ def about_pools(pools: Iterable[str | None]) -> str:
     return f"Ceilings of different pool conventions do not compare: {', '.join(names)}."
 
 
-def comparability(sentences: Iterable[str], apart: Mapping[str, tuple[str, str]]) -> Comparability:
+def comparability(
+    sentences: Iterable[str], apart: Mapping[str, tuple[str, str]], offers: Iterable[str] = ()
+) -> Comparability:
     """Gather what there is to say.
 
     Args:
         sentences: Empty ones are left out.
         apart: run_id → name and why, of the runs that are not compared.
+        offers: What could be done besides.
     """
-    return Comparability(tuple(each for each in sentences if each), _apart(apart.values()))
+    return Comparability(tuple(each for each in sentences if each), _apart(apart.values()), tuple(offers))
 
 
 def _apart(rows: Iterable[tuple[str, str]]) -> pl.DataFrame:

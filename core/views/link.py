@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from core.clq.rules import Constraints, Rule
 from core.metrics import Param
+from core.views.judged import EVERY_SET, WORDS
 from core.views.scope import Latency, Quality, Scope
 
 RULES: Mapping[str, Rule] = {
@@ -94,6 +95,8 @@ def settings(
         "floor": limits.floor,
         "jitter": limits.jitter_ms,
         "book": book,
+        "gq": EVERY_SET if scope.judging.everywhere else None,
+        "jq": WORDS.get(scope.judging.least),
     }
 
 

@@ -8,9 +8,12 @@ from core.clq.prices import PriceBook
 from core.store import Snapshot
 from core.views import comparable
 from core.views.comparable import Comparability
-from core.views.query_sets import QuerySets, query_sets
-from core.views.scope import Apart, Latency, Quality, Scope
+from core.views.judged_offer import about_judging, narrowed
+from core.views.query_sets import QuerySets, among, query_sets
+from core.views.scope import Apart, Judging, Latency, Quality, Scope
 from core.views.stacks import stack_table
+
+_ANY = Judging()
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,15 @@ def together(
     return Matched(scope, latency, comparable.comparability(said, {}))
 
 
-def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook) -> Matched:
+def matched(
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    latency: Latency,
+    book: PriceBook,
+    *,
+    wanted: Judging = _ANY,
+) -> Matched:
     """Narrow a workspace to what compares.
 
     Args:
@@ -51,9 +62,13 @@ def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency
         quality: Measure and cutoff.
         latency: Percentile and scope.
         book: Prices.
+        wanted: How well queries must be judged to count.
 
     Returns:
         The workspace to decide on, and what there is to say about the rest.
+
+    Raises:
+        InputError: If too few queries are judged so well.
     """
     sets = query_sets(snapshot, scope)
     apart = out_of_reach(snapshot, sets)
@@ -68,8 +83,10 @@ def matched(snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency
     found = comparable.machines(table)
     if len(found) > 1:
         latency = replace(latency, machine=next(iter(found)))
+    scope = narrowed(snapshot, scope, wanted)
     said = (
-        comparable.about_queries(sets, shared=sets.differ, offer=False),
+        comparable.about_queries(sets, shared=sets.differ or wanted.least > 0, offer=False),
+        *about_judging(scope, len(among(snapshot, scope) or ())),
         comparable.about_figures(words, together=False, offer=False),
         comparable.about_machines(found, latency.machine),
     )

@@ -17,6 +17,7 @@ import polars as pl
 from core.store import Snapshot
 from core.store.memory import Memory
 from core.views.chosen import chosen_runs
+from core.views.judged import judged_everywhere, well_judged
 from core.views.scope import Scope
 from core.views.scores import EMPTY_SLOT, Evidence, Grades, evidence
 
@@ -148,20 +149,30 @@ def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) 
 
 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
-    """The queries that a workspace is scored on: those that all its ranked runs were asked; None = all."""
-    if not scope.shared or scope.golden_set_id is None:
-        return None
-    golden = scope.golden_set_id
+    """The queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
 
-    def shared() -> frozenset[str]:
+    Where they must be well judged, only those that are (`core.views.judged`), and that all runs were asked: a
+    ranking that is not there has no holes.
+    """
+    if scope.golden_set_id is None or not (scope.shared or scope.judging):
+        return None
+    golden, wanted = scope.golden_set_id, scope.judging
+
+    def counted() -> frozenset[str]:
         run_ids = _ranked(snapshot, scope)
         if not run_ids:
             return frozenset()
-        queries, mask = asked(snapshot, run_ids, golden)
-        return frozenset(query for query, all_ in zip(queries, all_of(mask, 0), strict=True) if all_)
+        found = evidence(snapshot, run_ids, golden)
+        mask = np.ones(len(found.query_ids), dtype=np.bool_)
+        if scope.shared or wanted.least:
+            mask &= asked_in(found, snapshot.timings).all(axis=0)
+        if wanted.least:
+            mask &= well_judged(found, wanted.k, wanted.least)
+        kept = frozenset(found.query_ids[place] for place in np.flatnonzero(mask).tolist())
+        return kept & judged_everywhere(snapshot, scope.collection_id) if wanted.everywhere else kept
 
     key = (str(snapshot.catalogue.path), snapshot.revision, scope)
-    return _KEPT.once(key, shared, lambda found: 100 * len(found))
+    return _KEPT.once(key, counted, lambda found: 100 * len(found))
 
 
 def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:

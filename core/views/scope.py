@@ -42,6 +42,24 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """How well a query must be judged to count; without any demand every query does.
+
+    Attributes:
+        k: The cutoff that `least` is about.
+        least: Share of the Top-K of every ranked run that is not unjudged, at least: 0..1.
+        everywhere: Whether every golden set of the collection must judge it.
+    """
+
+    k: int = 0
+    least: float = 0.0
+    everywhere: bool = False
+
+    def __bool__(self) -> bool:
+        return self.least > 0 or self.everywhere
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs.
 
@@ -52,6 +70,7 @@ class Scope:
         apart: Runs that are left out.
         shared: Whether only the queries count that all ranked runs of the workspace were asked
             (`core.views.query_sets`); else a judged query that a run does not rank counts as 0.
+        judging: How well a query must be judged to count.
     """
 
     collection_id: str
@@ -59,6 +78,7 @@ class Scope:
     run_ids: tuple[str, ...] = ()
     apart: Apart = Apart()
     shared: bool = False
+    judging: Judging = Judging()
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,3 +95,21 @@ def test_what_does_not_compare_is_left_out_and_said(tmp_path):
     together = CliRunner().invoke(app, [*command, "--together"])
     assert "counts as 0 here" in together.stderr
     assert len(json.loads(together.stdout)["frontier"]) == 1
+
+
+def test_only_well_judged_queries_where_asked(tmp_path):
+    queries = [f"q{number:02}" for number in range(1, 16)]
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
+    lab.run("known", final={query: ["x", "p"] for query in queries})
+    lab.run("new", final={q: ["p", "x" if q < "q12" else "hole"] for q in queries})
+    lab.write(tmp_path / "store")
+    command = ["--store", str(tmp_path / "store"), "decide", "--measure", "P@2", "--format", "json"]
+    whole = CliRunner().invoke(app, command)
+    assert json.loads(whole.stdout)["chosen"]["n"] == 15
+    assert whole.stderr == ""
+    found = CliRunner().invoke(app, [*command, "--judged", "all"])
+    assert json.loads(found.stdout)["chosen"]["n"] == 11
+    assert "warning: Only queries count of whose Top-2 everything is judged" in found.stderr
+    refused = CliRunner().invoke(app, [*command, "--judged", "all", "--together"])
+    assert refused.exit_code == 1
+    assert "do the opposite" in refused.stderr

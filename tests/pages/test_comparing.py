@@ -92,3 +92,49 @@ def test_nothing_is_said_where_all_match(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "pareto")
     assert not app.info
     assert {each.key for each in app.sidebar.selectbox}.isdisjoint({"cq", "figs", "env"})
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two stacks of which one has holes on some queries, and a third golden set that judges fewer queries."""
+    path = tmp_path_factory.mktemp("uneven") / "store"
+    lab = Lab().judge(GRADES).judge({query: {"p": 5} for query in ALL[:11]}, "smaller")
+    lab.run("judged", final={query: [f"x-{query}", f"p-{query}"] for query in ALL})
+    lab.run(
+        "new",
+        final={query: [f"p-{query}", "hole" if n > 12 else f"x-{query}"] for n, query in enumerate(ALL)},
+    )
+    lab.write(path)
+    return path
+
+
+def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
+    app = open_page(uneven, "pareto", m="P", k="2")
+    assert_sound(app, "Pareto")
+    assert "n = 20" in answer(app)
+    assert "The stacks are not judged alike: of their Top-2 0.0 % to 17.5 % is unjudged" in everything(app)
+    assert "keeps the n = 11 that all judge" in everything(app)
+    app = open_page(uneven, "pareto", m="P", k="2", jq="all")
+    assert_sound(app, "Pareto")
+    assert "n = 13" in answer(app)
+    assert "everything is judged in every stack: n = 13. They are no random sample" in everything(app)
+    assert "not judged alike" not in everything(app)
+    assert not [each for each in app.warning if "link" in each.value]
+    both = open_page(uneven, "pareto", m="P", k="2", gq="every golden set")
+    assert "n = 11" in answer(both)
+    assert "that every golden set of the collection judges: n = 11" in everything(both)
+
+
+def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: OpenPage, tmp_path: Path):
+    """Reported nDCG@10 beside computed: unknown at 5, set apart at 10; another gain is another measure."""
+    lab = Lab().judge(GRADES).run("ranked", final={query: [f"p-{query}"] for query in ALL})
+    lab.run("told", figures=[{"measure": "nDCG", "k": 10, "value": 0.99, "n": 20}])
+    lab.run("twin", figures=[{"measure": "nDCG(gain=exponential)", "k": 10, "value": 0.98, "n": 20}])
+    lab.write(tmp_path / "store")
+    for k, apart in (("5", []), ("10", ["told"])):
+        app = open_page(tmp_path / "store", "pareto", m="nDCG", k=k)
+        assert_sound(app, "Pareto")
+        table = rows(app, -1)
+        known = table.filter(table["quality"].is_not_null())["name"].to_list()
+        assert known == ["ranked"]
+        assert ([] if not apart else rows(app, 0)["name"].to_list()) == apart

@@ -16,13 +16,14 @@ from core.views import link
 from core.views.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.document.html import html
 from core.views.document.markdown import markdown
+from core.views.judged import WORDS
 from core.views.matched import matched
 from core.views.pareto import pareto
 from core.views.record.data import Case, record_data
 from core.views.record.json import record_json
 from core.views.record.parts import Data
 from core.views.record.words import record_document
-from core.views.scope import Apart, Latency
+from core.views.scope import Apart, Judging, Latency
 from core.views.stacks import runs_in
 from core.views.verdict import Verdict
 
@@ -119,6 +120,7 @@ def command(case: Case) -> str | None:
         ("--budget", limits.budget, None),
         ("--min-quality", limits.floor, None),
         ("--rule", asked.rule, "quality"),
+        ("--judged", WORDS.get(case.scope.judging.least), None),
         ("--jitter-ms", limits.jitter_ms, JITTER_MS),
         ("--prices", case.book.name, None),
         ("--revision", case.snapshot.revision, None),
@@ -130,20 +132,23 @@ def command(case: Case) -> str | None:
         if value not in (None, default)
         for word in (name, *link.written(value))
     ]
-    together = ["--together"] if case.remarks and not _narrowed(case) else []
-    return shlex.join(["python", "-m", "core", "decide", *words, *together])
+    flags = ["--every-golden-set"] if case.scope.judging.everywhere else []
+    flags += ["--together"] if case.remarks and not _narrowed(case) else []
+    return shlex.join(["python", "-m", "core", "decide", *words, *flags])
 
 
 def _narrowed(case: Case) -> bool:
     """Whether something of the workspace was left out because it does not compare."""
-    return bool(case.scope.apart or case.scope.shared or case.asked.latency.machine)
+    scope = case.scope
+    return bool(scope.apart or scope.shared or scope.judging or case.asked.latency.machine)
 
 
 def _as_usual(case: Case) -> bool:
     """Whether that was done as it is done where nobody says how."""
-    whole = replace(case.scope, apart=Apart(), shared=False)
+    whole = replace(case.scope, apart=Apart(), shared=False, judging=Judging())
     anywhere = replace(case.asked.latency, machine=None)
-    usual = matched(case.snapshot, whole, case.asked.quality, anywhere, case.book)
+    quality, wanted = case.asked.quality, case.scope.judging
+    usual = matched(case.snapshot, whole, quality, anywhere, case.book, wanted=wanted)
     return (usual.scope, usual.latency) == (case.scope, case.asked.latency)
 
 

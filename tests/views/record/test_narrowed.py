@@ -9,6 +9,7 @@ import pytest
 
 from core.clq.rules import Constraints
 from core.views.decision import Asked
+from core.views.judged_offer import judging
 from core.views.matched import matched, together
 from core.views.record.data import Case
 from core.views.record.files import command, pinned_link
@@ -50,3 +51,13 @@ def test_what_was_put_together_is_put_together_again(case: Case):
     assert str(command(whole)).endswith(" --together")
     assert "&cq=all+queries&figs=all&env=all+machines&" in pinned_link(whole, "http://h/")
     assert "--together" not in str(command(case))
+
+
+def test_well_judged_queries_are_asked_for_again(case: Case):
+    wanted = judging(RANK, "all", everywhere=True)
+    found = matched(case.snapshot, LAB, RANK, Latency(), BOOK, wanted=wanted)
+    asked = replace(case.asked, latency=found.latency)
+    narrow = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    assert "--judged all" in str(command(narrow))
+    assert str(command(narrow)).endswith(" --every-golden-set")
+    assert "&gq=every+golden+set&jq=all&" in pinned_link(narrow, "http://h/")
