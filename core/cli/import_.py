@@ -17,8 +17,8 @@ from core.cli.watching import reporting
 from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, load, matrix
 from core.views.anchored import StoredDocuments
+from core.views.changed import ChangedError, Choice, offers, told
 from core.views.imports import bring
-from core.views.versions import CHOICES, ChangedError, Choice
 
 
 class IfChanged(StrEnum):
@@ -28,8 +28,14 @@ class IfChanged(StrEnum):
     ASK = "ask"
     NEW = "new"
     REPLACE = "replace"
+    RESTORE = "restore"
 
 
+_DECIDED: dict[IfChanged, Choice] = {
+    IfChanged.NEW: "new",
+    IfChanged.REPLACE: "replace",
+    IfChanged.RESTORE: "restore",
+}
 _FORMATS = ", ".join(row["name"] for row in matrix())
 
 
@@ -66,7 +72,8 @@ def run(
     if_changed: Annotated[
         IfChanged,
         typer.Option(
-            help="Where the store has another content under the same name: stop, ask, keep both, replace."
+            help="Where the store has another content under the same name: stop, ask, keep both, replace; "
+            "where the same was deleted: restore it."
         ),
     ] = IfChanged.REFUSE,
     status: Annotated[
@@ -111,13 +118,14 @@ def run(
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
     """Write, with what the user wants done about things that are there with other content."""
     try:
-        return write("new" if wanted is IfChanged.NEW else "replace" if wanted is IfChanged.REPLACE else None)
+        return write(_DECIDED.get(wanted))
     except ChangedError as error:
         if wanted is not IfChanged.ASK or not sys.stdin.isatty():
             raise
-        complain(f"In the store already with other content: {', '.join(map(str, error.changes))}.")
-        said = typer.prompt("Keep both as a new version, replace, or stop?", default="stop", err=True)
-        if said not in CHOICES:
+        changed = [str(each) for each in error.changes]
+        complain(told(changed))
+        said = typer.prompt(f"{', '.join(offers(changed))} or stop?", default="stop", err=True)
+        if said not in offers(changed):
             raise
         return write(said)
 

@@ -18,8 +18,8 @@ from rich.progress import Progress as Bar
 
 from core.errors import ClqError
 from core.importers import Import, Progress
+from core.views.changed import ChangedError
 from core.views.imports import came, collection_of, summary
-from core.views.versions import ChangedError
 
 _EVERY_S = 0.2
 

@@ -16,9 +16,10 @@ from core.ui.offering import mark
 from core.ui.shell import show_error
 from core.views import imports
 from core.views.anchored import StoredDocuments
+from core.views.changed import Choice, offers, told
 from core.views.imports import Plan
 from core.views.text import count, plain
-from core.views.versions import CHOICES, Choice, settle
+from core.views.versions import settle
 
 _BY_CONTENT = "by their values"
 _NOTES_OPEN = 4
@@ -141,11 +142,11 @@ def write(made: Import, names: Sequence[str]) -> None:
 
 
 def decision(changed: Sequence[str]) -> Choice | None:
-    """Ask what to do about things that are in the store with other content; None until that is said."""
-    named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
-    st.warning(f"In the store already with other content: {plain(named)}.", icon=":material/difference:")
+    """Ask what to do about what the store has with other content, or had; None until that is said."""
+    st.warning(plain(told(changed)), icon=":material/difference:")
+    found = offers(changed)
     chosen: Choice | None = st.radio(
-        "What should become of it?", list(CHOICES), index=None, format_func=lambda each: CHOICES[each]
+        "What should become of it?", list(found), index=None, format_func=lambda each: found[each]
     )
     return chosen
 

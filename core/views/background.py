@@ -22,7 +22,7 @@ from typing import Any
 from core.errors import InputError
 from core.importers import Offered, Options
 from core.paths import ROOT
-from core.views.versions import Choice
+from core.views.changed import Choice
 
 _FOLDER, _STATUS, _SEEN, _KEPT = "imports", "status.json", "seen", 20
 _children: dict[int, subprocess.Popen[bytes]] = {}

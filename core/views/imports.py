@@ -14,7 +14,8 @@ from core.importers import Import, Offered, Options, Preview, load, preview
 from core.store import Snapshot, Store
 from core.views import text
 from core.views.anchored import with_grades
-from core.views.versions import ChangedError, Choice, Settled, settle
+from core.views.changed import ChangedError, Choice
+from core.views.versions import Settled, settle
 
 
 @dataclass(frozen=True)
@@ -175,15 +176,17 @@ def bring(
         Whether anything was new, and a sentence that says so.
 
     Raises:
-        ChangedError: If there are such things and no choice was made; nothing was written then.
+        ChangedError: If no choice was made about such things, or deleted ones; nothing was written then.
         ClqError: If the store refuses it; nothing was written then.
     """
     before = store.revision()
     with store.write("import", note, on_wait=on_wait) as writer:
         snapshot = store.read()
         settled = settle(snapshot, made, choice)
-        if settled.changes and choice is None:
-            raise ChangedError(settled.changes)
+        if settled.undecided:
+            raise ChangedError(settled.undecided)
+        for kind, name in settled.restored:
+            writer.restore(kind, [name])
         settled, graded = with_grades(snapshot, settled)
         writer.remove_runs(settled.removed)
         writer.add(settled.made.batch, replacing=settled.replacing, on_step=on_step)
@@ -198,8 +201,14 @@ def _done(settled: Settled, choice: Choice | None) -> str:
     """What became of things that were there with other content, in words."""
     if not settled.changes:
         return ""
-    named = ", ".join(map(str, settled.changes[:5]))
-    return f" Replaced: {named}." if choice == "replace" else f" Kept beside what was there: {named}."
+    restored = [each for each in settled.changes if each.deleted == "same" and choice != "new"]
+    others = [each for each in settled.changes if each not in restored]
+    words = {"Replaced": others} if choice == "replace" else {"Kept beside what was there": others}
+    return "".join(
+        f" {what}: {', '.join(map(str, named[:5]))}."
+        for what, named in {"Restored": restored, **words}.items()
+        if named
+    )
 
 
 def collection_of(made: Import) -> str | None:

@@ -1,4 +1,4 @@
-"""Imports of what is in the store already with other content: nothing new, a new version, or in its place."""
+"""Imports of what the store has, or had: nothing new, a new version, in its place, or restored."""
 
 from __future__ import annotations
 
@@ -7,58 +7,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import polars as pl
 
-from core.errors import InputError
 from core.importers import Import
-from core.records import Collection, GoldenSet, Origin, Run, Stack
-from core.store import Snapshot
+from core.records import Origin, Run, Stack
+from core.store import Kind, Snapshot
+from core.views.changed import Changed, Choice
+from core.views.renaming import OWNED, renamed, with_own_runs
 
-Choice = Literal["new", "replace"]
-CHOICES: Mapping[Choice, str] = {
-    "new": "Keep both: what comes now is a new version",
-    "replace": "Replace: what comes now takes its place (earlier revisions still show the old)",
-}
-_Record = TypeVar("_Record", Collection, GoldenSet, Run)
-_TABLES = {"collection": ("queries", "passages", "chunks"), "golden_set": ("judgements", "spans")}
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """Something that is in the store under the same name with other content.
-
-    Attributes:
-        kind: "run", "golden_set" or "collection".
-        name: Label of a run, id of the others.
-        known: Ids in the store that carry the name, or a later version of it; newest last.
-    """
-
-    kind: str
-    name: str
-    known: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """In words."""
-        return f"{self.kind.replace('_', ' ')} {self.name!r}"
-
-
-class ChangedError(InputError):
-    """An import would change what is there, and nobody has said how.
-
-    Attributes:
-        changes: What it would change.
-    """
-
-    def __init__(self, changes: tuple[Changed, ...]) -> None:
-        some = ", ".join(map(str, changes[:3])) + (f" and {len(changes) - 3} more" if changes[3:] else "")
-        super().__init__(
-            f"In the store already with other content: {some}. Nothing was written.",
-            do="Say whether to keep both as a new version (--if-changed new) or to replace what is there "
-            "(--if-changed replace).",
-        )
-        self.changes = changes
+_KINDS: tuple[Kind, ...] = ("collection", "golden_set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +28,17 @@ class Settled:
         made: With the names under which it is, or will be, in the store.
         replacing: Collections and golden sets whose rows give way.
         removed: Runs that give way.
-        changes: What is in the store with other content.
+        restored: Deleted collections and golden sets that come back, by kind and id.
+        changes: What is in the store with other content, or was deleted.
+        undecided: Those of the changes that the choice says nothing about.
     """
 
     made: Import
     replacing: frozenset[str] = frozenset()
     removed: tuple[str, ...] = ()
+    restored: tuple[tuple[Kind, str], ...] = ()
     changes: tuple[Changed, ...] = ()
+    undecided: tuple[Changed, ...] = ()
 
 
 def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Settled:
@@ -90,36 +53,113 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
     """
     changes: list[Changed] = []
     replacing: set[str] = set()
-    for kind in ("collection", "golden_set"):
-        for name in _ids(kind, made):
-            known = _versions(snapshot, kind, name)
-            chosen = next((each for each in known if _equal(snapshot, kind, each, name, made)), None)
-            if chosen is None and known:
-                changes.append(Changed(kind, name, tuple(known)))
-                chosen = {"replace": known[-1], "new": _next(name, known)}.get(choice or "")
-                replacing |= {known[-1]} if choice == "replace" else set()
+    restored: list[tuple[Kind, str]] = []
+    for kind in _KINDS:
+        for name in _ids(kind, made, snapshot):
+            found = _find(snapshot, kind, name, made)
+            chosen = found.same
+            if chosen is None and found.change:
+                changes.append(found.change)
+                chosen, back, gives_way = _decided(found, choice)
+                restored += [(kind, chosen)] if back and chosen else []
+                replacing |= {chosen} if gives_way and chosen else set()
+                made = _without(made, kind, name) if back and not gives_way else made
             chosen = chosen or name
-            made = _renamed(made, kind, name, chosen, known=chosen in known)
-    runs, removed, found = _runs(snapshot, made.runs, choice)
-    made = replace(made, runs=tuple(runs))
-    return Settled(made, frozenset(replacing), tuple(dict.fromkeys(removed)), (*changes, *found))
+            made = renamed(made, kind, name, chosen, known=chosen in found.known)
+    made = with_own_runs(made, snapshot)
+    runs, removed, rivals = _runs(snapshot, made.runs, choice)
+    made, changes = replace(made, runs=tuple(runs)), [*changes, *rivals]
+    undecided = [] if choice in ("new", "replace") else changes
+    if choice == "restore":
+        undecided = [each for each in changes if each.deleted != "same"]
+    return Settled(
+        made,
+        replacing=frozenset(replacing),
+        removed=tuple(dict.fromkeys(removed)),
+        restored=tuple(restored),
+        changes=tuple(changes),
+        undecided=tuple(undecided),
+    )
 
 
-def _ids(kind: str, made: Import) -> list[str]:
-    """Collections or golden sets of which the import has rows."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the store has under a name and its later versions.
+
+    Attributes:
+        known: Their ids, oldest first, deleted ones too.
+        same: The one that has the content already and is not deleted.
+        again: The deleted one that has it.
+        change: What must be decided; None if nothing.
+    """
+
+    known: list[str]
+    same: str | None = None
+    again: str | None = None
+    change: Changed | None = None
+
+
+def _find(snapshot: Snapshot, kind: Kind, name: str, made: Import) -> _Found:
+    whole = snapshot.with_deleted()
+    known = _versions(whole, kind, name)
+    # What is hidden with its collection comes back when that is restored.
+    seen = {*_all(snapshot, kind), *_all(snapshot, kind, hidden=True)}
+    there, gone = [each for each in known if each in seen], [each for each in known if each not in seen]
+    same = next((each for each in there if _equal(whole, kind, each, name, made)), None)
+    if same or not known:
+        return _Found(known, same)
+    again = next((each for each in gone if _equal(whole, kind, each, name, made)), None)
+    deleted: Literal["no", "same", "other"] = "same" if again else "no" if there else "other"
+    return _Found(known, None, again, Changed(kind, name, tuple(there or gone), deleted))
+
+
+def _decided(found: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
+    """The id to use (None: not decided), whether that is restored, whether what it holds gives way."""
+    change = found.change
+    if change is None or choice is None:
+        return None, False, False
+    if choice == "new":
+        return _next(change.name, found.known), False, False
+    if found.again:
+        return found.again, True, False
+    if choice == "restore":
+        return None, False, False
+    return change.known[-1], change.deleted != "no", True
+
+
+def _without(made: Import, kind: Kind, name: str) -> Import:
+    """The import without the record of a collection that is restored as it was."""
+    if kind != "collection":
+        return made
+    return replace(made, collections=tuple(each for each in made.collections if each.collection_id != name))
+
+
+def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
+    """Collections or golden sets of which the import has rows, and collections it names that are deleted."""
     found: dict[str, None] = {}
-    for table in _TABLES[kind]:
+    for table in OWNED[kind]:
         if table in made.frames:
             ids = made.frames[table].lazy().select(f"{kind}_id").unique().collect().to_series()
             found |= dict.fromkeys(ids.sort().to_list())
+    if kind == "collection":
+        named = [each.collection_id for each in made.collections]
+        named += [each.collection_id for each in made.golden_sets]
+        named += [each.collection_id for each in made.runs]
+        deleted = set(snapshot.collections(removed=True)["collection_id"])
+        found |= dict.fromkeys(name for name in named if name in deleted)
     return list(found)
 
 
-def _versions(snapshot: Snapshot, kind: str, name: str) -> list[str]:
+def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
+    if kind == "collection":
+        return snapshot.collections(parts=True, hidden=hidden)["collection_id"].to_list()
+    return snapshot.golden_sets(parts=True, hidden=hidden)["golden_set_id"].to_list()
+
+
+def _versions(snapshot: Snapshot, kind: Kind, name: str) -> list[str]:
     """The id and its later versions as far as the store has them, oldest first."""
-    held = snapshot.collections(parts=True) if kind == "collection" else snapshot.golden_sets(parts=True)
     pattern = re.compile(re.escape(name) + r"(?:-(\d+))?")
-    found = [(match, each) for each in held[f"{kind}_id"] if (match := pattern.fullmatch(each))]
+    found = [(match, each) for each in _all(snapshot, kind) if (match := pattern.fullmatch(each))]
     if name not in (each for _, each in found):
         return []
     return [each for _, each in sorted(found, key=lambda pair: int(pair[0][1] or 1))]
@@ -130,7 +170,7 @@ def _next(name: str, known: list[str]) -> str:
     return f"{name}-{int(last or 1) + 1}"
 
 
-def _equal(snapshot: Snapshot, kind: str, known: str, name: str, made: Import) -> bool:
+def _equal(snapshot: Snapshot, kind: Kind, known: str, name: str, made: Import) -> bool:
     """Whether the store has the rows of `name` under the id `known`; tables that it lacks may be added."""
     key = f"{kind}_id"
     if kind == "golden_set":
@@ -138,7 +178,7 @@ def _equal(snapshot: Snapshot, kind: str, known: str, name: str, made: Import) -
         stored = snapshot.golden_sets(parts=True).filter(pl.col(key) == known)
         if name in of and stored["collection_id"][0] != of[name]:
             return False
-    for table in _TABLES[kind]:
+    for table in OWNED[kind]:
         if table not in made.frames:
             continue
         offered = made.frames[table].lazy().filter(pl.col(key) == name).drop(key).collect()
@@ -153,59 +193,13 @@ def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return one.height == other.height and one.sort(order).equals(other.select(one.columns).sort(order))
 
 
-def _renamed(made: Import, kind: str, name: str, chosen: str, *, known: bool) -> Import:
-    """The import with another id for a collection or golden set, wherever it is named.
-
-    Args:
-        made: The import.
-        kind: "collection" or "golden_set".
-        name: Id in the import.
-        chosen: Id to use.
-        known: Whether the store has a record of that id.
-    """
-    if name == chosen:
-        return made
-    key = f"{kind}_id"
-    frames = {
-        table: rows.lazy().with_columns(pl.col(key).replace(name, chosen)) if table in _TABLES[kind] else rows
-        for table, rows in made.frames.items()
-    }
-
-    def moved(record: _Record) -> _Record:
-        if getattr(record, key, None) != name:
-            return record
-        changes: dict[str, Any] = {key: chosen} | _name(record, key, name, chosen)
-        return replace(record, **changes)
-
-    collections = [moved(each) for each in made.collections]
-    if kind == "collection" and known:
-        collections = [each for each in collections if each.collection_id != chosen]
-    elif kind == "collection" and chosen not in {each.collection_id for each in collections}:
-        collections.append(Collection(collection_id=chosen, name=chosen, source=f"another version of {name}"))
-    return replace(
-        made,
-        frames=frames,
-        collections=tuple(collections),
-        golden_sets=tuple(moved(each) for each in made.golden_sets),
-        runs=tuple(moved(each) for each in made.runs),
-    )
-
-
-def _name(record: Run | Collection | GoldenSet, key: str, name: str, chosen: str) -> dict[str, str]:
-    """What a record is called when its own id changes; nothing when it only refers to that id."""
-    own = Collection if key == "collection_id" else GoldenSet
-    if isinstance(record, Run) or not isinstance(record, own):
-        return {}
-    return {"name": chosen if record.name == name else f"{record.name} ({chosen})"}
-
-
 def _runs(
     snapshot: Snapshot, offered: tuple[Run, ...], choice: Choice | None
 ) -> tuple[list[Run], list[str], list[Changed]]:
     """Runs with the names they have or get, those that give way, and what is there under the same label."""
-    live = snapshot.runs()
-    everything = pl.concat([live, snapshot.runs(removed=True)])
-    stored = {row["run_id"]: row for row in everything.iter_rows(named=True)}
+    # Runs that are hidden with their collection come back when that is restored.
+    live = pl.concat([snapshot.runs(), snapshot.runs(hidden=True)])
+    stored = {row["run_id"]: row for row in snapshot.with_deleted().runs().iter_rows(named=True)}
     present = set(live["run_id"])
     imported = live.filter(pl.col("origin") == Origin.IMPORT.value).sort("added_revision", "created_at")
     made: list[Run] = []

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from core.importers import Options, Upload, load
-from core.store import Store
+from core.store import Kind, Store
+from core.views.changed import AFTER_DELETION, CHOICES, ChangedError, Choice, offers
 from core.views.imports import bring
-from core.views.versions import ChangedError, Choice
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
 OTHER, THIRD = RUN.replace("p2", "p3"), RUN.replace("p2", "p4")
@@ -93,4 +93,70 @@ def test_what_the_store_lacks_is_added_without_a_question(store: Store) -> None:
     assert offer(store, run=RUN)
     assert offer(store, corpus=CORPUS)
     assert offer(store, qrels=QRELS)
+    assert labels(store) == ["mine"]
+
+
+def remove(store: Store, kind: Kind, *ids: str) -> None:
+    with store.write("delete") as writer:
+        writer.remove(kind, ids)
+
+
+def test_a_deleted_golden_set_is_restored_or_imported_as_a_new_version(store: Store) -> None:
+    assert offer(store, qrels=QRELS)
+    remove(store, "golden_set", "c-gold")
+    with pytest.raises(
+        ChangedError, match=r"was deleted: golden set 'c-gold'.*--if-changed restore"
+    ) as refused:
+        offer(store, qrels=QRELS)
+    assert offers([str(each) for each in refused.value.changes]) is AFTER_DELETION
+    assert store.revision() == 2
+    assert offer(store, "restore", qrels=QRELS)
+    assert store.read().golden_sets()["golden_set_id"].to_list() == ["c-gold"]
+    assert not offer(store, qrels=QRELS)
+    remove(store, "golden_set", "c-gold")
+    assert offer(store, "new", qrels=QRELS)
+    assert store.read().golden_sets()["golden_set_id"].to_list() == ["c-gold-2"]
+    assert not offer(store, qrels=QRELS), "the new one has it"
+
+
+def test_another_content_under_the_name_of_a_deleted_golden_set(store: Store) -> None:
+    assert offer(store, qrels=QRELS)
+    remove(store, "golden_set", "c-gold")
+    right = QRELS.replace("p2 1", "p2 4")
+    for choice in (None, "restore"):
+        with pytest.raises(ChangedError, match=r"'c-gold' \(deleted, had other content\)") as refused:
+            offer(store, choice, qrels=right)
+    assert offers([str(each) for each in refused.value.changes]) is CHOICES
+    assert offer(store, "replace", qrels=right)
+    assert store.read().judgements("c-gold")["grade"].to_list() == [5, 4]
+    assert store.read(1).judgements("c-gold")["grade"].to_list() == [5, 1]
+    remove(store, "golden_set", "c-gold")
+    assert offer(store, "new", qrels=QRELS)
+    remove(store, "golden_set", "c-gold-2")
+    assert offer(store, "new", qrels=right.replace("p2 4", "p2 3"))
+    assert store.read().golden_sets()["golden_set_id"].to_list() == ["c-gold-3"], "names are not used again"
+
+
+def test_files_of_a_deleted_collection(store: Store) -> None:
+    everything = {"corpus": CORPUS, "run": RUN, "qrels": QRELS}
+    assert offer(store, **everything)
+    remove(store, "collection", "c")
+    for files in (everything, {"run": RUN}, {"qrels": QRELS}):
+        with pytest.raises(ChangedError, match="was deleted: collection 'c'"):
+            offer(store, **files)
+    with pytest.raises(ChangedError, match=r"other content: collection 'c' \(deleted\), run 'mine'"):
+        offer(store, run=OTHER)
+    with pytest.raises(ChangedError, match="other content: run 'mine'"):
+        offer(store, "restore", run=OTHER)
+    assert offer(store, "restore", run=OTHER.replace("mine", "other"))
+    snapshot = store.read()
+    assert (snapshot.collections().height, snapshot.golden_sets().height) == (1, 1)
+    assert labels(store) == ["mine", "other"]
+    remove(store, "collection", "c")
+    assert offer(store, "replace", run=THIRD)
+    assert labels(store) == ["mine", "other"]
+    remove(store, "collection", "c")
+    assert offer(store, "new", **everything)
+    assert store.read().collections()["collection_id"].to_list() == ["c-2"]
+    assert store.read().golden_sets("c-2")["golden_set_id"].to_list() == ["c-gold-2"]
     assert labels(store) == ["mine"]

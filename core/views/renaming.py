@@ -1,0 +1,94 @@
+"""Other names for what an import brings, wherever it names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import polars as pl
+
+from core.importers import Import
+from core.records import Collection, GoldenSet, Run, short_hash
+from core.store import Kind, Snapshot
+from core.tables import TABLES, Frame, Pieces
+
+Named = TypeVar("Named", Collection, GoldenSet, Run)
+OWNED: Mapping[Kind, tuple[str, ...]] = {
+    "collection": ("queries", "passages", "chunks"),
+    "golden_set": ("judgements", "spans"),
+}
+"""Tables whose rows belong to a collection or a golden set."""
+
+
+def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+    """The import with another id for a collection or golden set, wherever it is named.
+
+    Args:
+        made: The import.
+        kind: "collection" or "golden_set".
+        name: Id in the import.
+        chosen: Id to use.
+        known: Whether the store has a record of that id.
+    """
+    if name == chosen:
+        return made
+    key = f"{kind}_id"
+    frames = {
+        table: rows.lazy().with_columns(pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
+        for table, rows in made.frames.items()
+    }
+
+    def moved(record: Named) -> Named:
+        if getattr(record, key, None) != name:
+            return record
+        changes: dict[str, Any] = {key: chosen} | _name(record, key, name, chosen)
+        return replace(record, **changes)
+
+    collections = [moved(each) for each in made.collections]
+    if kind == "collection" and known:
+        collections = [each for each in collections if each.collection_id != chosen]
+    elif kind == "collection" and chosen not in {each.collection_id for each in collections}:
+        collections.append(Collection(collection_id=chosen, name=chosen, source=f"another version of {name}"))
+    return replace(
+        made,
+        frames=frames,
+        collections=tuple(collections),
+        golden_sets=tuple(moved(each) for each in made.golden_sets),
+        runs=tuple(moved(each) for each in made.runs),
+    )
+
+
+def _name(record: Run | Collection | GoldenSet, key: str, name: str, chosen: str) -> dict[str, str]:
+    """What a record is called when its own id changes; nothing when it only refers to that id."""
+    own = Collection if key == "collection_id" else GoldenSet
+    if isinstance(record, Run) or not isinstance(record, own):
+        return {}
+    return {"name": chosen if record.name == name else f"{record.name} ({chosen})"}
+
+
+def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
+    """The import with other ids for runs that the store, deleted ones included, has in another collection.
+
+    A run's id is that of its content; the same run of a new version of its collection is another one.
+    """
+    stored = dict(snapshot.with_deleted().runs().select("run_id", "collection_id").iter_rows())
+    ids = {
+        run.run_id: f"r-{short_hash(run.run_id, run.collection_id)}"
+        for run in made.runs
+        if stored.get(run.run_id, run.collection_id) != run.collection_id
+    }
+    if not ids:
+        return made
+    frames = {
+        table: _moved(rows, ids) if "run_id" in TABLES[table] else rows for table, rows in made.frames.items()
+    }
+    runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in made.runs)
+    return replace(made, frames=frames, runs=runs)
+
+
+def _moved(rows: Frame, ids: Mapping[str, str]) -> Frame:
+    moved = pl.col("run_id").replace(ids)
+    if isinstance(rows, Pieces):
+        return Pieces(tuple(each.with_columns(moved) for each in rows.frames))
+    return rows.lazy().with_columns(moved)
