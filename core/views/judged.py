@@ -21,7 +21,7 @@ ANY = "any"
 LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
 """Share of a Top-K that is judged at least, by the word for it in the sidebar, the link and the commands."""
 WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}
-ONE_SET, EVERY_SET = "this golden set", "every golden set"
+ONE_SET, EVERY_SET = "this set", "every set"
 Mask = npt.NDArray[np.bool_]
 
 

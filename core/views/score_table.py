@@ -11,6 +11,7 @@ from core.clq.intervals import bootstrap_means
 from core.errors import InputError
 from core.metrics import Measure, na_reason
 from core.store import Snapshot
+from core.views import text
 from core.views.query_sets import Mask, all_of
 from core.views.score_queries import Counted, Over, counted
 from core.views.scores import evidence, mean
@@ -53,7 +54,7 @@ def score_table(
         measures: Each with its cutoff.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.score_queries.counted`.
-        tell: Is told what was done where runs were not asked every judged query.
+        tell: Is told what does not compare, and what was done about it.
 
     Returns:
         `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
@@ -73,7 +74,14 @@ def score_table(
         parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
     if not per_query and not rest.is_empty():
-        parts += [_reported(snapshot, rest, measure) for measure in measures]
+        figures = pl.concat(_reported(snapshot, rest, measure) for measure in measures)
+        told = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
+        if tell and told and len(parts) > 1:
+            what = text.count(told, "run comes", "runs come")
+            tell(
+                f"{what} as averages of an evaluation elsewhere, which do not compare with scores made here."
+            )
+        parts.append(figures)
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")

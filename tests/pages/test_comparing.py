@@ -120,7 +120,7 @@ def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
     assert "everything is judged in every stack: n = 13. They are no random sample" in everything(app)
     assert "not judged alike" not in everything(app)
     assert not [each for each in app.warning if "link" in each.value]
-    both = open_page(uneven, "pareto", m="P", k="2", gq="every golden set")
+    both = open_page(uneven, "pareto", m="P", k="2", gq="every set")
     assert "n = 11" in answer(both)
     assert "that every golden set of the collection judges: n = 11" in everything(both)
 

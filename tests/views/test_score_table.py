@@ -64,6 +64,14 @@ def test_a_run_with_aggregates_only_shows_what_it_reported(lab: Snapshot):
     assert score_table(lab, runs, "gold", parse_list("RA-nWG@10"), per_query=True).is_empty()
 
 
+def test_averages_from_elsewhere_beside_scores_are_told(lab: Snapshot):
+    told: list[str] = []
+    for runs in (lab.runs(), lab.runs().filter(run_id="c")):
+        score_table(lab, runs, "gold", parse_list("RA-nWG@10"), over=Over.SHARED, tell=told.append)
+    assert len(told) == 2
+    assert told[1].startswith("1 run comes as averages of an evaluation elsewhere")
+
+
 def test_without_a_golden_set_rankings_have_a_reason(lab: Snapshot):
     found = score_table(lab, lab.runs(), None, parse_list("RA-nWG@10"))
     by_run = dict(found.select("run", "reason").iter_rows())

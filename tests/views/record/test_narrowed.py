@@ -60,4 +60,4 @@ def test_well_judged_queries_are_asked_for_again(case: Case):
     narrow = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
     assert "--judged all" in str(command(narrow))
     assert str(command(narrow)).endswith(" --every-golden-set")
-    assert "&gq=every+golden+set&jq=all&" in pinned_link(narrow, "http://h/")
+    assert "&gq=every+set&jq=all&" in pinned_link(narrow, "http://h/")
