@@ -10,6 +10,8 @@ import polars as pl
 
 from core.errors import ClqError
 from core.importers import Import, Limits, Options, load, preview
+from core.importers.own import _run_row
+from core.importers.own_records import _run
 from core.store.rules import RULES
 from core.tables import TABLES
 from tests.importers.helpers import SHARED, up
@@ -101,4 +103,7 @@ def check(made: Import) -> None:
         for column in {"value", "ms", "amount", "score"} & set(rows.columns):
             assert rows[column].drop_nulls().is_finite().all(), (table, column)
     for run in made.runs:
-        json.dumps([run.label, dict(run.manifest), dict(run.stack.spec)], allow_nan=False).encode()
+        written = json.dumps(_run_row(run), allow_nan=False)
+        written.encode()
+        assert _run(json.loads(written), "runs.jsonl") == run  # what pages read of it is of its kind
+        assert run.stack.label
