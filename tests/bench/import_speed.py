@@ -1,13 +1,12 @@
-"""Ranking files into frames and a store, against ir-measures' reader; how much memory a large one takes.
+"""Ranking files into frames and a store, against ir-measures' reader; how much memory large ones take.
 
-The large file has as many gigabytes as CLQ_BENCH_GIGABYTES says (0.5 otherwise).
+A large file of each form has as many gigabytes, unpacked, as CLQ_BENCH_GIGABYTES says (0.5 otherwise).
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,23 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import ir_measures
-import numpy as np
-import polars as pl
 
 from core.importers import Options, load
 from core.store import Store
+from tests.bench.large_files import FORMS, peak, written
 
-ROWS, DEPTH, TIMES = 1_000_000, 1_000, 3
-_IN_A_PROCESS = """
-import resource, sys
-from pathlib import Path
-from core.importers import load
-from core.store import Store
-from core.views.imports import bring
-made = load([sys.argv[1]])
-bring(Store(Path(sys.argv[2])), made, "")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, made.taken["rankings"])
-"""
+ROWS, TIMES = 1_000_000, 3
 
 
 def run() -> list[dict[str, Any]]:
@@ -44,15 +32,24 @@ def run() -> list[dict[str, Any]]:
         stores = iter(range(TIMES))
         store = best(lambda: into_store(path, Path(folder) / f"store{next(stores)}"))
         peer_name = f"ir-measures' reader, {ROWS:,} rows"
-        large = Path(folder) / "large.trec"
-        size = written(large, 0, float(os.environ.get("CLQ_BENCH_GIGABYTES", "0.5")) * 1e9)
-        command = [sys.executable, "-c", _IN_A_PROCESS, str(large), str(Path(folder) / "large")]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        gigabytes = float(os.environ.get("CLQ_BENCH_GIGABYTES", "0.5"))
+        large = [in_store(form, gigabytes, Path(folder)) for form in FORMS]
     return [
         row("TREC file to frame", frame, peer_name, peer),
         row("TREC file into the store", store, peer_name, peer),
-        row(f"{size / 1e9:.1f} GB of TREC into the store", float(said[0]), "limit", 2048, "MiB"),
+        *large,
     ]
+
+
+def in_store(form: str, gigabytes: float, folder: Path) -> dict[str, Any]:
+    """The line for a large file of one form; it is gone afterwards."""
+    path, store = folder / f"large-{FORMS[form]}", folder / "large"
+    size = written(path, 0, gigabytes * 1e9)
+    held, rows = peak(path, store)
+    path.unlink()
+    shutil.rmtree(store)
+    name = f"{size / 1e9:.1f} GB of {form} into the store, {rows:,} rows"
+    return row(name, held, "limit", 2048, "MiB")
 
 
 def row(name: str, value: float, peer: str, peer_value: float, unit: str = "s") -> dict[str, Any]:
@@ -81,24 +78,3 @@ def into_store(path: Path, folder: Path) -> None:
     """Import a file into a new store."""
     with Store(folder).write("import") as writer:
         writer.add(load([path], Options(collection_id="c")).batch)
-
-
-def written(path: Path, rows: int, size: float = 0) -> int:
-    """Write a run of so many rows, or of so many bytes; return its bytes."""
-    source, block = np.random.default_rng(0), 200 * DEPTH
-    with path.open("wb") as file:
-        made = 0
-        while made < rows or file.tell() < size:
-            numbers = np.arange(made, made + block)
-            frame = pl.DataFrame(
-                {
-                    "query": numbers // DEPTH + 1_000_000,
-                    "doc": (numbers * 7919 + source.integers(100)) % 8_841_823,
-                    "rank": numbers % DEPTH + 1,
-                    "score": 30 - (numbers % DEPTH) / 100,
-                }
-            )
-            line = pl.format("{} Q0 {} {} {} bm25", "query", "doc", "rank", "score")
-            file.write(frame.select(line).write_csv(include_header=False, quote_style="never").encode())
-            made += block
-        return file.tell()
