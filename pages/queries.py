@@ -17,6 +17,8 @@ with left:
     run_id = pick_stack(view.table, view.decision, "Stack")
 names = dict(view.table.select("run_id", "name").iter_rows())
 ranked = view.table.filter(pl.col("has_rankings"))
+if run_id is None and view.table["quality"].is_null().all():
+    run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
 if run_id is None or run_id not in ranked["run_id"]:
     with place:
         show.head(tells, *queries.nothing(names.get(run_id or ""), ranked["name"].to_list()))

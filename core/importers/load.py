@@ -25,9 +25,11 @@ from core.importers.piece import Tree
 from core.importers.progress import Progress, watched
 from core.importers.registry import FORMATS
 from core.importers.source import Offered, opened
-from core.importers.tabular import READ_ERRORS
+from core.importers.tabular import PARQUET, READ_ERRORS
 from core.importers.text import SAVE_AS, UTF16, shown
 
+_PICKLES = b"\x02\x03\x04\x05"
+"""Versions of Python pickles."""
 _AS_GOOD = 0.05
 """Two formats within this confidence of one another are a question to the user."""
 
@@ -202,10 +204,20 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
     if tree.pieces[0].head.startswith(UTF16):
         return InputError("The file is UTF-16, not UTF-8.", where=tree.name, do=SAVE_AS)
     if score <= 0:
-        return InputError("This is of no format known here.", where=tree.name, do=f"Known: {known}.")
+        known = _resembles(tree.pieces[0].head) or f"Known: {known}."
+        return InputError("This is of no format known here.", where=tree.name, do=known)
     why = nearest.why_not(tree)
     found = f"This is of no format known here; it comes nearest to {nearest.title}"
     return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)
+
+
+def _resembles(head: bytes) -> str:
+    """What a file is that is of no format known here, where that tells what to do."""
+    if head.startswith(PARQUET):
+        return "It begins as a Parquet file does, but does not end as one: it was probably cut off."
+    if head[:1] == b"\x80" and head[1:2] in _PICKLES:
+        return "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
+    return ""
 
 
 def _collection(claims: Sequence[_Claim], options: Options) -> str:

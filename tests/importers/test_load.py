@@ -34,7 +34,8 @@ NEAREST = {
         "of no format known here",
     ),
     "PDF": (b"%PDF-1.7\n\x00\xff\x00", "This is of no format known here. Known: CLQ Explorer export"),
-    "pickle": (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", "This is of no format known here."),
+    "pickle": (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", "looks like a Python pickle"),
+    "half a Parquet file": (b"PAR1\x15\x00\x15", "probably cut off"),
     "blank": (" \n\n", "The file is empty."),
 }
 
