@@ -14,6 +14,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,7 +24,11 @@ from core.errors import InputError
 
 TIMEOUT_S = 30.0
 _API = "/api/2.0/mlflow/"
-_MOST_METRICS, _MOST_PARAMS, _LONGEST_PARAM = 900, 90, 500
+_MOST_METRICS, _MOST_PARAMS, _LONGEST_PARAM = 900, 90, 6000
+"""A batch may hold 1,000 entries, 100 of them parameters; a parameter 6,000 characters (MLflow 2.8 on)."""
+_LONGEST_NAME = 240
+"""MLflow allows 250; the rest is for the number of names that become one."""
+_PER_PARAM = _MOST_METRICS // _MOST_PARAMS
 _MOST_BYTES = 1 << 20
 
 
@@ -49,7 +54,7 @@ class Tracked:
 def key(name: str) -> str:
     """A name as MLflow allows it: ``N-Recall4+@10`` becomes ``N-Recall4plus_at_10``."""
     plain = name.replace("%", "pct_").replace("+", "plus").replace("@", "_at_")
-    return re.sub(r"[^\w. -]+", "_", plain).strip("_. ") or "unnamed"
+    return re.sub(r"[^\w. -]+", "_", plain)[:_LONGEST_NAME].strip("_. ") or "unnamed"
 
 
 def send(
@@ -93,18 +98,31 @@ def _log(server: _Server, experiment_id: str, run: Tracked) -> str:
     begun = {"experiment_id": experiment_id, "run_name": run.name[:250], "start_time": at, "tags": tags}
     answer = server.post("runs/create", begun).get("run")
     run_id = _text(answer.get("info") if isinstance(answer, dict) else None, "run_id", server)
+    try:
+        _fill(server, run_id, run, at)
+    except InputError:
+        with suppress(InputError):  # what went wrong first is told
+            server.post("runs/update", {"run_id": run_id, "status": "FAILED", "end_time": at})
+        raise
+    server.post("runs/update", {"run_id": run_id, "status": "FINISHED", "end_time": at})
+    return run_id
+
+
+def _fill(server: _Server, run_id: str, run: Tracked, at: int) -> None:
     metrics = [
         {"key": name, "value": value, "timestamp": at, "step": 0}
         for name, value in _unique(run.metrics)
         if math.isfinite(value)
     ]
     params = [{"key": name, "value": value[:_LONGEST_PARAM]} for name, value in _unique(run.params)]
-    for start in range(0, len(metrics), _MOST_METRICS):
-        server.post("runs/log-batch", {"run_id": run_id, "metrics": metrics[start : start + _MOST_METRICS]})
-    for start in range(0, len(params), _MOST_PARAMS):
-        server.post("runs/log-batch", {"run_id": run_id, "params": params[start : start + _MOST_PARAMS]})
-    server.post("runs/update", {"run_id": run_id, "status": "FINISHED", "end_time": at})
-    return run_id
+    for start in range(0, max(len(metrics), len(params) * _PER_PARAM), _MOST_METRICS):
+        batch = {
+            "metrics": metrics[start : start + _MOST_METRICS],
+            "params": params[start // _PER_PARAM : (start + _MOST_METRICS) // _PER_PARAM],
+        }
+        server.post(
+            "runs/log-batch", {"run_id": run_id, **{kind: each for kind, each in batch.items() if each}}
+        )
 
 
 def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
