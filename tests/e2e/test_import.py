@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from core.importers import Options, load
 from core.store import Store
+from core.ui.offering import LARGE
 from tests.e2e.watch import PATIENCE_MS, Visit
 from tests.server import Server
 
@@ -163,3 +165,62 @@ def test_hostile_files_are_refused(own_server: Server, own_store: Path, tmp_path
         page.page.get_by_role("button", name=f"Remove {name}").click()
         page.settle()
     assert Store.open(own_store).revision() == before
+
+
+def test_a_changed_file_asks_before_it_is_taken(
+    own_server: Server, own_store: Path, tmp_path: Path, visit: Open
+) -> None:
+    """Kept beside what is there; offered once more it is nothing new."""
+    (tmp_path / "system.trec").write_text(RUN)
+    with Store.open(own_store).write("import") as writer:
+        writer.add(load([tmp_path / "system.trec"], Options(collection_id="travel")).batch)
+    before = Store.open(own_store).revision()
+    (tmp_path / "system.trec").write_text(RUN.replace(" 1 19 ", " 1 99 "))
+    page = visit(f"{own_server.url}/import", height=1600)
+    button = page.page.get_by_role("button", name="Import", exact=True)
+    for said in (f"Imported as revision {before + 1}", "nothing was written"):
+        offer(page, tmp_path / "system.trec")
+        collection = page.page.get_by_role("combobox", name="Collection")
+        collection.fill("travel")
+        collection.press("Enter")
+        page.settle()
+        asked = page.page.get_by_text("In the store already with other content: run 'tagged'")
+        if said.startswith("Imported"):
+            expect(asked).to_be_visible()
+            expect(button).to_be_disabled()
+            page.page.get_by_text("Keep both").click()
+            page.settle()
+        else:
+            expect(asked).to_have_count(0)
+        button.click()
+        expect(page.page.get_by_text(said)).to_be_visible(timeout=PATIENCE_MS)
+        page.page.get_by_role("button", name="Import more files").click()
+        page.settle()
+    runs = Store.open(own_store).read().runs().filter(collection_id="travel")
+    assert sorted(runs["label"]) == ["tagged", "tagged (2)"]
+
+
+def test_a_large_folder_is_imported_in_the_background(
+    own_server: Server, own_store: Path, tmp_path: Path, visit: Open
+) -> None:
+    """The page may be left meanwhile; whoever comes back sees how it ended."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    (folder / "system.trec").write_text(RUN)
+    (folder / "travel.qrels").write_text(QRELS)
+    with (folder / "index.bin").open("wb") as index:
+        index.truncate(LARGE)  # holes only: it takes no room on disk
+    before = Store.open(own_store).revision()
+    page = visit(f"{own_server.url}/import", height=1600)
+    page.page.get_by_text("Larger than an upload").click()
+    paths = page.page.get_by_role("textbox", name="Paths")
+    paths.fill(str(folder))
+    paths.press("Control+Enter")
+    page.page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.page.get_by_text("You may leave this page")).to_be_visible(timeout=PATIENCE_MS)
+    page.page.reload()
+    page.page.get_by_role("button", name="Show it").click()
+    expect(page.page.get_by_text(f"Imported as revision {before + 1}")).to_be_visible(timeout=PATIENCE_MS)
+    page.page.get_by_text("What was read, left out and decided").click()
+    expect(page.page.get_by_text("1 files that are of no known format")).to_be_visible()
+    assert Store.open(own_store).revision() == before + 1
