@@ -49,7 +49,8 @@ def shell(title: str) -> Iterator[None]:
     bar = heading.container(horizontal=True, width="content")
     remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
     try:
-        remember(sidebar())
+        view = sidebar()
+        remember(view, emptied=view is None and bool(_gone().get("ws")))
         _newer()
         yield
     except ClqError as error:

@@ -16,7 +16,7 @@ from core.views.comparable import Comparability
 from core.views.scope import Latency, Quality, Scope
 from core.views.text import plain
 
-_SLOT = "_view"
+_SLOT, _EMPTIED = "_view", "_emptied"
 _PAGE, _ARRIVED = "_page", "_arrived"
 
 
@@ -47,9 +47,15 @@ class View:
     compared: Comparability
 
 
-def remember(view: View | None) -> None:
-    """Keep the workspace of this script run for the page."""
+def remember(view: View | None, *, emptied: bool = False) -> None:
+    """Keep the workspace of this script run for the page.
+
+    Args:
+        view: The workspace; None while there is none.
+        emptied: Whether there is none because every collection was deleted.
+    """
     st.session_state[_SLOT] = view
+    st.session_state[_EMPTIED] = emptied
 
 
 def arrive(page: str) -> None:
@@ -94,6 +100,13 @@ def current_view(*, runs: bool = True) -> View:
         runs: Whether the page needs runs; else an empty store alone stops it.
     """
     view = find_view()
+    if view is None and st.session_state[_EMPTIED]:
+        st.info(
+            "Every collection was deleted. Page Data restores them; earlier revisions still show them.",
+            icon=":material/delete:",
+        )
+        st.page_link("pages/data.py", label="Restore what was deleted", icon=":material/restore_from_trash:")
+        st.stop()
     if view is None:
         st.info(
             "The store is empty. This page will show your stacks as soon as there are results: "
