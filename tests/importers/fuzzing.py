@@ -17,7 +17,7 @@ from core.tables import TABLES
 from tests.importers.helpers import SHARED, up
 from tests.importers.test_judged_spans import at_hand
 
-CASES = int(os.environ.get("CLQ_FUZZ_CASES", "600"))
+CASES = int(os.environ.get("CLQ_FUZZ_CASES", "450"))
 """Damaged files in all: a third each damaged samples, samples with odd values, and real files."""
 SEED = os.environ.get("CLQ_FUZZ_SEED", "clq")
 OPTIONS = Options(
