@@ -10,7 +10,16 @@ from core.errors import InputError
 from core.importers.text import quoted
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_INTEGERS = re.compile(r"\[[\d\s,]*\d[\d\s,]*\]", re.ASCII)
 _BETWEEN = re.compile(r"[\s,]*")
+
+
+def id_list(cell: str | None, where: str) -> list[str] | None:
+    """The ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); else as `text_list`."""
+    text = (cell or "").strip()
+    if _INTEGERS.fullmatch(text):
+        return re.findall(r"\d+", text)
+    return text_list(cell, where)
 
 
 def text_list(cell: str | None, where: str) -> list[str] | None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
-from core.importers.cells import text_list
+from core.importers.cells import id_list, text_list
 from core.importers.jsons import (
     MOST_BYTES,
     Json,
@@ -42,8 +42,11 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 }
 _OTHER = {"reference", "ground_truth", "ground_truths", "rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
+_INDEX = ("", "Unnamed: 0")
+"""What pandas calls the numbers of rows."""
 _IDS = ("query_id", "question_id")
 _LISTS = ("contexts", "context_ids", "references", "reference_ids")
+_ID_LISTS = ("context_ids", "reference_ids")
 _ANNOTATED = ("metric_input", "metric_output")
 
 
@@ -148,7 +151,7 @@ def _table(table: Table, piece: Piece) -> tuple[Answered, Import]:
     known = table.taking({**roles, **({"query_id": own} if own else {})})
     lists = {
         role: [
-            text_list(cell, place(piece.name, line, roles[role]))
+            (id_list if role in _ID_LISTS else text_list)(cell, place(piece.name, line, roles[role]))
             for cell, line in known.select(role, "line").iter_rows()
         ]
         for role in _LISTS
@@ -163,7 +166,7 @@ def _table(table: Table, piece: Piece) -> tuple[Answered, Import]:
         *(pl.Series(role, cells, dtype=pl.List(pl.String)) for role, cells in lists.items()),
         *(cells.alias(role) for role, cells in native.items()),
     )
-    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER)]
+    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
     cells = table.taking({name: name for name in rest}) if rest else pl.DataFrame()
     metrics = {
         name: cells[name].cast(pl.Float64, strict=False)
@@ -178,15 +181,13 @@ def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> tuple[A
     names = list(dict.fromkeys(key for _, each in objects if isinstance(each, dict) for key in each))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
-    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER)]
+    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
     rows: list[Json] = []
     for index, (line, each) in enumerate(objects):
         where = at(piece.name, line=line) if line else at(piece.name, index)
         made: Json = {"line": line or index + 1, "query_id": _id(each, own, where)}
         for role, name in roles.items():
-            made[role] = _text_or_none(each, name, where, role) if role in ("text", "answer") else texts(
-                each, name, where
-            )  # fmt: skip
+            made[role] = _part(each, name, where, role)
         rows.append(made)
     metrics, other = {}, []
     for name in rest:
@@ -217,6 +218,15 @@ def _id(row: object, own: str | None, where: str) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise InputError(f"{shown(own)!r} is {kind_of_value(value)}, not an id.", where=where)
+
+
+def _part(row: object, name: str, where: str, role: str) -> object:
+    """A text or a list of them; ids may be integers."""
+    if role in ("text", "answer"):
+        return _text_or_none(row, name, where, role)
+    if role in _ID_LISTS and isinstance(row, dict) and isinstance(row.get(name), list):
+        row = {name: [str(each) if type(each) is int else each for each in row[name]]}
+    return texts(row, name, where)
 
 
 def _text_or_none(row: object, name: str, where: str, role: str) -> str | None:

@@ -217,3 +217,24 @@ def test_real_annotations(name):
 @pytest.mark.parametrize("name", ["discount_benchmark.csv", "hf_doc_qa_eval.csv"])
 def test_real_examples_without_results_are_refused(name):
     assert name in refusal(Path(RAGAS / name))
+
+
+def test_results_as_pandas_writes_them():
+    """With the numbers of rows in a column without a name, and ids that may be integers."""
+    table = (
+        ",user_input,retrieved_contexts,retrieved_context_ids,reference_context_ids,response,context_recall\n"
+        "0,who?,\"['alpha', 'beta']\",\"['a', 'b']\",['a'],she,1.0\n"
+        "1,what?,\"['gamma' 'delta']\",[1 2],[2],it,\n"
+    )
+    lines = [
+        {"user_input": "who?", "retrieved_contexts": ["alpha", "beta"], "retrieved_context_ids": ["a", "b"],
+         "reference_context_ids": ["a"], "response": "she", "context_recall": 1.0},
+        {"user_input": "what?", "retrieved_contexts": ["gamma", "delta"], "retrieved_context_ids": [1, 2],
+         "reference_context_ids": [2], "response": "it", "context_recall": None},
+    ]  # fmt: skip
+    for content in (table, json.dumps(lines), "Unnamed: 0" + table):
+        made = read(up("r.csv", content), collection_id="c")
+        assert rows(made, "rankings")["passage_id"].to_list() == ["a", "b", "1", "2"]
+        assert sorted(rows(made, "judgements")["passage_id"]) == ["2", "a"]
+        assert rows(made, "aggregates").select("measure", "value", "n").rows() == [("context_recall", 1.0, 1)]
+    assert "not a list" in refusal(up("r.csv", table.replace("[1 2]", "[1.5]")), collection_id="c")
