@@ -14,6 +14,8 @@ _ALWAYS = (
     "kept as they are."
 )
 
+_TAKEN = "taken"
+
 
 def headline() -> tuple[str, str]:
     """The page's answer, and what holds for every format."""
@@ -60,9 +62,21 @@ def explained(name: str) -> list[tuple[str, str]]:
     each = next(each for each in FORMATS if each.name == name)
     pairs = [("recognised by", _recognised(each))]
     pairs += [*each.takes.items()]
-    pairs += [(table, "taken") for table in each.brings if table not in each.takes]
+    pairs += [(table, _TAKEN) for table in each.brings if table not in each.takes]
     pairs += [("units", each.units)] if each.units else []
     return [*pairs, *(("left out", trap) for trap in each.traps)]
+
+
+def described(name: str) -> list[tuple[str, str]]:
+    """As `explained`, with what needs no explanation in one pair.
+
+    Args:
+        name: A name of `FORMATS`.
+    """
+    first, *rest = explained(name)
+    plainly = [what for what, how in rest if how == _TAKEN]
+    pairs = [("taken as they are", ", ".join(plainly))] if plainly else []
+    return [first, *pairs, *(pair for pair in rest if pair[1] != _TAKEN)]
 
 
 def formats_markdown() -> str:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.importers import FORMATS
 from core.tables import TABLES
-from core.views.formats import explained, format_table, formats_markdown, headline, matrix_table
+from core.views.formats import described, explained, format_table, formats_markdown, headline, matrix_table
 
 NAMES = [each.name for each in FORMATS]
 
@@ -26,6 +26,9 @@ def test_what_a_format_declares_is_sound(each) -> None:
     told = explained(each.name)
     assert told[0][1], "how it is recognised"
     assert {what for what, _ in told} >= set(each.brings)
+    shown = described(each.name)
+    plainly = dict(shown).get("taken as they are", "").split(", ")
+    assert {*plainly, *(what for what, _ in shown)} >= set(each.brings)
 
 
 def test_formats_by_command() -> None:
