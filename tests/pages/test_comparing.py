@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, rows
+from tests.pages.reading import answer, assert_sound, details, everything, rows
 from tests.stores import Lab
 
 ALL = [f"q{number}" for number in range(1, 21)]
@@ -138,3 +138,15 @@ def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: Ope
         known = table.filter(table["quality"].is_not_null())["name"].to_list()
         assert known == ["ranked"]
         assert ([] if not apart else rows(app, 0)["name"].to_list()) == apart
+
+
+def test_over_all_queries_a_single_query_that_is_not_ranked_is_unknown(open_page: OpenPage, mixed: Path):
+    app = open_page(mixed, "compare", k="2", cq="all queries", cmp=["usual", "half"])
+    assert_sound(app, "Compare")
+    assert "n = 20" in answer(app), "differences count what is not ranked as 0, as the sidebar says"
+    app = open_page(mixed, "queries", k="2", cq="all queries", stack="half")
+    assert_sound(app, "Queries")
+    assert "12 queries" in answer(app)
+    assert "n = 12; " in details(app)
+    assert "8 queries have no score; 8 of them not ranked" in details(app)
+    assert rows(app)["score"].drop_nulls().min() == 1.0
