@@ -129,7 +129,7 @@ def _result(found: Found, label: str, options: Options) -> Import:
     elif not (np.isfinite(ms).all() and (ms >= 0).all()):
         raise InputError("A time is negative or no number.", where=f"{piece.name}, times")
     else:
-        notes.append("Times converted from seconds to milliseconds; they are of the best of several runs.")
+        notes.append("Times converted from seconds to milliseconds; they are of the last of its repeats.")
         columns = {
             "run_id": pl.repeat(run.run_id, found.times.size, eager=True),
             "query_id": pl.Series(np.arange(found.times.size)).cast(pl.String),

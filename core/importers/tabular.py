@@ -22,6 +22,7 @@ from core.importers.text import place, shown, whole
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16
 """What a value of a list takes in memory, at least."""
+_NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
 """What Polars raises when its own code fails on a malformed file; not an `Exception`."""
@@ -160,15 +161,26 @@ def check_header(names: Sequence[str], piece: Piece) -> None:
 def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
     first = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
     names = _header_cells(piece, first, delimiter)
+    again = names[0] if names and names[0] in names[1:] and _NO_NAME not in names else None
+    names = [_NO_NAME, *names[1:]] if again else names
     check_header(names, piece)
     try:
         rows = pl.read_csv(data, separator=delimiter, infer_schema=False, new_columns=names)
     except READ_ERRORS as error:
         _explain_csv(piece, data, delimiter, len(names))
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if again:
+        rows = _once(rows, again, piece)
     lines = _csv_lines(data, delimiter, rows.height)
     filled = rows.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
     return Table(piece.name, rows.filter(filled), lines.filter(filled))
+
+
+def _once(rows: pl.DataFrame, name: str, piece: Piece) -> pl.DataFrame:
+    """Drop a first column that repeats another: pandas writes an index that is also a column twice."""
+    if not rows[_NO_NAME].equals(rows[name]):
+        raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
+    return rows.drop(_NO_NAME)
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:

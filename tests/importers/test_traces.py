@@ -293,3 +293,13 @@ def test_runs_before_they_are_sent():
         )
         check(made)
         assert made.runs[0].stack.spec["embedder"] == "e-3"
+
+
+def test_an_index_that_is_a_column_too():
+    """A frame of Phoenix has the ids of spans as index and as column, and pandas writes both."""
+    table = as_csv(PHOENIX, repr).splitlines()
+    ids = ["context.span_id", *(str(each["context.span_id"]) for each in PHOENIX)]
+    doubled = "\n".join(f"{name},{line}" for name, line in zip(ids, table, strict=True))
+    check(read(up("spans.csv", doubled), collection_id="c"))
+    other = doubled.replace("\ns2,", "\ns7,")
+    assert "column `context.span_id`: The column occurs twice" in refusal(up("spans.csv", other))
