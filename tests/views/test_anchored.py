@@ -14,10 +14,10 @@ from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
 from core.views.anchored import StoredDocuments
+from core.views.changed import Choice
 from core.views.evidence import page
 from core.views.imports import bring
 from core.views.scope import Scope
-from core.views.versions import Choice
 
 TEXTS = {
     "a": "The wing lifts it. " * 3 + "Drag slows it down.",
