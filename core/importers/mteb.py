@@ -27,6 +27,7 @@ _FACTS = {
     "dataset_revision", "evaluation_time", "kg_co2_emissions", "mteb_version", "mteb_dataset_name",
     "task_name", "date", "dataset_name",
 }  # fmt: skip
+_EXPERIMENTS = "experiments"
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
 
 
@@ -136,10 +137,18 @@ def _model(piece: Piece, meta: Piece | None) -> str:
     told = optional(_meta(meta), "name", str, meta.name) if meta else None
     if told:
         return told
-    parts = PurePosixPath(piece.relative).parts
-    if len(parts) < 3 and piece.path is not None:
-        parts = piece.path.absolute().parts
+    parts, _ = _place(piece)
     return parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
+
+
+def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
+    """Folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``) if any."""
+    parts = PurePosixPath(piece.relative).parts
+    if len(parts) < 5 and piece.path is not None:
+        parts = piece.path.absolute().parts
+    if len(parts) > 2 and parts[-3] == _EXPERIMENTS:
+        return (*parts[:-3], parts[-1]), shown(parts[-2], 100)
+    return parts, ""
 
 
 def _results(piece: Piece) -> Iterator[_Result]:
@@ -192,8 +201,9 @@ def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
         *([result.subset] if result.subset != "default" else []),
     ]
     revision = optional(meta, "revision", str, "model_meta.json") or ""
+    _, experiment = _place(result.piece)
     made = Reported(
-        label=model,
+        label=f"{model} · {experiment}" if experiment else model,
         stem=revision[:12] or result.piece.stem,
         digest=result.piece.digest,
         decided={
@@ -201,7 +211,7 @@ def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
             "split": shown(result.split),
             "subset": shown(result.subset),
         },
-        spec=_spec(model, meta),
+        spec={**_spec(model, meta), **({"params": {"experiment": experiment}} if experiment else {})},
         figures=tuple(figures),
         collection="-".join(parts),
         manifest={"result": kept(result.facts), "model": kept(meta), "revision": shown(revision)},

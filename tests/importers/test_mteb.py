@@ -56,6 +56,23 @@ def test_a_model_with_its_tasks():
     assert "timings" not in made.taken
 
 
+def test_experiments_with_a_model_are_told_apart():
+    """The same model with other settings stands one folder deeper."""
+    plain = file({**NEW, "scores": {"test": [SCORES]}, "date": 1793527200.5, "evaluation_phases": None})
+    members = {
+        "org__model/abc/SciFact.json": plain,
+        "org__model/abc/model_meta.json": file(META),
+        "org__model/abc/experiments/dim_64/SciFact.json": plain,
+        "org__model/abc/experiments/dim_64/model_meta.json": file(META),
+    }
+    made = read(up("results.zip", zipped(members)))
+    assert {run.label for run in made.runs} == {"org/model", "org/model · dim_64"}
+    assert {str(run.stack.spec.get("params")) for run in made.runs} == {"None", "{'experiment': 'dim_64'}"}
+    bare = {name: content for name, content in members.items() if "meta" not in name}
+    made = read(up("results.zip", zipped(bare)))
+    assert {run.label for run in made.runs} == {"org/model", "org/model · dim_64"}
+
+
 def test_a_named_collection_holds_or_begins_the_tasks():
     one = up("SciFact.json", file({**NEW, "scores": {"test": [SCORES]}}))
     assert {run.collection_id for run in read(one).runs} == {"SciFact"}
