@@ -6,17 +6,37 @@ import polars as pl
 import typer
 
 from core.cli.context import Context
+from core.cli.evaluating import work_of
 from core.cli.output import Format, FormatOption, emit
 from core.store.doctor import Report, examine
+from core.views import text
+
+_SCHEMA = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
+_ARTIFACTS = "Results do not need them; the next evaluation that does builds them again."
 
 
 def run(ctx: typer.Context, form: FormatOption = Format.TABLE) -> None:
     """Examine the store; exit code 1 if something is damaged."""
     context: Context = ctx.obj
     report = examine(context.store())
-    emit(_rows(report), form)
+    emit(pl.concat([_artifacts(context), _rows(report)]), form)
     if not report.sound:
         raise typer.Exit(1)
+
+
+def _artifacts(context: Context) -> pl.DataFrame:
+    """What evaluations have built and keep beside the store: how many folders by kind, and their size."""
+    from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415 - with the engines, a second
+
+    sizes: dict[str, list[int]] = {}
+    for folder in (work_of(context) / ARTIFACTS).glob("[!.]*-*/"):
+        total = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        sizes.setdefault(folder.name.rpartition("-")[0], []).append(total)
+    rows = [
+        ("artifacts", kind, f"{text.count(len(found), 'folder')}, {sum(found) / 1e6:,.1f} MB", _ARTIFACTS)
+        for kind, found in sorted(sizes.items())
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
 def _rows(report: Report) -> pl.DataFrame:
@@ -28,4 +48,4 @@ def _rows(report: Report) -> pl.DataFrame:
         *((each.level.value, "", each.found, each.do) for each in report.findings),
         ("verdict", "", "sound" if report.sound else "damaged", ""),
     ]
-    return pl.DataFrame(rows, schema=["kind", "what", "found", "do"], orient="row")
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")

@@ -220,6 +220,15 @@ def test_export_and_import_into_another_store(cli, tmp_path):
     assert "The path exists already." in cli("export", path, code=1).stderr
 
 
+def test_doctor_says_what_evaluations_keep(cli):
+    for name, size in (("index-0a", 1_500_000), ("index-0b", 500_000), (".index-0c.partial", 9)):
+        folder = cli.folder / "evaluations" / "artifacts" / name
+        folder.mkdir(parents=True)
+        (folder / "index").write_bytes(bytes(size))
+    kept = [row for row in cli.rows("doctor") if row["kind"] == "artifacts"]
+    assert [(row["what"], row["found"]) for row in kept] == [("index", "2 folders, 2.0 MB")]
+
+
 def test_doctor(cli):
     assert any(row["found"] == "sound" for row in cli.rows("doctor"))
     cli("import", cli.file("r", RUN))
