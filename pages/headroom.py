@@ -25,7 +25,7 @@ convention = st.selectbox(
     help="What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "
     "something only together with its convention (CLQ paper §5.1, A.8).",
 )
-found = headroom(view.table, view.quality, convention)
+found = headroom(view.table, view.quality, convention, view.decision.chosen)
 if found is None:
     st.stop()
 with place:

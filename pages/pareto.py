@@ -23,15 +23,14 @@ with places[0]:
     way = widgets.ask_view()
 with places[1]:
     weak = widgets.ask_form()
-if way != widgets.FLAT:
-    widgets.draw(view, way, weak=weak, alt=answer.sentence)
-    st.stop()
-
 controls = st.columns(2)
-with controls[0]:
-    colour, size = widgets.ask_marks()
 with controls[1]:
     selected = pick_stack(view.table, view.decision, "Selected stack")
+if way != widgets.FLAT:
+    widgets.draw(view, way, weak=weak, selected=selected, alt=answer.sentence)
+    st.stop()
+with controls[0]:
+    colour, size = widgets.ask_marks()
 
 found = pareto(
     view.table,
@@ -53,8 +52,5 @@ if not found.drawn.is_empty():
 if not found.undrawn.is_empty():
     st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
 
-show.card(view.table, selected, view.quality)
-st.page_link(
-    "pages/queries.py", label="See the queries of the selected stack", icon=":material/manage_search:"
-)
+widgets.selection(view, selected)
 show.table(found.rows, "stacks", show.STACK_COLUMNS)

@@ -30,6 +30,8 @@ REQUIRED = ("run_id", "quality", "latency_ms", "cost")
 OPTIONAL = ("quality_low", "quality_high", "candidates", "chunk_tokens")
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
+_FINEST = 12
+"""Decimals that an excess is told with at most."""
 _CONSTRAINTS = (
     # name, unit, words of the reason
     ("unknown quality", "", "unknown quality"),
@@ -105,7 +107,7 @@ def _lookup(words: list[str]) -> pl.Expr:
 
 
 def _reasons() -> pl.Expr:
-    amounts = {"ms": _fixed(0), "$ / 1k": _fixed(2), "": _fixed(3)}
+    amounts = {"ms": _amount(0, 10), "$ / 1k": _amount(2, 0.1), "": _amount(3, 0.001)}
     reason = pl.lit(None, dtype=pl.String)
     for position, (_, unit, words) in enumerate(_CONSTRAINTS):
         text = pl.format(words, amounts[unit]) if "{}" in words else pl.lit(words)
@@ -113,12 +115,19 @@ def _reasons() -> pl.Expr:
     return reason.alias("reason")
 
 
-def _fixed(decimals: int) -> pl.Expr:
-    """The excess as text with a fixed number of decimals."""
+def _amount(decimals: int, least: float) -> pl.Expr:
+    """The excess as text: with fixed decimals from `least` on, with two significant digits below it."""
+    by = pl.col("by")
+    small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
+    return pl.when(by >= least).then(_fixed(by, decimals)).otherwise(small)
+
+
+def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
+    """A number as text with a fixed number of decimals."""
     if decimals == 0:
-        return pl.col("by").round().cast(pl.Int64).cast(pl.String)
+        return by.round().cast(pl.Int64).cast(pl.String)
     scale = 10**decimals
-    scaled = (pl.col("by") * scale).round().cast(pl.Int64)
+    scaled = (by * scale).round().cast(pl.Int64)
     fraction = (scaled % scale).cast(pl.String).str.zfill(decimals)
     return pl.format("{}.{}", scaled // scale, fraction)
 

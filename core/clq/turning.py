@@ -7,7 +7,7 @@ overlooked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ import polars as pl
 from core.clq.rules import Constraints, Decision, Rule, decide
 
 Axis = Literal["cost", "latency_ms", "quality"]
+_WITH_UNIT: Mapping[Axis, str] = {"cost": "${:g} / 1k", "latency_ms": "{:g} ms", "quality": "{:g}"}
 _SEARCHED = 32
 _HALVINGS = 50
 _DEARER = 10.0
@@ -113,7 +114,14 @@ def _turn(
             break
         kept = there
     else:
-        return Turn(row, axis, now, None, None, f"not even a {_words(axis)} of {end:g} turns the choice")
+        return Turn(
+            row,
+            axis,
+            now,
+            None,
+            None,
+            f"not even a {_words(axis)} of {_WITH_UNIT[axis].format(end)} turns the choice",
+        )
     for _ in range(_HALVINGS):
         middle = (kept + there) / 2
         if abs(there - kept) <= 1e-9 * abs(there):

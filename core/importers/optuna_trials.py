@@ -25,7 +25,7 @@ _RECALLS = {"metric_retriever_recall": "Context-Recall"}
 _TIMES = {"metric_median_time": "latency_p50", "metric_p80_time": "latency_p80"}
 _COST = "metric_llm_cost_mean"
 _SYFTR = frozenset({*_ANSWERS, *_RECALLS, *_TIMES, _COST})
-_WHOLE_FLOW = "syftr: the whole flow, answering included"
+WHOLE_FLOW = "syftr: the whole flow, answering included"
 """Where latencies come from: they compare with one another, not with those of retrieval alone."""
 _MOST_QUERIES = 2**31
 _AXES: Mapping[str, str] = MappingProxyType(
@@ -138,7 +138,7 @@ def _reported(trial: Trial, digest: str) -> Reported:
             "attributes": kept(dict(trial.attributes)),
             "objectives": kept(dict(trial.values)),
         },
-        environment={"reported": _WHOLE_FLOW} if _SYFTR & trial.attributes.keys() else {},
+        environment={"reported": WHOLE_FLOW} if _SYFTR & trial.attributes.keys() else {},
     )
 
 

@@ -61,6 +61,7 @@ def matched(
     if len(found) > 1:
         latency = replace(latency, machine=_machine(list(found)))
         table = stacks()
+    latency = replace(latency, answering=comparable.answering(table))
     said = (
         comparable.about_queries(sets, shared=shared or scope.judging.least > 0),
         *about_judging(scope, len(among(snapshot, scope) or ())),

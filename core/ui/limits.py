@@ -15,6 +15,7 @@ from core.views.text import plain
 
 SLIDERS = "limits"
 """Key of the container that holds the sliders; pages that bring sliders of their own hide it."""
+_SHORT = {"sla": "latency", "budget": "cost", "floor": "quality"}
 _NEW_RANGES = "_new_ranges"
 
 
@@ -107,7 +108,10 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         What they say.
     """
     with st.container(key=SLIDERS):
-        values = {each.key: _slider(each) for each in limits(table, quality)}
+        found = limits(table, quality)
+        values = {each.key: _slider(each) for each in found}
+        if free := [_SHORT[each.key] for each in found if values[each.key] is None]:
+            st.caption(f"Not limited: {', '.join(free)}.")
     jitter = st.number_input(
         "Jitter (ms)",
         min_value=0.0,

@@ -45,26 +45,31 @@ def ask_marks() -> tuple[str, str]:
     return colour, size
 
 
-def draw(view: View, way: str, *, weak: bool, alt: str) -> None:
+def draw(view: View, way: str, *, weak: bool, selected: str | None, alt: str) -> None:
     """Draw the stacks in space or over parallel axes, and the table behind them.
 
     Args:
         view: The workspace.
         way: One of `VIEWS`, not the first.
         weak: Whether the frontier is the paper's.
+        selected: run_id of the stack to mark besides the chosen one; these charts take no clicks.
         alt: What the chart shows, in words.
     """
     rows = ordered(marked(view.table, view.decision, weak=weak))
     if way == SPACE:
-        found = pareto_space.space(rows, view.decision, view.quality, view.latency)
+        found = pareto_space.space(rows, view.decision, view.quality, view.latency, selected)
         missing, lacks = pareto_space.undrawn(rows), "cost, latency or quality"
         words = (
-            "Drag to turn it. Large blue marks are the frontier in all three axes; pale ones are dominated."
+            "Drag to turn it. Large blue marks are the frontier in all three axes; pale ones are dominated. "
+            "The list above selects a stack."
         )
     else:
-        found = pareto_space.parallel(rows, view.decision, view.quality)
+        found = pareto_space.parallel(rows, view.decision, view.quality, selected)
         missing, lacks = rows["quality"].null_count(), "quality"
-        words = "One line per stack. Drag along an axis to keep only the stacks that pass there."
+        words = (
+            "One line per stack. Drag along an axis to keep only the stacks that pass there. The list above "
+            "selects a stack."
+        )
     if found is None:
         st.info(f"No stack has a known {lacks}, so there is nothing to draw.", icon=":material/inbox:")
     else:
@@ -73,4 +78,13 @@ def draw(view: View, way: str, *, weak: bool, alt: str) -> None:
             words
             + (f" Of unknown {lacks}, so only in the table: {count(missing, 'stack')}." if missing else "")
         )
+    selection(view, selected)
     show.table(rows, "stacks", show.STACK_COLUMNS)
+
+
+def selection(view: View, selected: str | None) -> None:
+    """The numbers of the selected stack, and the way to its queries."""
+    show.card(view.table, selected, view.quality)
+    st.page_link(
+        "pages/queries.py", label="See the queries of the selected stack", icon=":material/manage_search:"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,7 +26,9 @@ _FILES = (
 )
 
 
-def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") -> None:
+def offer(
+    place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
+) -> None:
     """A button that opens the choice of files.
 
     Args:
@@ -33,7 +36,9 @@ def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") 
         view: The workspace whose decision is recorded.
         link: The pinned link to what is on screen.
         rule: What is best within the limits.
+        weak: Whether the page shows the paper's form of the frontier.
     """
+    case = partial(case_of, view, rule, weak=weak)
     with place.popover("Decision record", icon=":material/fact_check:"):
         st.caption(
             "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
@@ -44,7 +49,7 @@ def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") 
         for ending, label, mime, icon in _FILES:
             bar.download_button(
                 label,
-                _writer(view, ending, link, rule),
+                _writer(view, ending, link, case),
                 file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
                 mime=mime,
                 key=f"record{ending}",
@@ -58,7 +63,7 @@ def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") 
         )
         st.download_button(
             "Snapshot",
-            _snapshot(view, link, rule),
+            _snapshot(view, link, case),
             file_name=f"snapshot-revision-{view.snapshot.revision}.html",
             mime="text/html",
             key="snapshot",
@@ -67,23 +72,30 @@ def offer(place: DeltaGenerator, view: View, link: str, rule: Rule = "quality") 
         )
 
 
-def _snapshot(view: View, link: str, rule: Rule) -> Callable[[], str]:
+def _snapshot(view: View, link: str, case: Callable[[], Case]) -> Callable[[], str]:
     """Writes the workspace as it is on screen now."""
-    return lambda: still_file(
-        case_of(view, rule), decided(view, rule), address=link, made_at=datetime.now(UTC)
-    )
+
+    def written() -> str:
+        made = case()
+        return still_file(made, decided(view, made.asked.rule), address=link, made_at=datetime.now(UTC))
+
+    return written
 
 
-def _writer(view: View, ending: str, link: str, rule: Rule) -> Callable[[], str]:
+def _writer(view: View, ending: str, link: str, case: Callable[[], Case]) -> Callable[[], str]:
     """Writes a file of the record from what is on screen now."""
-    return lambda: record_file(
-        ending, case_of(view, rule), decided(view, rule), address=link, made_at=datetime.now(UTC)
-    )
+
+    def written() -> str:
+        made = case()
+        found = decided(view, made.asked.rule)
+        return record_file(ending, made, found, address=link, made_at=datetime.now(UTC))
+
+    return written
 
 
-def case_of(view: View, rule: Rule = "quality") -> Case:
+def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
     """What a page shows, as a case to record."""
-    asked = Asked(view.constraints, rule, view.quality, view.latency)
+    asked = Asked(view.constraints, rule, view.quality, view.latency, weak)
     case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
     return replace(case, command=command(case))
 

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
 from core.ui import cache, record
+from core.ui.pareto_views import FORMS
 from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems
@@ -22,7 +23,9 @@ from core.views.text import count, plain
 _ASKED = "_asked"
 HOW_SURE = "How sure"
 """The page that sets a rule of its own."""
-RECORDED = frozenset({"Overview", "Pareto", HOW_SURE})
+PARETO = "Pareto"
+"""The page that sets the form of the frontier."""
+RECORDED = frozenset({"Overview", PARETO, HOW_SURE})
 """Pages that say what to ship, and offer the record of it."""
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -119,7 +122,8 @@ def _take_away(place: DeltaGenerator, title: str) -> None:
     if title in RECORDED:
         # For a moment after a change of the page the settings of the one before are still there.
         words = values.get("rule") if title == HOW_SURE else None
-        record.offer(place, view, address, RULES.get(str(words), "quality"))
+        weak = title == PARETO and values.get("form") == FORMS[1]
+        record.offer(place, view, address, RULES.get(str(words), "quality"), weak=weak)
     with place.popover("Copy link", icon=":material/link:"):
         pinned = st.session_state.get("rev", LATEST) != LATEST
         st.caption(

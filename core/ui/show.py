@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,6 +18,12 @@ from core.views.tables import to_csv, to_parquet
 from core.views.text import plain
 from core.views.theme import chart_config
 
+_PERCENT, _DOLLARS = "%.1f %%", "%.3g"
+_INK = "#000037"
+"""Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
+other, which axes have by default, has a contrast of 3.7:1 on white."""
+_CENTS = 0.1
+"""Dollars below which two decimals say too little."""
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
@@ -61,6 +68,8 @@ def _differing() -> None:
 
 def chart(figure: go.Figure, name: str, **options: Any) -> Any:
     """Draw a chart in the page's light or dark theme; its button saves it as SVG."""
+    ink = {"tickfont_color": _INK, "title_font_color": _INK}
+    figure.update_xaxes(**ink).update_yaxes(**ink)
     return st.plotly_chart(figure, key=f"chart_{name}", config=chart_config(name), width="stretch", **options)
 
 
@@ -77,11 +86,13 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
         What `st.dataframe` returns (the selection, where one was asked for).
     """
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
-    shown = rows.head(ROWS_SHOWN).select(list(columns)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    shown = rows.head(ROWS_SHOWN).select(
+        pl.col(name) * 100 if _format(about) == _PERCENT else pl.col(name) for name, about in columns.items()
+    )
     result = st.dataframe(
-        shown,
+        shown.to_arrow(compat_level=pl.CompatLevel.oldest()),
         key=f"table_{name}",
-        column_config=dict(columns),
+        column_config={name: _same_digits(about, shown[name]) for name, about in columns.items()},
         hide_index=True,
         width="stretch",
         **{"placeholder": "–", **options},
@@ -113,13 +124,27 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
 
 
 def dollar_column(label: str, help_text: str = "") -> Any:
-    """A column of dollars that may be very small: three significant digits."""
-    return st.column_config.NumberColumn(label, format="%.3g", help=help_text or None)
+    """A column of dollars that may be very small; `table` gives it the decimals that its least needs."""
+    return st.column_config.NumberColumn(label, format=_DOLLARS, help=help_text or None)
+
+
+def _same_digits(about: Any, values: pl.Series) -> Any:
+    """The settings of a column; dollars get as many decimals as show two digits of the least, at most 9."""
+    if _format(about) != _DOLLARS:
+        return about
+    least = values.filter(values > 0).min()
+    digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2
+    kind = {**about["type_config"], "format": f"%.{min(digits, 9)}f"}
+    return {**about, "type_config": kind}
 
 
 def percent_column(label: str, help_text: str = "") -> Any:
-    """A column of shares in 0..1, shown as percent."""
-    return st.column_config.NumberColumn(label, format="percent", help=help_text or None)
+    """A column of shares in 0..1, which `table` shows as percent, the same decimals down the column."""
+    return st.column_config.NumberColumn(label, format=_PERCENT, help=help_text or None)
+
+
+def _format(about: Any) -> str | None:
+    return (about.get("type_config") or {}).get("format") if isinstance(about, Mapping) else None
 
 
 def text_column(label: str, help_text: str = "", width: Any = None) -> Any:

@@ -124,13 +124,13 @@ ALIKE_COLUMNS: Mapping[str, Any] = {
     "reading": show.text_column("query by query"),
 }
 TURN_COLUMNS: Mapping[str, Any] = {
-    "stack": show.text_column("if of this stack", width=290),
+    "stack": show.text_column("if of this stack", width=250),
     "number": show.text_column("the"),
     "now": show.text_column("which is"),
     "then": show.text_column("were"),
     "change": show.text_column("a change of"),
-    "winner": show.text_column("the choice would be", width=290),
-    "reason": show.text_column("else"),
+    "winner": show.text_column("the choice would be", width=250),
+    "reason": show.text_column("or why nothing turns it", width=280),
 }
 EXCLUDED_COLUMNS: Mapping[str, Any] = {
     "name": show.text_column("stack", width=290),

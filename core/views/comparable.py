@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from core.importers.optuna_trials import WHOLE_FLOW
 from core.records import Origin
 from core.views import text
 from core.views.query_sets import ENOUGH, QuerySets
@@ -61,6 +62,12 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
             here.add(name)
     order = sorted(counts, key=lambda name: (-counts[name], name not in here, name))
     return {name: counts[name] for name in order}
+
+
+def answering(table: pl.DataFrame) -> bool:
+    """Whether all known latencies of a stack table were reported for whole flows, answering included."""
+    timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
+    return not timed.is_empty() and all(json.loads(each).get("reported") == WHOLE_FLOW for each in timed)
 
 
 def machine(environment: str, origin: str) -> str:

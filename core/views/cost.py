@@ -177,9 +177,9 @@ def _answer(found: CostBreakdown) -> str:
         known = sum(line.usd_per_query or 0.0 for line in found.lines)
         rest = f" The other stages cost {text.usd(1000 * known, '')} per 1,000 queries." if known else ""
         return f"Unknown: {'; '.join(dict.fromkeys(found.unknown))}.{rest}"
-    answer = (
-        f"{text.usd(found.per_1k, '')} per 1,000 queries, {text.usd(found.per_month, '')} a month {month}"
-    )
+    named = " + ".join(dict.fromkeys(line.item for line in found.lines))
+    monthly = f"{text.usd(found.per_month, '')} a month {month}"
+    answer = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries, {monthly}"
     largest = max(found.lines, key=lambda line: line.usd_per_query or 0.0)
     if not largest.usd_per_query or not found.per_query:
         return f"{answer}."

@@ -153,10 +153,11 @@ def _answer(main: pl.DataFrame, quality: Quality) -> str:
     best = at_k.sort("value", "name", descending=[True, False]).row(0, named=True)
     rest = main.filter((pl.col("name") == best["name"]) & pl.col("value").is_not_null())
     deepest = rest.sort("k").row(-1, named=True)
+    deeper = f"; at the cutoff {deepest['k']} it is at {text.score(deepest['value'])}"
     return (
-        f"At K = {quality.k}, {best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}; "
-        f"at K = {deepest['k']} it is at {text.score(deepest['value'])}."
+        f"Of the stacks shown {best['name']} leads with {quality.name} {text.score(best['value'])}"
+        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
+        f"{deeper if deepest['k'] > quality.k else ''}."
     )
 
 
@@ -272,7 +273,7 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
             ceiling = _depth_line(part, "proc", f"{label} ceiling", colours[family], legend=False)
             fig.add_trace(ceiling.update(line={"dash": "dot"}), row=1, col=1)
     fig.update_xaxes(title_text="candidate depth K")
-    fig.update_yaxes(rangemode="tozero")
+    fig.update_yaxes(rangemode="tozero", exponentformat="none")
     fig.update_layout(
         height=360, margin={"l": 8, "r": 8, "t": 36, "b": 8}, legend={"orientation": "h", "y": -0.3, "x": 0}
     )

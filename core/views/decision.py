@@ -48,12 +48,14 @@ class Asked:
         rule: What is best.
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
+        weak: Whether the frontier takes the paper's form; see `core.clq.pareto.nondominated`.
     """
 
     constraints: Constraints
     rule: Rule
     quality: Quality
     latency: Latency
+    weak: bool = False
 
 
 def stack_row(row: dict[str, object]) -> dict[str, object]:
@@ -63,10 +65,11 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
     }
 
 
-def frontier_rows(table: pl.DataFrame, decision: Decision) -> list[int]:
+def frontier_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> list[int]:
     """Feasible stacks that no other feasible one beats in cost, latency and quality, the best first.
 
-    An axis on which no feasible stack is known is not compared.
+    An axis on which no feasible stack is known is not compared. In the weak form, the paper's, a stack is
+    beaten only by one that is better on every axis.
     """
     cost, latency, quality = (
         np.where(decision.feasible, table[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), np.nan)
@@ -76,7 +79,7 @@ def frontier_rows(table: pl.DataFrame, decision: Decision) -> list[int]:
     if all(axis is None for axis in paid) or np.isnan(quality).all():
         known = quality[~np.isnan(quality)]
         return [int(row) for row in np.flatnonzero(quality == known.max(initial=-np.inf))]
-    on = np.flatnonzero(nondominated(paid[0], paid[1], quality))
+    on = np.flatnonzero(nondominated(paid[0], paid[1], quality, weak=weak))
     return [int(row) for row in on[np.argsort(-quality[on], kind="stable")]]
 
 
@@ -165,7 +168,7 @@ def record(
         "chosen": stack(decision.chosen),
         "runner_up": stack(decision.runner_up),
         "note": decision.note,
-        "frontier": [stack(at) for at in frontier_rows(table, decision)],
+        "frontier": [stack(at) for at in frontier_rows(table, decision, weak=asked.weak)],
         "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
         "would_turn": [
             _turn(table, turn) for turn in turns(table, asked.constraints, asked.rule, decision=decision)
@@ -184,18 +187,24 @@ def _asked(asked: Asked) -> dict[str, object]:
         "budget_usd_per_1k": limits.budget,
         "min_quality": limits.floor,
         "jitter_ms": limits.jitter_ms,
+        "frontier": "weak" if asked.weak else "usual",
     }
 
 
-def status_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
     """The stack table as a list of what became of every stack, the chosen one first.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        weak: Whether the frontier takes the paper's form.
 
     Returns:
         status ("chosen", "runner-up", "frontier", "within the limits" or "excluded"), run_id, stack, quality,
         latency_ms, cost, reason (why excluded), and the chances where the table has them.
     """
     place = np.where(decision.feasible, 3, 4)
-    place[frontier_rows(table, decision)] = 2
+    place[frontier_rows(table, decision, weak=weak)] = 2
     for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
         if at is not None:
             place[at] = rank

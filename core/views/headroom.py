@@ -50,22 +50,24 @@ def _natural(name: str) -> tuple[str, int]:
     return head, int(depth) if depth.isdigit() else 0
 
 
-def headroom(table: pl.DataFrame, quality: Quality, convention: str) -> HeadroomView | None:
+def headroom(
+    table: pl.DataFrame, quality: Quality, convention: str, chosen: int | None = None
+) -> HeadroomView | None:
     """Split the quality of every stack of one pool convention.
 
     Args:
         table: The stack table.
         quality: Measure and cutoff.
         convention: One of `conventions`; `MIXED` shows all, and says so.
+        chosen: Row of the stack that the limits select, which is told of where it is another one.
 
     Returns:
         The view; None when no stack has a ceiling at this cutoff.
     """
-    known = table.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null()).with_columns(
+    whole = table.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null()).with_columns(
         pl.col("pool").fill_null(NO_POOL)
     )
-    if convention != MIXED:
-        known = known.filter(pl.col("pool") == convention)
+    known = whole if convention == MIXED else whole.filter(pl.col("pool") == convention)
     if known.is_empty():
         return None
     rows = _parts(known)
@@ -77,12 +79,26 @@ def headroom(table: pl.DataFrame, quality: Quality, convention: str) -> Headroom
         f"{text.score(best['retrieval'])} in retrieval, so {_ADVICE[reading.reading]}."
     )
     details = f"Levers of the CLQ paper (§6): {'; '.join(LEVERS[reading.reading])}."
+    if chosen is not None and (name := table["name"][chosen]) != best["name"]:
+        details += _of_chosen(_parts(whole.filter(pl.col("name") == name)))
     return HeadroomView(
         answer=answer,
         details=details,
         figure=_figure(rows, quality),
         table=rows,
         mixed=rows["pool"].n_unique() > 1,
+    )
+
+
+def _of_chosen(rows: pl.DataFrame) -> str:
+    """What is lost by the stack that the limits select, where that is not the one at the head."""
+    if rows.is_empty():
+        return ""
+    row = rows.row(0, named=True)
+    return (
+        f" The chosen stack, {row['name']} (pool {row['pool']}), reaches {text.score(row['quality'])}: "
+        f"{text.score(row['ordering'])} is lost in ordering and {text.score(row['retrieval'])} in retrieval, "
+        f"so {_ADVICE[row['reading']]}."
     )
 
 

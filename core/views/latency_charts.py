@@ -46,6 +46,9 @@ def stages(samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitt
                 listed.add(name)
         if stage == TOTAL:
             _band(fig, part, next(iter(colours), ""), jitter_ms, at)
+            longest = part["ms"].max()
+            if isinstance(longest, float) and longest < jitter_ms / 2:  # else the band is all there is to see
+                fig.update_xaxes(range=[0, 1.05 * longest], **at)
     if shape == "ECDF":
         fig.update_yaxes(range=[0, 1.02], tickformat=".0%")
     else:

@@ -42,6 +42,7 @@ def together(
         comparable.about_figures(comparable.foreign_figures(table)[1], together=True, offer=False),
         comparable.about_machines(comparable.machines(table), None),
     )
+    latency = replace(latency, answering=comparable.answering(table))
     return Matched(scope, latency, comparable.comparability(said, {}))
 
 
@@ -83,6 +84,8 @@ def matched(
     found = comparable.machines(table)
     if len(found) > 1:
         latency = replace(latency, machine=next(iter(found)))
+        table = comparable.at_machine(table, latency.machine)
+    latency = replace(latency, answering=comparable.answering(table))
     scope = narrowed(snapshot, scope, wanted)
     said = (
         comparable.about_queries(sets, shared=sets.differ or wanted.least > 0, offer=False),

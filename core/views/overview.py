@@ -177,7 +177,8 @@ def latest_change(snapshot: Snapshot) -> str:
 
 def describe_latency(latency: Latency) -> str:
     """What the latency of the sidebar means."""
-    path = _PATHS[latency.scope]
+    whole = latency.answering and latency.scope == "path"
+    path = "the whole flow, answering included" if whole else _PATHS[latency.scope]
     share = {"p50": "half", "p95": "95 %", "p99": "99 %"}[latency.percentile]
     return f"{latency.percentile} of {path}: {share} of the queries are answered within it."
 

@@ -20,6 +20,7 @@ OVER = "over-"
 """How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""
 WHISKERS_UP_TO = 40
 LABELS_ON_FRONTIER = 6
+_ROOM = "\u2003"
 STRIP_FROM = 0.87
 """Where the strip of stacks with unknown latency begins, as a share of the chart's width."""
 
@@ -142,7 +143,10 @@ def marked(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl
 
 
 def _frontier(drawn: pl.DataFrame) -> list[theme.Spec]:
-    line = drawn.filter(pl.col("line")).sort("latency_ms", "quality")
+    alike = pl.len().over("latency_ms", "quality") - 1
+    line = drawn.with_columns(alike.alias("alike")).filter(pl.col("line"))
+    # The first of the table is the last of those in one place, whose name is shown.
+    line = line.sort("latency_ms", "quality", "row", descending=[False, False, True])
     if line.is_empty():
         return []
     labels, places = _labels(line)
@@ -174,15 +178,28 @@ def _labels(line: pl.DataFrame) -> tuple[list[str], list[str]]:
         if clear and len(kept) < LABELS_ON_FRONTIER:
             kept.append(place)
     names = [
-        text.escape(text.shorten(name, 34)) if row in kept else "" for row, name in enumerate(line["name"])
+        _beside_mark(name, alike) if place in kept else ""
+        for place, (name, alike) in enumerate(line.select("name", "alike").iter_rows())
     ]
     return names, ["top right" if value < x.min() + wide / 2 else "top left" for value in x]
 
 
+def _beside_mark(name: str, alike: int) -> str:
+    """A name with room on both sides for the mark that it stands beside, and how many share the place."""
+    more = f" (+{alike} equal)" if alike else ""
+    return f"{_ROOM}{text.escape(text.shorten(name, 34))}{more}{_ROOM}"
+
+
+def _with_whisker(drawn: pl.DataFrame) -> pl.DataFrame:
+    """The stacks whose interval is drawn."""
+    part = drawn.filter(pl.col("line") & pl.col("quality_low").is_not_null())
+    return part if part.height <= WHISKERS_UP_TO else part.clear()
+
+
 def _whiskers(drawn: pl.DataFrame) -> list[theme.Spec]:
     """Intervals of the stacks on the frontier, where there are few enough to read."""
-    part = drawn.filter(pl.col("line") & pl.col("quality_low").is_not_null())
-    if part.is_empty() or part.height > WHISKERS_UP_TO:
+    part = _with_whisker(drawn)
+    if part.is_empty():
         return []
     return [
         {
@@ -276,7 +293,8 @@ def _axes(layout: theme.Spec, drawn: pl.DataFrame) -> None:
         ]
         layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
     if not drawn.is_empty():
-        qualities = drawn["quality"].to_numpy()
+        bounds = _with_whisker(drawn).select("quality_low", "quality_high").to_numpy().ravel()
+        qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
         room = max(0.03, 0.08 * np.ptp(qualities))
         layout["yaxis"]["range"] = [max(-0.01, qualities.min() - room), qualities.max() + room]
     unknown = drawn.height - len(latency)

@@ -87,13 +87,18 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
 
 def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     """What a click and a hover read of each mark: its row; name, n and cost in words."""
+    alike = pl.len().over("x", "quality") - 1
+    names = [
+        text.escape(name) + (f"<br>and {more} more in this place" if more else "")
+        for name, more in drawn.select("name", alike.alias("alike")).iter_rows()
+    ]
     words = [
         f" ({text.sample(n)}) · {text.usd(cost) if text.known(cost) else 'cost unknown'}"
         for n, cost in drawn.select("n", "cost").iter_rows()
     ]
     return {
         "customdata": drawn.select("row").to_numpy().astype(np.float32),
-        "text": np.array([text.escape(name) for name in drawn["name"]], dtype=object),
+        "text": np.array(names, dtype=object),
         "hovertext": np.array(words, dtype=object),
     }
 
@@ -131,7 +136,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "power"}
+        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "none"}
         return cost, {
             "colorscale": theme.SEQUENTIAL,
             "cmin": low,

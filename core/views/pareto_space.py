@@ -14,16 +14,17 @@ from core.views.scope import Latency, Quality
 
 VIEWS = ("latency × quality", "3-D", "parallel coordinates")
 """Ways to draw the frontier, the default first."""
-EXCLUDED, DOMINATED, FRONTIER, CHOSEN = "excluded", "dominated", "frontier", "chosen"
+EXCLUDED, DOMINATED, FRONTIER, SELECTED, CHOSEN = "excluded", "dominated", "frontier", "selected", "chosen"
 _LOOKS = {
     EXCLUDED: (theme.NEUTRAL, 3.5, 0.25),
     DOMINATED: (theme.OKABE_ITO[4], 4.0, 0.55),
     FRONTIER: (theme.FRONTIER, 6.0, 1.0),
+    SELECTED: (theme.OKABE_ITO[3], 8.0, 1.0),
     CHOSEN: (theme.ACCENT, 9.0, 1.0),
 }
 """Colour, size and opacity of what becomes of a stack, in the order of drawing."""
 _HOVERS_UP_TO = 3000
-_SYMBOLS = {CHOSEN: "diamond", EXCLUDED: "x"}
+_SYMBOLS = {CHOSEN: "diamond", SELECTED: "square", EXCLUDED: "x"}
 _FEW = 5
 """Up to how many different values an axis names every one."""
 _AXES = (
@@ -36,21 +37,28 @@ _AXES = (
 """Column, title and the word for a missing value of the parallel axes."""
 
 
-def fates(rows: pl.DataFrame, decision: Decision) -> list[str]:
-    """What becomes of every stack: excluded, dominated, frontier or chosen.
+def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
+    """What becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected.
 
     Args:
         rows: The stack table with row, feasible and frontier (`core.views.pareto.marked`), in any order.
-        decision: What was selected from it.
+        decision: What was chosen from it.
+        selected: run_id of a stack to look at, if it is not the chosen one.
     """
     chosen = -1 if decision.chosen is None else decision.chosen
-    return [
+    found = [
         CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else DOMINATED
         for row, feasible, frontier in rows.select("row", "feasible", "frontier").iter_rows()
     ]
+    at = rows["run_id"].index_of(selected) if selected else None
+    if at is not None and found[at] != CHOSEN:
+        found[at] = SELECTED
+    return found
 
 
-def space(rows: pl.DataFrame, decision: Decision, quality: Quality, latency: Latency) -> go.Figure | None:
+def space(
+    rows: pl.DataFrame, decision: Decision, quality: Quality, latency: Latency, selected: str | None = None
+) -> go.Figure | None:
     """Cost, latency and quality as points in space; the frontier marked, the others dimmed.
 
     Args:
@@ -58,11 +66,12 @@ def space(rows: pl.DataFrame, decision: Decision, quality: Quality, latency: Lat
         decision: What was selected from it.
         quality: The vertical axis.
         latency: The latency that is shown.
+        selected: As for `fates`.
 
     Returns:
         The figure; None where no stack is known on all three axes.
     """
-    named = rows.with_columns(pl.Series("fate", fates(rows, decision), dtype=pl.String))
+    named = rows.with_columns(pl.Series("fate", fates(rows, decision, selected), dtype=pl.String))
     drawn = named.drop_nulls(["cost", "latency_ms", "quality"])
     if drawn.is_empty():
         return None
@@ -89,7 +98,7 @@ def _scale(values: pl.Series) -> theme.Spec:
     """A logarithmic axis where positive values span more than a decade, as in the flat chart."""
     low, high = float(values.to_numpy().min()), float(values.to_numpy().max())
     if low <= 0 or high <= 10 * low:
-        return {"exponentformat": "power"}
+        return {"exponentformat": "none"}
     ticks = _ticks(math.log10(low), math.log10(high), log=True)
     return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
@@ -99,7 +108,7 @@ def _points(part: pl.DataFrame, title: str, look: tuple[str, float, float]) -> t
     trace: theme.Spec = {
         "type": "scatter3d",
         "mode": "markers",
-        "name": CHOSEN if title.startswith(CHOSEN) else title,
+        "name": title if title.partition(" ")[0] not in (CHOSEN, SELECTED) else title.partition(" ")[0],
         "x": part["latency_ms"].to_numpy(),
         "y": part["cost"].to_numpy(),
         "z": part["quality"].to_numpy(),
@@ -118,19 +127,22 @@ def _points(part: pl.DataFrame, title: str, look: tuple[str, float, float]) -> t
     return trace
 
 
-def parallel(rows: pl.DataFrame, decision: Decision, quality: Quality) -> go.Figure | None:
+def parallel(
+    rows: pl.DataFrame, decision: Decision, quality: Quality, selected: str | None = None
+) -> go.Figure | None:
     """Every stack as a line over quality, latency, cost, K and dimension; drag along an axis to filter.
 
     Args:
         rows: As for `fates`.
         decision: What was selected from it.
         quality: What the first axis is called.
+        selected: As for `fates`.
 
     Returns:
         The figure; None where no stack has a quality. Axes that are unknown for all are left out.
     """
     order = {fate: place for place, fate in enumerate(_LOOKS)}
-    codes = pl.Series("code", [order[fate] for fate in fates(rows, decision)], dtype=pl.Int64)
+    codes = pl.Series("code", [order[fate] for fate in fates(rows, decision, selected)], dtype=pl.Int64)
     drawn = rows.with_columns(codes).filter(pl.col("quality").is_not_null()).sort("code", maintain_order=True)
     if drawn.is_empty():
         return None

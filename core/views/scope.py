@@ -127,14 +127,19 @@ class Latency:
         machine: Only latencies of this machine (one of `core.views.comparable.machines`); None = of any.
         generation: How generation is modelled where it was not timed; only read end-to-end. None = it is
             not, so that the latency of such stacks is unknown.
+        answering: Whether the path's latencies at hand were reported with answering included; only words
+            depend on it.
     """
 
     percentile: Percentile = "p50"
     scope: LatencyScope = "path"
     machine: str | None = None
     generation: Generation | None = None
+    answering: bool = False
 
     @property
     def name(self) -> str:
         """What the axis says, for example ``Retrieval latency p50 (ms)``."""
+        if self.answering and self.scope == "path":
+            return f"Latency {self.percentile}, answering included (ms)"
         return f"{_OF[self.scope]} latency {self.percentile} (ms)"

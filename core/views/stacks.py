@@ -50,6 +50,8 @@ _QUALITY = {
     "unjudged_queries": pl.Int32(),
 }
 
+_WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
+
 
 def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """The runs of a workspace with their axes and a name that is unique among them.
@@ -59,7 +61,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
         scope: The workspace.
 
     Returns:
-        The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name.
+        The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name, those that differ in K alone by K.
 
     Raises:
         UnknownNameError: If a chosen run does not exist in the collection.
@@ -70,7 +72,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
         pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
         for axis, dtype in AXES.items()
     ]
-    return runs.with_columns(axes).with_columns(_unique_names()).sort("name")
+    return runs.with_columns(axes).with_columns(_unique_names()).sort(_WITHOUT_K, "candidates", "name")
 
 
 def _unique_names() -> pl.Expr:

@@ -152,7 +152,7 @@ def _shown(found: Verdict) -> list[str]:
 
 def _stacks(case: Case, found: Verdict) -> Table:
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
-    listed = status_rows(found.sure_table, found.decision)
+    listed = status_rows(found.sure_table, found.decision, weak=case.asked.weak)
     rows = listed.join(found.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left")
     shared = {name: _shared(rows.filter(pl.col(of).is_not_null())[name]) for name, of in _BASES.items()}
     quality, latency, cost = (f", {words}" if words else "" for words in shared.values())

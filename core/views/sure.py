@@ -190,7 +190,7 @@ def _together(rows: pl.DataFrame, near: pl.DataFrame, share: float) -> str:
 
 def alike_words(near: pl.DataFrame, asked: Asked) -> str:
     """What the band shows, in words."""
-    jitter = text.ms(asked.constraints.jitter_ms)
+    jitter = f"{asked.constraints.jitter_ms:g} ms"
     band = f"within {jitter} of the chosen stack's latency and with a quality interval that overlaps its own"
     if near.is_empty():
         return f"No other stack is {band}."

@@ -130,7 +130,7 @@ def panel(
     """
     layout = theme.layout(x="$ / 1k", y=quality.name, height=280, legend=False)
     layout["xaxis"]["range"], layout["yaxis"]["range"] = ranges[0].tolist(), ranges[1].tolist()
-    layout["xaxis"]["exponentformat"] = "power"
+    layout["xaxis"] |= {"exponentformat": "none", "nticks": 5}
     layout["margin"]["t"] = 8
     rows = table.with_row_index("row").with_columns(pl.Series("feasible", one.decision.feasible))
     known = rows.filter(pl.col("cost").is_not_null(), pl.col("quality").is_not_null())

@@ -18,6 +18,8 @@ _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
 _USUAL = (_FIRST, "nDCG")
 """Measures that come first, in this order, where a workspace has them."""
+_NEARLY_ALL = 0.9
+"""Share of a golden set's queries that a run has to rank for the set to be shown before others."""
 _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
 
 
@@ -107,10 +109,22 @@ def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
 
 
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """The collections, those with runs of one's own first, and the golden sets that judge each."""
+    """The collections, those with runs of one's own first, and the golden sets that judge each.
+
+    A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
+    of its questions, comes after those of which one does: most of its queries would count as 0.
+    """
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    runs = snapshot.runs()
+    sizes = snapshot.sizes("rankings").select("id", pl.col("queries").alias("ranked"))
+    asked = runs.join(sizes, left_on="run_id", right_on="id").group_by("collection_id")
+    judged = judged.join(
+        asked.agg(pl.col("ranked").max()), on="collection_id", how="left", maintain_order="left"
+    )
+    partly = (pl.col("ranked") < _NEARLY_ALL * pl.col("queries")).fill_null(value=False)
     golden_sets: dict[str, list[str]] = {}
-    for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
+    ordered = judged.sort(partly, maintain_order=True).select("collection_id", "golden_set_id")
+    for collection, golden_set in ordered.iter_rows():
         golden_sets.setdefault(collection, []).append(golden_set)
-    names = measured_first(snapshot.collections(), snapshot.runs())
+    names = measured_first(snapshot.collections(), runs)
     return {name: tuple(golden_sets.get(name, ())) for name in names}

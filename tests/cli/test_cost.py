@@ -31,7 +31,8 @@ def test_the_papers_example(cli):
     assert (line["stage"], line["unit"], line["units_per_query"]) == ("rerank", "input_tokens", 25_000)
     assert line["basis"] == "modelled"
     assert found["total"] == {"usd_per_query": 0.00125, "usd_per_1k": 1.25, "usd_per_month": 250}
-    assert found["answer"].startswith("$1.25 per 1,000 queries, $250.00 a month at 200,000 queries")
+    said = "rerank-2.5: $1.25 per 1,000 queries, $250.00 a month at 200,000 queries"
+    assert found["answer"].startswith(said)
     assert (found["prices"], found["inputs"]["candidates"]) == ("list", 50)
 
 

@@ -52,6 +52,21 @@ def test_rules(limits, rule, chosen, runner_up):
     assert (names(STACKS, found.chosen), names(STACKS, found.runner_up)) == (chosen, runner_up)
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"sla_ms": 9.98}, "0.02 ms over the SLA"),
+        ({"sla_ms": 7.25}, "2.8 ms over the SLA"),
+        ({"sla_ms": 0.0}, "10 ms over the SLA"),
+        ({"budget": 0.0000015}, "$0.0000052 / 1k over the budget"),
+        ({"floor": 0.50004}, "0.00004 under the quality floor"),
+    ],
+)
+def test_a_small_excess_is_not_rounded_to_nothing(limits, reason):
+    rows = table(("a", 0.5, None, None, 10.0, 0.0000067, None))
+    assert decide(rows, Constraints(**limits)).excluded()["reason"].to_list() == [reason]
+
+
 def test_excluded_rows_name_their_first_constraint():
     found = decide(STACKS, Constraints(sla_ms=600, budget=1.0, floor=0.6))
     rows = {row["run_id"]: row for row in found.excluded().iter_rows(named=True)}

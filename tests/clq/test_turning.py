@@ -34,7 +34,7 @@ def test_the_runner_up_needs_the_quality_of_the_chosen():
     assert gain.change == pytest.approx(0.10, abs=1e-6)
     assert gain.winner == 1
     assert made[1, "cost"].then is None
-    assert made[1, "cost"].reason == "not even a cost of 0 turns the choice"
+    assert made[1, "cost"].reason == "not even a cost of $0 / 1k turns the choice"
     assert made[1, "latency_ms"].then is None
 
 

@@ -17,12 +17,12 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
         assert not app.warning
         shown = rows(app)
         assert shown.filter(status="chosen").height == 1
-        assert shown["p_best"].sum() == pytest.approx(1.0, abs=0.02)
+        assert shown["p_best"].sum() == pytest.approx(100.0, abs=2.0)  # percent
         assert shown["p_best"].is_sorted(descending=True)
         assert "2,000 resamples of " in everything(app)
     assert (
         rows(by_cost).filter(status="chosen")["cost"].item()
-        == rows(by_cost).filter(p_feasible=1.0)["cost"].min()
+        == rows(by_cost).filter(p_feasible=100.0)["cost"].min()
     )
 
 

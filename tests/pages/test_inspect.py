@@ -27,7 +27,7 @@ def test_the_calculator_answers_the_papers_prices(
         empty_store, "cost", rer="rerank-2.5", cand=str(candidates), tokc="500", emb="none", gen="none"
     )
     assert_sound(app)
-    assert answer(app).startswith(f"${dollars:.2f} per 1,000 queries")
+    assert answer(app).startswith(f"rerank-2.5: ${dollars:.2f} per 1,000 queries")
     paper = next(frame.value for frame in app.dataframe if "rerank-2.5" in frame.value.columns)
     assert paper.set_index(paper.columns[0]).loc[candidates, "rerank-2.5"] == pytest.approx(dollars)
 
@@ -86,4 +86,4 @@ def test_chosen_stacks_have_a_line_each(open_page: OpenPage, demo_store: Path):
     assert [name for name in drawn if not name.endswith("ceiling")] == chosen
     app.multiselect(key="curves").set_value(chosen[:1]).run()
     assert_sound(app)
-    assert answer(app).startswith(f"At K = 10, {chosen[0]} leads with")
+    assert answer(app).startswith(f"Of the stacks shown {chosen[0]} leads with")

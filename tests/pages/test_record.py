@@ -1,6 +1,7 @@
 """What the pages offer to take away is what they show."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
     app = open_page(published_store, "certainty", rule="lowest cost", floor="0.7")
     assert_sound(app)
     view = app.session_state["_view"]
-    written = json.loads(record._writer(view, ".json", "", RULES[app.session_state["rule"]])())
+    case = partial(record.case_of, view, RULES[app.session_state["rule"]])
+    written = json.loads(record._writer(view, ".json", "", case)())
     assert written["asked"]["rule"] == "cost"
     assert "--rule cost" in written["command"]
     assert written["chosen"]["stack"] in answer(app)
@@ -41,6 +43,6 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "overview", floor="1")
     view = app.session_state["_view"]
-    written = record._writer(view, ".md", "http://host/?rev=1", "quality")()
+    written = record._writer(view, ".md", "http://host/?rev=1", partial(record.case_of, view))()
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")
     assert "http://host/?rev=1" in written

@@ -35,7 +35,8 @@ def asked(**changes):
 def test_the_answer_names_cost_volume_and_largest_stage():
     found = cost(PLAIN, LIST, {})
     assert found.answer == (
-        "$1.25 per 1,000 queries, $1,251.20 a month at 1,000,000 queries; 99.9 % of it is the reranker call."
+        "voyage-3.5 + rerank-2.5: $1.25 per 1,000 queries, $1,251.20 a month at 1,000,000 queries; "
+        "99.9 % of it is the reranker call."
     )
     assert found.details == "Prices: book list, looked up 2026-11-21."
     assert found.what_if == ""
@@ -78,7 +79,7 @@ def test_nothing_chosen_costs_nothing_and_says_why():
 
 def test_a_free_stack_has_no_largest_stage():
     found = cost(asked(reranker=None, query_tokens=0), LIST, {})
-    assert found.answer == "$0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
+    assert found.answer == "voyage-3.5: $0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_names_are_inert_in_the_chart():
 
 def test_a_what_if_replaces_a_price_and_is_marked():
     found = cost(PLAIN, LIST, {("rerank-2.5", "input_tokens"): 0.1})
-    assert found.answer.startswith("$2.50 per 1,000 queries")
+    assert found.answer.startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
     assert found.what_if == "rerank-2.5 (input_tokens) $0.05 → $0.1 per 1,000,000"
     assert found.bill["confirmed"].to_list() == ["yes", "what-if"]
     assert found.details == "Prices: book list (what-if), looked up 2026-11-21."

@@ -83,7 +83,9 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     view = curves(rows, AT_10, theme.colours_for(names))
     at_10 = rows.filter((pl.col("k") == 10) & (pl.col("measure") == "RA-nWG"))
     best = at_10.sort("value", "name", descending=[True, False]).row(0, named=True)
-    assert view.answer.startswith(f"At K = 10, {best['name']} leads with RA-nWG@10 {best['value']:.3f} [")
+    assert view.answer.startswith(
+        f"Of the stacks shown {best['name']} leads with RA-nWG@10 {best['value']:.3f} ["
+    )
     assert f"n = {best['n']}" in view.answer
     lines = [trace.name for trace in view.main.data if trace.name]
     assert set(lines) == {*names, *(f"{name} ceiling" for name in names)}
@@ -112,7 +114,7 @@ def test_an_unknown_n_is_said_to_be_unknown():
         "basis": "imported",
     }
     view = curves(pl.DataFrame([row], schema=COLUMNS), AT_10, {"a": "#000000"})
-    assert "RA-nWG@10 0.500, n = unknown; at K = 10" in view.answer
+    assert "RA-nWG@10 0.500, n = unknown." in view.answer
     assert list(view.main.data[0].customdata) == ["n = unknown"]
 
 

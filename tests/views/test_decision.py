@@ -42,6 +42,13 @@ def test_a_record_says_everything():
     assert found["warnings"] == ["1 stack left out: unknown quality."]
 
 
+def test_the_frontier_of_a_record_is_in_the_form_that_was_asked_for():
+    table = stacks(quality=[0.8, 0.8, 0.5], latency_ms=[100.0, 200.0, 300.0], cost=[1.0, 1.0, 2.0])
+    usual, weak = asked(), Asked(Constraints(), "quality", AT_10, Latency(), weak=True)
+    assert [len(made(each, table)["frontier"]) for each in (usual, weak)] == [1, 2]
+    assert [made(each, table)["asked"]["frontier"] for each in (usual, weak)] == ["usual", "weak"]
+
+
 def test_what_would_turn_it():
     found = made(asked())
     assert (found["chosen"]["stack"], found["runner_up"]["stack"]) == ("good", "cheap")

@@ -117,3 +117,13 @@ def test_hostile_names_are_escaped():
     assert found is not None
     words = found.figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
     assert "<" not in words
+
+
+def test_the_chosen_stack_of_another_pool_is_told_of(paper: pl.DataFrame):
+    pool, *others = conventions(paper)
+    there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null() & (pl.col("pool") == others[0])
+    other = paper.with_row_index("row").filter(there)
+    found = headroom(paper, AT_10, pool, int(other["row"][0]))
+    assert found is not None
+    assert f"The chosen stack, {other['name'][0]} (pool {others[0]}), reaches" in found.details
+    assert "The chosen stack" not in headroom(paper, AT_10, pool).details

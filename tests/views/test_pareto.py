@@ -244,3 +244,24 @@ def test_as_many_categories_as_colours_keep_theirs():
 @pytest.mark.parametrize("colour", COLOURS)
 def test_no_marks_need_no_colours(colour: str):
     assert not any(str(each.meta).startswith("marks-") for each in view(stacks(2), colour=colour).figure.data)
+
+
+def test_stacks_in_one_place_are_told_and_the_first_lends_its_name():
+    rows = stacks(
+        name=["K = 20", "K = 100", "other"],
+        quality=[0.8, 0.8, 0.5],
+        latency_ms=[100.0, 100.0, 50.0],
+        quality_low=[0.6, 0.6, 0.4],
+        quality_high=[0.95, 0.95, 0.6],
+    )
+    found = view(rows)
+    (line,) = [trace for trace in found.figure.data if trace.name == "frontier"]
+    assert [label.strip() for label in line.text if label] == ["other", "K = 20 (+1 equal)"]
+    (marks,) = [trace for trace in found.figure.data if str(trace.meta).startswith("marks-")]
+    assert list(marks.text) == [
+        "K = 20<br>and 1 more in this place",
+        "K = 100<br>and 1 more in this place",
+        "other",
+    ]
+    low, high = found.figure.layout.yaxis.range
+    assert (low < 0.4, high > 0.95) == (True, True)

@@ -26,6 +26,16 @@ def shown(table: pl.DataFrame = TABLE, *, weak: bool = False, **limits: float):
     return ordered(marked(table, decision, weak=weak)), decision
 
 
+def test_the_selected_stack_stands_out_unless_it_is_the_chosen_one():
+    rows, decision = shown(sla_ms=1000.0)
+    for name, fate in (("cheap", "selected"), ("slow", "selected"), ("best", "chosen")):
+        run_id = rows.row(by_predicate=pl.col("name") == name, named=True)["run_id"]
+        found = dict(zip(rows["name"], pareto_space.fates(rows, decision, run_id), strict=True))
+        assert found[name] == fate
+    drawn = pareto_space.space(rows, decision, AT_10, Latency(), run_id)
+    assert drawn is not None
+
+
 def test_every_stack_has_one_fate():
     rows, decision = shown(sla_ms=1000.0)
     found = dict(zip(rows["name"], pareto_space.fates(rows, decision), strict=True))

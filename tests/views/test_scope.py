@@ -32,3 +32,8 @@ def test_a_ceiling_keeps_cutoff_and_parameters():
 )
 def test_a_latency_says_what_the_axis_shows(latency: Latency, name: str):
     assert latency.name == name
+
+
+def test_a_latency_says_that_answering_is_in_it():
+    assert Latency(answering=True).name == "Latency p50, answering included (ms)"
+    assert Latency("p95", "end-to-end", answering=True).name == "End-to-end latency p95 (ms)"

@@ -84,9 +84,11 @@ def test_demo_latency_and_cost_equal_a_naive_recomputation(demo: Snapshot):
         assert row["cost"] > 0
 
 
-def test_rows_are_ordered_by_unique_names(demo: Snapshot, paper: Snapshot):
+def test_rows_are_ordered_by_unique_names_and_k(demo: Snapshot, paper: Snapshot):
     for found in (table(demo, DEMO), table(paper, PAPER)):
-        assert found["name"].is_sorted()
+        names = found["name"].str.replace(r"K = \d+", "").to_list()
+        keys = list(zip(names, found["candidates"].fill_null(0), strict=True))
+        assert keys == sorted(keys)
         assert found["name"].is_unique().all()
 
 

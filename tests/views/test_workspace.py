@@ -75,3 +75,11 @@ def test_workspaces_name_the_golden_sets_that_judge_something(demo_store: Path, 
     assert found["python-docs"] == ("python-docs-graded",)
     assert workspaces(Lab().run("a").write(tmp_path / "s").read()) == {"lab": ()}
     assert workspaces(Store.open(tmp_path / "absent").read()) == {}
+
+
+@pytest.mark.parametrize(("ranked", "first"), [(2, "part"), (10, "gold")])
+def test_a_golden_set_that_runs_answer_comes_first(tmp_path: Path, ranked: int, first: str):
+    grades = {f"q{number}": {"p": 5} for number in range(10)}
+    lab = Lab().judge(grades).judge({name: grades[name] for name in ("q0", "q1")}, "part")
+    lab.run("a", final={name: ["p"] for name in list(grades)[:ranked]})
+    assert next(iter(workspaces(lab.write(tmp_path / "s").read())["lab"])) == first

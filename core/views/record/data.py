@@ -125,7 +125,7 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         "revision_made": revision_made(case.snapshot),
         "price_book": {"name": case.book.name, "digest": case.book.digest},
         **_prices(case, found),
-        "stacks": status_rows(found.sure_table, found.decision).to_dicts(),
+        "stacks": status_rows(found.sure_table, found.decision, weak=asked.weak).to_dicts(),
     }
 
 

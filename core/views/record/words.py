@@ -30,6 +30,10 @@ _RULES = {
     "cost": "the lowest cost within the limits",
     "latency": "the lowest latency within the limits",
 }
+_FORMS = {
+    "usual": "usual: no other stack is at least as good in cost, latency and quality and better in one",
+    "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
+}
 _ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
 
 
@@ -140,6 +144,7 @@ def question(data: Data) -> Facts:
             ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ")),
             ("Quality floor", _limit(asked["min_quality"], text.score, "at least ")),
             ("Latencies count as alike within", text.ms(asked["jitter_ms"])),
+            ("Frontier", _FORMS[asked["frontier"]]),
             ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
             ("Golden set", judged),
             ("Stacks compared", f"{data['runs']['count']:,} ({origins})"),
