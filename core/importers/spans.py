@@ -180,17 +180,17 @@ def _document(value: object) -> Document | None:
         return Document(None, value, None) if value.strip() else None
     if not isinstance(value, dict):
         return None
-    if value.get("type") == "constructor" and isinstance(value.get("kwargs"), dict):
-        value = value["kwargs"]
-    nested = (value[key] for key in ("node", "document") if isinstance(value.get(key), dict))
-    inner: Json = next(nested, value)
-    about = (each["metadata"] for each in (inner, value) if isinstance(each.get("metadata"), dict))
+    made = value.get("kwargs") if value.get("type") == "constructor" else None
+    held: Json = made if isinstance(made, dict) else value
+    nested = (held[key] for key in ("node", "document") if isinstance(held.get(key), dict))
+    inner: Json = next(nested, held)
+    about = (each["metadata"] for each in (inner, held) if isinstance(each.get("metadata"), dict))
     meta: Json = next(about, {})
-    holders = (inner, value, meta)
+    holders = (inner, held, meta)
     texts = (each[key] for each in holders[:2] for key in _CONTENT if isinstance(each.get(key), str))
     text = next(texts, None)
     own = next((found for each in holders for key in _IDS if (found := name_of(each.get(key)))), None)
-    scores = (number_of(each.get(key)) for each in (value, inner, meta) for key in _SCORES)
+    scores = (number_of(each.get(key)) for each in (held, inner, meta) for key in _SCORES)
     score = next((each for each in scores if each is not None), None)
     return Document(own, text or None, score) if own or text else None
 
