@@ -130,6 +130,9 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
 
 def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
     values = at_cutoff(found, measure)
+    if not values.shape[1]:  # the runs have no judged query in common
+        nothing = {"run_id": found.run_ids, "n": [0] * len(found.run_ids)}
+        return pl.DataFrame(nothing, schema={"run_id": pl.String, "n": pl.Int32})
     means, n = mean(values)
     low, high = bootstrap_means(values)
     worst, best = bounds(found, measure)

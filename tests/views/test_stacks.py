@@ -1,4 +1,5 @@
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -199,3 +200,9 @@ def test_latency_of_the_reranker_alone(paper: Snapshot):
     plain = found.filter(pl.col("reranker") == "none")
     assert plain["latency_ms"].is_null().all()
     assert plain["latency_note"].unique().to_list() == ["this stack has no reranker"]
+
+
+def test_runs_without_a_judged_query_in_common_have_no_quality(tmp_path: Path):
+    lab = Lab().judge(GRADES).run("a", final={"q1": ["p1"]}).run("b", final={"q2": ["p1"]})
+    found = table(lab.write(tmp_path / "s").read(), replace(LAB, shared=True))
+    assert found.select("quality", "quality_low", "n").rows() == [(None, None, 0)] * 2
