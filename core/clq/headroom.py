@@ -13,7 +13,7 @@ Reading = Literal["improve retrieval", "improve ordering", "balanced"]
 LEVERS: dict[Reading, tuple[str, ...]] = {
     "improve retrieval": (
         "fuse dense with BM25 candidates",
-        "tune the index for recall (efSearch, or exact search)",
+        "where there is a dense index, tune it for recall (efSearch, or exact search)",
         "rewrite or denoise the queries",
         "deepen the candidate pool",
     ),

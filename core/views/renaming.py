@@ -14,6 +14,7 @@ from core.store import Kind, Snapshot
 from core.tables import TABLES, Frame, Pieces
 
 Named = TypeVar("Named", Collection, GoldenSet, Run)
+RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
 OWNED: Mapping[Kind, tuple[str, ...]] = {
     "collection": ("queries", "passages", "chunks"),
     "golden_set": ("judgements", "spans"),
@@ -22,7 +23,7 @@ OWNED: Mapping[Kind, tuple[str, ...]] = {
 
 
 def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
-    """The import with another id for a collection or golden set, wherever it is named.
+    """The import with another id for a collection or golden set, and for its parts, wherever they are named.
 
     Args:
         made: The import.
@@ -33,6 +34,18 @@ def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) ->
     """
     if name == chosen:
         return made
+    for part in parts_of(made, kind, name):
+        made = _with_id(made, kind, part, chosen + part.removeprefix(name), known=False)
+    return _with_id(made, kind, name, chosen, known=known)
+
+
+def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
+    """Ids of the records of an import that are parts of a collection or golden set."""
+    records = getattr(made, RECORDS[kind])
+    return [getattr(each, f"{kind}_id") for each in records if each.part_of == name]
+
+
+def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
     key = f"{kind}_id"
     frames = {
         table: rows.lazy().with_columns(pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
@@ -40,6 +53,9 @@ def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) ->
     }
 
     def moved(record: Named) -> Named:
+        own = Collection if kind == "collection" else GoldenSet
+        if isinstance(record, own) and record.part_of == name:
+            return replace(record, part_of=chosen)
         if getattr(record, key, None) != name:
             return record
         changes: dict[str, Any] = {key: chosen} | _name(record, key, name, chosen)

@@ -15,7 +15,7 @@ from core.importers import Import
 from core.records import Origin, Run, Stack
 from core.store import Kind, Snapshot
 from core.views.changed import Changed, Choice
-from core.views.renaming import OWNED, renamed, with_own_runs
+from core.views.renaming import OWNED, RECORDS, parts_of, renamed, with_own_runs
 
 _KINDS: tuple[Kind, ...] = ("collection", "golden_set")
 
@@ -62,7 +62,9 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
                 changes.append(found.change)
                 chosen, back, gives_way = _decided(found, choice)
                 restored += [(kind, chosen)] if back and chosen else []
-                replacing |= {chosen} if gives_way and chosen else set()
+                if gives_way and chosen:
+                    parts = parts_of(made, kind, name)
+                    replacing |= {chosen, *(chosen + part.removeprefix(name) for part in parts)}
                 made = _without(made, kind, name) if back and not gives_way else made
             chosen = chosen or name
             made = renamed(made, kind, name, chosen, known=chosen in found.known)
@@ -135,7 +137,10 @@ def _without(made: Import, kind: Kind, name: str) -> Import:
 
 
 def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
-    """Collections or golden sets of which the import has rows, and collections it names that are deleted."""
+    """Collections or golden sets of which the import has rows, and collections it names that are deleted.
+
+    Parts go with their whole: what is done about that is done about them.
+    """
     found: dict[str, None] = {}
     for table in OWNED[kind]:
         if table in made.frames:
@@ -147,7 +152,8 @@ def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
         named += [each.collection_id for each in made.runs]
         deleted = set(snapshot.collections(removed=True)["collection_id"])
         found |= dict.fromkeys(name for name in named if name in deleted)
-    return list(found)
+    wholes = {getattr(each, f"{kind}_id"): each.part_of for each in getattr(made, RECORDS[kind])}
+    return list(dict.fromkeys(wholes.get(name) or name for name in found))
 
 
 def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
@@ -171,7 +177,17 @@ def _next(name: str, known: list[str]) -> str:
 
 
 def _equal(snapshot: Snapshot, kind: Kind, known: str, name: str, made: Import) -> bool:
-    """Whether the store has the rows of `name` under the id `known`; tables that it lacks may be added."""
+    """Whether the store has the rows of `name` and its parts under the id `known`.
+
+    What it lacks may be added: tables, and parts.
+    """
+    present = set(_all(snapshot, kind))
+    moved = {part: known + part.removeprefix(name) for part in parts_of(made, kind, name)}
+    held = {part: there for part, there in moved.items() if there in present}
+    return all(_equal_rows(snapshot, kind, there, own, made) for own, there in {name: known, **held}.items())
+
+
+def _equal_rows(snapshot: Snapshot, kind: Kind, known: str, name: str, made: Import) -> bool:
     key = f"{kind}_id"
     if kind == "golden_set":
         of = {each.golden_set_id: each.collection_id for each in made.golden_sets}
