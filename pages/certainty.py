@@ -8,7 +8,7 @@ from core.ui.view import current_view
 from core.views import sure, sure_charts, sure_details, text
 from core.views.decision import Asked
 
-view = current_view()
+view = current_view(sure.TELLS)
 head = st.container()
 rule, decision = widgets.ask_rule(view)
 asked = Asked(view.constraints, rule, view.quality, view.latency)

@@ -12,9 +12,9 @@ from core.views.compare_charts import forest
 from core.views.evidence import pairs
 from core.views.text import plain
 
-view = current_view()
-widgets.follow()
 tells = "What this tells you: whether one stack is really better than another, by how much, on which queries."
+view = current_view(tells)
+widgets.follow()
 obstacle = compare.nothing(view.table, view.scope, view.quality)
 if obstacle is not None:
     show.head(tells, *obstacle)

@@ -8,7 +8,8 @@ from core.views import curves, theme
 from core.views.comparable import about_pools
 from core.views.text import plain
 
-view = current_view()
+tells = "What this tells you: how quality grows with the number of passages you send, and where it stops."
+view = current_view(tells)
 place = st.container()
 names = pick_stacks(view.table, view.decision, "Stacks", key="curves")
 rows = cache.curves(view, tuple(names))
@@ -16,7 +17,7 @@ colours = theme.colours_for(names)
 found = curves.curves(rows, view.quality, colours)
 with place:
     show.head(
-        "What this tells you: how quality grows with the number of passages you send, and where it stops.",
+        tells,
         found.answer,
     )
 show.chart(found.main, "curves", alt=found.answer)

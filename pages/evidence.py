@@ -5,15 +5,15 @@ from core.ui.view import current_view
 from core.views import decide
 from core.views.evidence import page
 
-view = current_view(runs=False)
+tells = (
+    "What this tells you: how many judgements carry the scores, and whether judging more could change them."
+)
+view = current_view(tells, runs=False)
 place = st.container()
 part = evidence.pick_part(view)
 found = evidence.judged(view, part)
 decided = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
 sentence, details = page.answer(found, view.table, view.quality)
-tells = (
-    "What this tells you: how many judgements carry the scores, and whether judging more could change them."
-)
 with place:
     show.head(tells, sentence, details, decided.warning)
 if found is None:

@@ -4,8 +4,8 @@ from core.ui import show
 from core.ui.view import current_view
 from core.views.headroom import MIXED, conventions, headroom
 
-view = current_view()
 tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
+view = current_view(tells)
 offered = conventions(view.table)
 if not offered:
     show.head(

@@ -5,7 +5,8 @@ from core.ui import show
 from core.ui.view import current_view
 from core.views import latency
 
-view = current_view()
+tells = "What this tells you: how long queries take, how sure that is, and which stage and K cost the time."
+view = current_view(tells)
 place = st.container()
 rows = widgets.percentiles(view)
 names = widgets.pick(view, rows)
@@ -13,7 +14,7 @@ samples, stages = widgets.stages(view, names)
 depths = widgets.depths(view)
 with place:
     show.head(
-        "What this tells you: how long queries take, how sure that is, and which stage and K cost the time.",
+        tells,
         latency.answer(rows, view.table, view.decision, view.quality),
         latency.details(rows, stages, depths, view.constraints.jitter_ms),
     )

@@ -6,7 +6,7 @@ from core.ui import show, sure
 from core.ui.view import current_view
 from core.views import next_evaluation, next_queries, next_stacks, text
 
-view = current_view()
+view = current_view(next_evaluation.TELLS)
 head = st.container()
 sample, leading = sure.sample(view), widgets.contenders(view)
 if sample is None or not leading:

@@ -5,8 +5,8 @@ from core.ui import outcome, show
 from core.ui.view import current_view
 from core.views.outcome import page
 
-view = current_view()
 tells = "What this tells you: which retrieval measure foretells how good the generated answer is."
+view = current_view(tells)
 found = outcome.samples(view)
 if found is None:
     show.head(

@@ -5,10 +5,11 @@ from core.ui.view import current_view
 from core.views import decide, overview
 from core.views.text import plain
 
-view = current_view()
+tells = "What this tells you: which stack your limits select, what holds it back, how far to trust it."
+view = current_view(tells)
 answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
 show.head(
-    "What this tells you: which stack your limits select, what holds it back, how far to trust it.",
+    tells,
     answer.sentence,
     answer.reason,
     answer.warning,

@@ -9,10 +9,11 @@ from core.views import decide
 from core.views.pareto import pareto
 from core.views.text import count
 
-view = current_view()
+tells = "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude."
+view = current_view(tells)
 answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
 show.head(
-    "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude.",
+    tells,
     answer.sentence,
     answer.reason,
     answer.warning,

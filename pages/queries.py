@@ -9,8 +9,8 @@ from core.ui.view import current_view
 from core.views import queries
 from core.views.query_bars import BARS, bars
 
-view = current_view()
 tells = "What this tells you: on which queries a stack is weak, against what it could reach or another stack."
+view = current_view(tells)
 place = st.container()
 left, right = st.columns(2)
 with left:

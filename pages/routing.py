@@ -6,10 +6,10 @@ from core.ui.view import current_view
 from core.views import routing
 from core.views.routing_chart import chart
 
-view = current_view()
 tells = (
     "What this tells you: whether choosing K query by query beats one K for all queries, and at what price."
 )
+view = current_view(tells)
 place = st.container()
 if view.table.filter("has_rankings").height < 1:
     show.head(tells, f"No stack here has rankings to route {view.quality.name} by.", routing.NEEDS)

@@ -7,7 +7,7 @@ from core.ui.view import current_view
 from core.views import deeper_chart, leaderboard, scenario_page, targets
 from core.views.text import plain
 
-view = current_view()
+view = current_view(scenario_page.TELLS)
 head = st.container()
 own = widgets.ask_own()
 rows = widgets.compare(view, own)

@@ -8,10 +8,10 @@ from core.views import sensitivity, sensitivity_charts
 from core.views.sensitivity_flips import answer
 from core.views.text import plain
 
-view = current_view()
 tells = (
     "What this tells you: whether the choice and the order of the stacks hold under other weights of RA-nWG."
 )
+view = current_view(tells)
 obstacle = sensitivity.nothing(view.table, view.scope)
 if obstacle is not None:
     show.head(tells, *obstacle)

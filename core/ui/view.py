@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from dataclasses import dataclass
+from typing import NoReturn
 
 import polars as pl
 import streamlit as st
@@ -93,14 +94,16 @@ def front_door() -> None:
         st.stop()
 
 
-def current_view(*, runs: bool = True) -> View:
+def current_view(tells: str, *, runs: bool = True) -> View:
     """The workspace; where it cannot fill the page, the page shows what to do instead and stops.
 
     Args:
+        tells: One line: what the page tells.
         runs: Whether the page needs runs; else an empty store alone stops it.
     """
     view = find_view()
     if view is None and st.session_state[_EMPTIED]:
+        st.caption(tells)
         st.info(
             "Every collection was deleted. Page Data restores them; earlier revisions still show them.",
             icon=":material/delete:",
@@ -108,20 +111,25 @@ def current_view(*, runs: bool = True) -> View:
         st.page_link("pages/data.py", label="Restore what was deleted", icon=":material/restore_from_trash:")
         st.stop()
     if view is None:
-        st.info(
+        _offer_import(
+            tells,
             "The store is empty. This page will show your stacks as soon as there are results: "
             "bring your own, or load the demo with `make demo`.",
-            icon=":material/inbox:",
+            "results",
         )
-        st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
-        st.stop()
     if runs and view.table.is_empty() and view.compared.apart.is_empty():
-        st.info(
+        _offer_import(
+            tells,
             f"The workspace {plain(view.scope.collection_id)} has no runs yet. This page will show its "
             "stacks as soon as there are some: import their rankings, or choose another workspace in the "
             "sidebar.",
-            icon=":material/inbox:",
+            "rankings",
         )
-        st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
-        st.stop()
     return view
+
+
+def _offer_import(tells: str, words: str, what: str) -> NoReturn:
+    st.caption(tells)
+    st.info(words, icon=":material/inbox:")
+    st.page_link("pages/import.py", label=f"Import {what}", icon=":material/upload:")
+    st.stop()

@@ -65,6 +65,7 @@ def test_a_page_on_published_figures_only(open_page: OpenPage, published_store: 
 def test_a_page_on_an_empty_store_says_what_to_do(open_page: OpenPage, empty_store: Path, page: str):
     app = open_page(empty_store, page)
     assert_sound(app, TITLES[page])
+    assert app.main.caption[0].value.startswith("What this tells you: ")
     assert "The store is empty" in app.info[0].value
     assert "make demo" in app.info[0].value
     assert [link.proto.label for link in app.get("page_link")] == ["Import results"]
