@@ -54,6 +54,7 @@ def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: 
 def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/pareto")
     marks = page.page.locator(".js-plotly-plot .points path.point")
+    marks.nth(30).scroll_into_view_if_needed()
     box = marks.nth(30).bounding_box()
     assert box is not None
     page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
