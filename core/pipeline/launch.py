@@ -6,17 +6,13 @@ A process writes its number into the status of its evaluation, so that one finds
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.paths import ROOT
+from core.pipeline import child
 from core.pipeline.evaluate.files import read_json, write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, folders
 from core.pipeline.evaluate.status import State, Status
@@ -24,8 +20,7 @@ from core.pipeline.sweep import load
 
 _LAUNCHED = "launched"
 _KEPT = 20
-_PRINTED = 2_000
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_PRINTED = "printed.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ def cancel(known: Known) -> None:
     if known.folder is not None:
         known.folder.stop.touch()
     else:
-        _terminate(known.status.pid)
+        child.stop(known.status.pid)
 
 
 def known(store: Path) -> list[Known]:
@@ -107,17 +102,8 @@ def _launches(work: Path) -> list[Path]:
 
 
 def _start(launch: Path, name: str, store: Path, arguments: Sequence[str]) -> None:
-    with (launch / "printed.txt").open("wb") as printed:
-        process = subprocess.Popen(  # noqa: S603 - our own program; the specification is a file
-            [sys.executable, "-m", "core", "--store", str(store.absolute()), *arguments],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _children[process.pid] = process
-    write_json(launch / "process.json", {"pid": process.pid, "name": name})
+    pid = child.start(["--store", str(store.absolute()), *arguments], launch / _PRINTED)
+    write_json(launch / "process.json", {"pid": pid, "name": name})
 
 
 def _early(launch: Path) -> Known | None:
@@ -134,10 +120,10 @@ def _early(launch: Path) -> Known | None:
         started_at=began,
         updated_at=began,
     )
-    if not _ended(status.pid):
+    if not child.ended(status.pid):
         return Known(launch.name, status, None)
-    words = _last_words(launch / "printed.txt")
-    if "error:" not in words:
+    words = child.last_words(launch / _PRINTED)
+    if not words:
         return None
     failed = Status(
         evaluation_id="",
@@ -149,30 +135,3 @@ def _early(launch: Path) -> Known | None:
         message=words,
     )
     return Known(launch.name, failed, None)
-
-
-def _last_words(printed: Path) -> str:
-    """What the process said last, from its error on."""
-    try:
-        text = printed.read_bytes()[-_PRINTED:].decode("utf-8", "replace")
-    except OSError:
-        return ""
-    return text[max(0, text.rfind("error:")) :].strip()
-
-
-def _ended(pid: int) -> bool:
-    child = _children.get(pid)
-    if child is not None:
-        return child.poll() is not None  # asking also lets the system forget it
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
-def _terminate(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, 15)

@@ -9,23 +9,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import InputError
 from core.importers import Offered, Options
-from core.paths import ROOT
+from core.pipeline import child
 from core.views.changed import Choice
 
-_FOLDER, _STATUS, _SEEN, _KEPT = "imports", "status.json", "seen", 20
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_FOLDER, _STATUS, _SEEN, _PRINTED, _KEPT = "imports", "status.json", "seen", "printed.txt", 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +73,15 @@ def look(job: Job) -> Job:
     facts = _read(job.folder / _STATUS)
     told = json.loads((job.folder / "job.json").read_text(encoding="utf-8"))
     state = str(facts.get("state", "running"))
-    if state == "running" and _ended(int(told["pid"]), job.folder):
+    if state == "running" and child.ended(int(told["pid"])):
         # It may have told its end since.
         facts = _read(job.folder / _STATUS)
         state = str(facts.get("state", "running"))
         if state == "running":
-            state, facts = "failed", {"said": _last_words(job.folder) or "The process ended early."}
+            state, facts = (
+                "failed",
+                {"said": child.last_words(job.folder / _PRINTED) or "The process ended early."},
+            )
     if state not in ("running", "failed"):
         shutil.rmtree(job.folder / "files", ignore_errors=True)
     return Job(job.folder, str(told["name"]), state, facts, tuple(told["arguments"]))
@@ -91,17 +89,7 @@ def look(job: Job) -> Job:
 
 def cancel(job: Job) -> Job:
     """End an import; the store is as it was."""
-    pid = int(_read(job.folder / "job.json")["pid"])
-    child = _children.get(pid)
-    if not _ended(pid, job.folder):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGTERM)
-    if child is not None:
-        try:
-            child.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+    child.stop(int(_read(job.folder / "job.json")["pid"]), wait_s=5)
     shutil.rmtree(job.folder / "scratch", ignore_errors=True)
     if _read(job.folder / _STATUS).get("state", "running") == "running":
         (job.folder / _STATUS).write_text(json.dumps({"state": "cancelled"}), encoding="utf-8")
@@ -150,20 +138,10 @@ def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice |
         (folder / left).unlink(missing_ok=True)
     (folder / "scratch").mkdir(exist_ok=True)
     decided = [f"--if-changed={choice}"] if choice else []
-    command = [sys.executable, "-m", "core", "--store", str(store), "import", *arguments, *decided]
-    with (folder / "printed.txt").open("wb") as printed:
-        process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
-            [*command, "--status", str(folder / _STATUS)],
-            cwd=ROOT,
-            env=os.environ | {"TMPDIR": str(folder / "scratch")},
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _children[process.pid] = process
+    command = ["--store", str(store), "import", *arguments, *decided, "--status", str(folder / _STATUS)]
+    pid = child.start(command, folder / _PRINTED, {"TMPDIR": str(folder / "scratch")})
     name = ", ".join(Path(each).name for each in arguments if not each.startswith("--"))[:200]
-    job = {"pid": process.pid, "name": name, "arguments": list(arguments)}
+    job = {"pid": pid, "name": name, "arguments": list(arguments)}
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
     return Job(folder, name, "running", {}, tuple(arguments))
 
@@ -187,30 +165,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _last_words(folder: Path) -> str:
-    """What the process printed last, from its error on."""
-    try:
-        text = (folder / "printed.txt").read_bytes()[-2_000:].decode("utf-8", "replace")
-    except OSError:
-        return ""
-    return text[text.rfind("error:") :].strip() if "error:" in text else ""
-
-
-def _ended(pid: int, folder: Path) -> bool:
-    """Whether the process of an import is no longer there; its number may be another's after a restart."""
-    child = _children.get(pid)
-    if child is not None:
-        return child.poll() is not None  # asking also lets the system forget it
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return True  # not one of ours
-    try:
-        told = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False  # a system that does not tell
-    return os.fsencode(folder) not in told
