@@ -128,6 +128,56 @@ def normal(name: str) -> str:
     return re.sub(r"[\s.\-/]+", "_", name.strip().lower()).strip("_")
 
 
+def mapped(
+    columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, object], name: str
+) -> dict[str, str]:
+    """Role → column as the user mapped them.
+
+    Args:
+        columns: Names as they stand in the file.
+        given: What the user said.
+        roles: The roles that there are.
+        name: File, for messages.
+
+    Raises:
+        InputError: A mapped column does not exist.
+        UnknownNameError: A mapped role does not exist.
+    """
+    for role, column in given.items():
+        if role not in roles:
+            raise UnknownNameError("role of a column", role, roles, where=name)
+        if column not in columns:
+            raise no_column(column, columns, name)
+    return dict(given)
+
+
+def roles_by(
+    columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, Sequence[str]], name: str
+) -> dict[str, str]:
+    """Role → column: as the user mapped them, the others by the names that a role goes by.
+
+    Args:
+        columns: Names as they stand in the file.
+        given: What the user said.
+        roles: The roles that there are, each with its names, the likeliest first.
+        name: File, for messages.
+
+    Returns:
+        The roles that a column has.
+
+    Raises:
+        InputError: A mapped column does not exist.
+        UnknownNameError: A mapped role does not exist.
+    """
+    found = mapped(columns, given, roles, name)
+    for role, aliases in roles.items():
+        known = {normal(column): column for column in reversed(columns) if column not in found.values()}
+        match = next((known[alias] for alias in map(normal, aliases) if alias in known), None)
+        if role not in found and match:
+            found[role] = match
+    return found
+
+
 def meaning(columns: Sequence[str], given: Mapping[str, str], name: str) -> Meaning:
     """Find out what the columns mean.
 
@@ -141,12 +191,7 @@ def meaning(columns: Sequence[str], given: Mapping[str, str], name: str) -> Mean
         UnknownNameError: A mapped role does not exist.
     """
     found = Meaning()
-    for role, column in given.items():
-        if role not in ROLES:
-            raise UnknownNameError("role of a column", role, ROLES, where=name)
-        if column not in columns:
-            raise no_column(column, columns, name)
-        found.roles[role] = column
+    found.roles.update(mapped(columns, given, ROLES, name))
     for column in columns:
         if column not in found.roles.values():
             _place(found, column)

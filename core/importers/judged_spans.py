@@ -26,11 +26,11 @@ from core.importers.base import (
     Options,
     merged,
 )
-from core.importers.columns import no_column, normal
+from core.importers.columns import no_column, normal, roles_by
 from core.importers.excel import sheet_table, tables
 from core.importers.piece import Piece, Tree
 from core.importers.placing import Placed, placed
-from core.importers.span_table import NEEDS, are_spans, span_roles, span_rows, span_set
+from core.importers.span_table import NEEDS, ROLES, are_spans, span_rows, span_set
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import shown
 from core.importers.workbook import is_workbook, open_workbook
@@ -71,7 +71,7 @@ class JudgedSpans(Format):
             found = _sheets(piece)
             return 0.0 if not found else LIKELY if set(tables(piece, Options())) - set(found) else SURE
         columns = _columns(piece)
-        roles = span_roles(columns, {}, piece.name)
+        roles = roles_by(columns, {}, ROLES, piece.name)
         if are_spans(roles):
             anchors = {normal(roles[role]) for role in ("quote", "start_char") if role in roles}
             sure = anchors & _OF_CHARACTERS and normal(roles["source"]) != "passage_id"
@@ -82,7 +82,7 @@ class JudgedSpans(Format):
         """Which column is missing."""
         piece = probe.pieces[0]
         columns = _columns(piece)
-        roles = span_roles(columns, {}, piece.name)
+        roles = roles_by(columns, {}, ROLES, piece.name)
         missing = next((role for role in ("query_id", "source", "grade") if role not in roles), "quote")
         return str(no_column(missing, columns, piece.name, NEEDS))
 
@@ -110,7 +110,7 @@ def _sheets(piece: Piece) -> tuple[str, ...]:
     try:
         book = open_workbook(piece)
         return tuple(
-            sheet for sheet in book.sheets if are_spans(span_roles(book.columns(sheet), {}, piece.name))
+            sheet for sheet in book.sheets if are_spans(roles_by(book.columns(sheet), {}, ROLES, piece.name))
         )
     except InputError:
         return ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.importers.base import Import, Options
 from core.importers.columns import ROLES as KNOWN_ROLES
-from core.importers.columns import no_column, normal
+from core.importers.columns import no_column, roles_by
 from core.importers.fields import numbers
 from core.importers.judgements import golden_set, without_empty_ids
 from core.importers.placing import PLACE
@@ -40,33 +40,6 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 NEEDS = "Spans need query_id, source, grade, and start_char with end_char or quote."
 
 
-def span_roles(columns: Sequence[str], given: Mapping[str, str], name: str) -> dict[str, str]:
-    """Role → column of a table.
-
-    Args:
-        columns: Names as they stand in the file.
-        given: Role → column as the user mapped them; stands before what is recognised.
-        name: File, for messages.
-
-    Raises:
-        InputError: A mapped column does not exist.
-        UnknownNameError: A mapped role does not exist.
-    """
-    found: dict[str, str] = {}
-    for role, column in given.items():
-        if role not in ROLES:
-            raise UnknownNameError("role of a column", role, ROLES, where=name)
-        if column not in columns:
-            raise no_column(column, columns, name)
-        found[role] = column
-    for role, aliases in ROLES.items():
-        known = {normal(column): column for column in reversed(columns) if column not in found.values()}
-        match = next((known[alias] for alias in aliases if alias in known), None)
-        if role not in found and match:
-            found[role] = match
-    return found
-
-
 def are_spans(roles: Mapping[str, str]) -> bool:
     """Whether columns of these roles make a table of spans."""
     return {"query_id", "source", "grade"} <= roles.keys() and bool({"quote", "start_char"} & roles.keys())
@@ -88,7 +61,7 @@ def span_rows(table: Table, options: Options) -> pl.DataFrame:
             a quote, there are no rows.
         UnknownNameError: A role of a column does not exist.
     """
-    roles = span_roles(table.rows.columns, options.columns, table.name)
+    roles = roles_by(table.rows.columns, options.columns, ROLES, table.name)
     needed = ("query_id", "source", *(() if "quote" in roles else PLACE), "grade")
     for role in needed:
         if role not in roles:

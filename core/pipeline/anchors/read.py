@@ -9,9 +9,10 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options
+from core.importers.columns import roles_by
 from core.importers.placing import placed
 from core.importers.source import opened
-from core.importers.span_table import are_spans, span_roles, span_rows, span_set
+from core.importers.span_table import ROLES, are_spans, span_rows, span_set
 from core.importers.tabular import header, kind_of, read_table
 from core.importers.text import shown
 from core.records import GoldenSet
@@ -36,8 +37,9 @@ def holds_spans(path: Path) -> bool:
     """Whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
     try:
         with opened([path], Limits()) as (tree,):
-            kind = kind_of(tree.pieces[0])
-            return kind is not None and are_spans(span_roles(header(tree.pieces[0], kind), {}, path.name))
+            piece = tree.pieces[0]
+            kind = kind_of(piece)
+            return kind is not None and are_spans(roles_by(header(piece, kind), {}, ROLES, path.name))
     except (InputError, UnknownNameError):
         return False
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.columns import no_column, normal
+from core.importers.columns import no_column, roles_by
 from core.importers.piece import Piece
 from core.importers.tabular import Table, header, kind_of, read_table
 from core.importers.text import place, quoted
@@ -35,35 +35,13 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 """Role of a column to the names that it goes by, the likeliest first."""
 
 
-def roles_of(columns: Sequence[str], given: Mapping[str, str], name: str) -> dict[str, str]:
-    """Which column has which role; a role that no column has is absent.
-
-    Raises:
-        InputError: A column that the user named does not exist.
-        UnknownNameError: A role that the user named does not exist.
-    """
-    found: dict[str, str] = {}
-    for role, column in given.items():
-        if role not in ROLES:
-            raise UnknownNameError("role of a column", role, ROLES, where=name)
-        if column not in columns:
-            raise no_column(column, columns, name)
-        found[role] = column
-    for role, aliases in ROLES.items():
-        known = {normal(column): column for column in reversed(columns) if column not in found.values()}
-        match = next((known[normal(alias)] for alias in aliases if normal(alias) in known), None)
-        if role not in found and match:
-            found[role] = match
-    return found
-
-
 def holds_documents(piece: Piece, given: Mapping[str, str]) -> bool:
     """Whether a file is a table with a column of ids and one of texts."""
     kind = kind_of(piece)
+    if kind is None:
+        return False
     try:
-        return (
-            bool(kind) and {"source", "text"} <= roles_of(header(piece, kind or ""), given, piece.name).keys()
-        )
+        return {"source", "text"} <= roles_by(header(piece, kind), given, ROLES, piece.name).keys()
     except (InputError, UnknownNameError):
         return False
 
@@ -94,7 +72,7 @@ def _read(piece: Piece, given: Mapping[str, str]) -> pl.DataFrame:
             "This is not a table.", where=piece.name, do="Documents need a column of ids and one of texts."
         )
     table = read_table(piece, kind)
-    roles = roles_of(table.rows.columns, given, piece.name)
+    roles = roles_by(table.rows.columns, given, ROLES, piece.name)
     for role in ("source", "text"):
         if role not in roles:
             do = f"Name the column with the {role}."
