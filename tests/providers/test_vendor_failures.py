@@ -284,7 +284,9 @@ def test_a_service_that_is_not_there():
 
 def test_interrupted_work_does_not_wait_out_a_pause(vendors: Vendors):
     """A pause of four minutes ends when another batch fails for good."""
-    vendors.script("voyage/embeddings", Step.error(429, "240"), Step.error(400, message="no"))
+    both = {"seconds": 15, "count": 2}  # both batches are under way before either is answered
+    pause = Step("status", status=429, retry_after="240", **both)
+    vendors.script("voyage/embeddings", pause, Step("status", status=400, message="no", **both))
     config = EMBEDDERS["voyage-3.5"].model_copy(
         update={"base_url": vendors.voyage, "key_env": "K", "batch_items": 1, "limits": Limits(concurrency=2)}
     )

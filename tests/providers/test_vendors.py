@@ -132,7 +132,7 @@ def test_batches_keep_to_the_limits(vendors: Vendors, name: str):
 
 def test_batches_are_side_by_side_up_to_the_limit(vendors: Vendors):
     texts = [f"text {n}" for n in range(40)]
-    vendors.script("voyage/embeddings", *[Step("together", count=3, seconds=20.0)] * 3)
+    vendors.script("voyage/embeddings", *[Step(count=3, seconds=20.0)] * 3)
     limits = Limits(concurrency=3)
     config = EMBEDDERS["voyage-3.5"].model_copy(
         update={"base_url": vendors.voyage, "key_env": "K", "batch_items": 2, "limits": limits}

@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _reply(401, wire.error(vendor, f"The API key {key} is not valid."))
         if step.kind in {"timeout", "slow"}:
             self.state.closing.wait(step.seconds)
-        if step.kind == "together":
+        if step.count > 1:
             self.state.together(step.count, step.seconds)
         if step.kind in {"timeout", "drop"}:
             return None

@@ -19,12 +19,11 @@ class Step:
         kind: "ok"; "status" (an error with `status` and `retry_after`); "timeout" (no answer for `seconds`);
             "malformed" (status 200, half a JSON document); "wrong count" (one result too many);
             "partial" (the last results are missing, at least one is there); "slow" (ok after `seconds`);
-            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage);
-            "together" (ok once `count` requests are under way, or after `seconds`).
+            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage).
         status: Status of an error.
         retry_after: Value of the Retry-After header, seconds or an HTTP date.
         seconds: How long it takes.
-        count: How many requests "together" waits for.
+        count: How many requests must be under way before it is answered, for `seconds` at most.
         message: Text of an error; by default it repeats the request's key, as real services do.
     """
 
