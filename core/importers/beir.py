@@ -10,8 +10,9 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.base import SURE, Format, Import, LeftOut, Options, collection_of, head_lines, merged
-from core.importers.judgements import golden_set, without_empty_ids
+from core.importers.base import SURE, Format, Import, Options, collection_of, head_lines, merged
+from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.outline import outline
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines, read_table
 from core.importers.text import blocks, place, quoted, shown
@@ -21,6 +22,8 @@ _HEADER = ["query-id", "corpus-id", "score"]
 _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}
 _SOURCES = ("source", "url", "doc_id", "document")
 _TAG_LENGTH = 80
+_NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
+"""What a file's name says that it holds, before its keys do: queries may have titles too."""
 ALL = "all"
 
 
@@ -61,7 +64,7 @@ def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
 
 
 def _kind(piece: Piece) -> str | None:
-    """Corpus, queries, qrels or None, by content; the name decides only where a corpus has no titles."""
+    """Corpus, queries, qrels or None, by content; of corpus and queries the name decides before the keys."""
     lines = [line for line in head_lines(piece, 20) if line.strip()]
     if not lines:
         return None
@@ -74,9 +77,8 @@ def _kind(piece: Piece) -> str | None:
         or '"text"' not in piece.head.decode("utf-8", "replace")
     ):
         return None
-    if any('"title"' in line for line in lines):
-        return "corpus"
-    return "corpus" if re.search("corpus|passage|doc", piece.stem, flags=re.IGNORECASE) else "queries"
+    named = [kind for kind, words in _NAMED.items() if re.search(words, piece.stem.lower())]
+    return named[0] if len(named) == 1 else "corpus" if "title" in outline(piece) else "queries"
 
 
 def _one(pieces: list[Piece], kind: str) -> list[Piece]:
@@ -164,8 +166,11 @@ def _queries(piece: Piece, options: Options) -> Import:
         "text": rows["text"],
         "tags": pl.Series([tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     }
-    dropped = sum(count for _, count in tagged)
-    left = (LeftOut(dropped, "metadata of queries that is no short text", piece.name),) if dropped else ()
+    titled = rows.filter(pl.col("title").fill_null("") != "").height
+    left = (
+        *left_out(sum(count for _, count in tagged), "metadata of queries that is no short text", piece.name),
+        *left_out(titled, "titles of queries: a query is its text", piece.name),
+    )
     return Import(frames={"queries": frame("queries", made)}, left_out=left)
 
 
@@ -193,7 +198,7 @@ def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
     without_empty_ids(rows, piece.name, ("query_id", "passage_id"))
     if several and options.golden_set_id:
         options = replace(options, golden_set_id=f"{options.golden_set_id}-{piece.stem}")
-    return golden_set(rows, piece.name, piece.stem, options)
+    return golden_set(rows, piece.name, piece.stem, options, from_zero=True)
 
 
 def _unknown_ids(made: Import) -> tuple[str, ...]:

@@ -43,18 +43,21 @@ class GradeMapping:
         return pl.when(mapped.is_null() & (raw < 0)).then(pl.lit(1, pl.Int8)).otherwise(mapped)
 
 
-def decide(wanted: str | None, values: set[int], where: str) -> GradeMapping:
+def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool = False) -> GradeMapping:
     """Choose the mapping of a golden set.
 
     Args:
         wanted: A name of `GRADE_MAPPINGS`, text such as "0→1, 1→3, 2→5", or None to choose by the values.
         values: Distinct raw grades.
         where: File, for messages.
+        from_zero: Whether the format counts from 0 for "not relevant", even where no 0 occurs.
 
     Raises:
         InputError: The text is not a mapping, or a grade has no place in it, or no mapping fits.
     """
-    chosen, note = (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where)
+    chosen, note = (
+        (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where, from_zero)
+    )
     pairs = GRADE_MAPPINGS.get(chosen) or _parse(chosen, where)
     unplaced = sorted(value for value in values if value >= 0 and value not in pairs)
     if unplaced:
@@ -78,16 +81,17 @@ def _text(name: str, pairs: Mapping[int, int]) -> str:
     return f"{name}: {written}" if name in GRADE_MAPPINGS else written
 
 
-def _by_values(values: set[int], where: str) -> tuple[str, str]:
+def _by_values(values: set[int], where: str, from_zero: bool) -> tuple[str, str]:
     graded = {value for value in values if value >= 0}
     highest = max(graded, default=1)
-    if 0 not in graded and 1 < highest <= 5:
+    if 0 not in graded and (highest == 5 or (1 < highest < 5 and not from_zero)):
         sure = "" if highest == 5 else f" (ambiguous: only {', '.join(map(str, sorted(graded)))} occur)"
         return "1-5", f"{where}: grades taken as they are{sure}"
     if graded <= {0, 1}:
         return "binary", f"{where}: grades are binary"
     if highest in _BY_HIGHEST:
-        return _BY_HIGHEST[highest], f"{where}: grades run from 0 to {highest}"
+        unseen = "" if 0 in graded else ", though no 0 occurs"
+        return _BY_HIGHEST[highest], f"{where}: grades run from 0 to {highest}{unseen}"
     found = ", ".join(map(str, sorted(values)[:12]))
     raise InputError(f"No grade mapping fits the grades {found}.", where=where, do=_advice(values))
 

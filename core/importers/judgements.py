@@ -32,6 +32,7 @@ def golden_set(
     judge: str = "",
     *,
     table: Literal["judgements", "spans"] = "judgements",
+    from_zero: bool = False,
 ) -> Import:
     """Make a golden set of judged pairs; one per judge where several judged the same pair.
 
@@ -43,6 +44,7 @@ def golden_set(
         options: Its grade mapping, golden set and collection.
         judge: Who judged, in words.
         table: Whether passages were judged or spans.
+        from_zero: Whether the format counts grades from 0 for "not relevant".
 
     Returns:
         The golden set with its judgements; notes say how grades were mapped. Several judges make the golden
@@ -56,7 +58,7 @@ def golden_set(
     _refuse(rows.filter(pl.col("raw").is_null()), name, "The grade is empty.", column="grade")
     _refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), name, "The grade is out of range.", column="grade")
     several = _several_judges(rows, name, _JUDGED[table])
-    mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name)
+    mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
     chosen = options.golden_set_id or f"{collection}-{slug('qrels' if stem == collection else stem)}"
     negative = rows.filter((pl.col("raw") < 0) & ~pl.col("raw").is_in(list(mapping.pairs)))

@@ -49,7 +49,7 @@ class Mteb(Format):
     name, title = "mteb", "MTEB results"
     brings = ("aggregates",)
     takes = {"aggregates": "nDCG, AP, RR, R, P and Success at every cutoff, per task, split and subset"}  # noqa: RUF012
-    recognised = "JSON with scores per split and an MTEB version, model_meta.json beside it"
+    recognised = "JSON with scores per split and an MTEB version or dataset name, model_meta.json beside it"
     traps = (
         "evaluation_time is not a latency per query and becomes none.",
         "nAUC and other scores are left out and counted; main_score repeats one of the measures.",
@@ -112,7 +112,7 @@ def _kind(piece: Piece) -> str | None:
     keys = {path for path in seen if path and "." not in path and "[" not in path}
     if "scores" in keys and keys & {"mteb_version", "task_name", "dataset_revision"}:
         return "results" if any(path.endswith("main_score") for path in seen) else None
-    if "mteb_version" in keys and any(
+    if keys & {"mteb_version", "mteb_dataset_name"} and any(
         re.search(r"(_at_10|main_score|evaluation_time)$", path) for path in seen
     ):
         return "results"

@@ -98,7 +98,8 @@ class RanxQrels(Format):
         for tree in trees:
             piece = tree.pieces[0]
             rows = _graded(piece) if piece.head.startswith(PARQUET) else _rows(piece, whole=True)
-            parts.append(golden_set(rows.rename({"score": "grade"}), piece.name, piece.stem, options))
+            rows = rows.rename({"score": "grade"})
+            parts.append(golden_set(rows, piece.name, piece.stem, options, from_zero=True))
         return merged(parts)
 
 

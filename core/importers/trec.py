@@ -102,7 +102,7 @@ class TrecQrels(Format):
         if found.longer == found.rows.height:
             raise InputError("Every line has more than 4 fields: this is not a qrels file.", where=piece.name)
         ignored = _ignored(found.comments, found.longer, found.first_longer, piece)
-        return merged((ignored, golden_set(found.rows, piece.name, piece.stem, options)))
+        return merged((ignored, golden_set(found.rows, piece.name, piece.stem, options, from_zero=True)))
 
 
 class _Read:

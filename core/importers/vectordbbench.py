@@ -2,7 +2,8 @@
 
 Latencies are seconds of one search request at a time, with vectors that are ready-made: nothing is embedded.
 Recall and nDCG are against the exact nearest neighbours, unless the case searches texts (it has an MRR then).
-What a stage that did not run left at 0 is missing, not 0; entries with another label than ":)" failed.
+What a stage that did not run left at 0 is missing, not 0. A label that is absent stands for ":)", done, as in
+the tool; entries with another one failed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class VectorDbBench(Format):
     recognised = "JSON with results[{metrics, task_config, label}]"
     units = "latencies from seconds to milliseconds"
     traps = (
-        'Entries whose label is not ":)" failed and hold zeros: they are left out and counted.',
+        'Entries with another label than ":)" failed and hold zeros: they are left out and counted.',
+        "An entry without a label is done, as in the tool.",
         "p95 is missing in older files and stays missing; 0 of a stage that did not run is missing too.",
         "Throughput and concurrent latencies are kept in the manifest: they are no latency of one query.",
     )
@@ -72,7 +74,7 @@ class VectorDbBench(Format):
                 prices.append(piece.name)
                 continue
             for index, entry, where in _entries(piece):
-                if optional(entry, "label", str, where) != _DONE:
+                if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     failed.append(where)
                     continue
                 made = _reported(piece, index, entry, where)
@@ -84,7 +86,7 @@ class VectorDbBench(Format):
         if not found:
             raise InputError("No entry is done and has results of a search.", where=trees[0].name)
         left = (
-            (failed, 'entries whose label is not ":)": they failed, and their zeros are no results'),
+            (failed, 'entries with another label than ":)": they failed, and their zeros are no results'),
             (idle, "entries without a search (a load, or a capacity case)"),
             (prices, "tables of prices of databases; they are no results"),
         )

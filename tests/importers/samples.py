@@ -91,6 +91,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "ranx-qrels": ("ranx-qrels", json.dumps(test_ranx.QRELS).encode()),
     "mteb": ("mteb", json.dumps(test_mteb.NEW).encode()),
     "mteb-old": ("mteb", json.dumps(test_mteb.OLD).encode()),
+    "mteb-bare": ("mteb", json.dumps(test_mteb.BARE).encode()),
     "vectordbbench": ("vectordbbench", test_vectordbbench.file(test_vectordbbench.entry()).encode()),
     "optuna": ("optuna", test_optuna.storage()),
     "optuna-csv": ("optuna-csv", test_optuna.table().encode()),

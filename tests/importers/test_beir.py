@@ -81,6 +81,19 @@ def test_parts_alone():
     )
 
 
+TITLED = '{"_id": "q1", "title": "T", "text": "what?"}\n{"_id": "q2", "title": "", "text": "why?"}\n'
+INNER = '{"_id": "q1", "text": "what?", "metadata": {"title": "T"}}\n{"_id": "q2", "text": "why?"}\n'
+
+
+@pytest.mark.parametrize("queries", [TITLED, INNER])
+@pytest.mark.parametrize("name", ["queries.jsonl", "test_queries.jsonl", "Questions.jsonl"])
+def test_the_name_of_a_file_decides_before_its_keys(queries, name):
+    made = read(up("c.zip", zipped({"corpus.jsonl": CORPUS, name: queries})))
+    assert made.taken["passages"] == made.taken["queries"] == 2
+    titles = [each.count for each in made.left_out if each.reason.startswith("titles of queries")]
+    assert titles == [1] * (queries is TITLED)
+
+
 def test_unknown_ids_are_counted():
     made = read(up("queries.jsonl", QUERIES), up("test.tsv", QRELS + "q9\td1\t1\n"))
     assert "1 judgements name queries that the collection does not have." in made.notes

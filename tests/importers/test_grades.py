@@ -8,7 +8,7 @@ import pytest
 from core.errors import InputError
 from core.importers.grades import GRADE_MAPPINGS, decide, mapping_text
 from core.store import Store
-from tests.importers.helpers import read, up
+from tests.importers.helpers import read, rows, up
 
 CHOSEN = {
     (0, 1): "binary",
@@ -32,6 +32,30 @@ def test_chosen_by_the_values_that_occur(values, name):
     assert mapping.pairs == GRADE_MAPPINGS[name]
     assert name in mapping.note
     assert ("ambiguous" in mapping.note) == (name == "1-5" and max(values) < 5)
+
+
+FROM_ZERO = {(1, 2): "0-2", (1, 2, 3): "0-3", (2,): "0-2", (1, 4): "0-4", (1,): "binary", (5,): "1-5",
+             (2, 3, 4, 5): "1-5", (-1, 2): "0-2"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "name"), FROM_ZERO.items(), ids=str)
+def test_formats_that_count_from_zero_need_no_zero(values, name):
+    mapping = decide(None, set(values), "f", from_zero=True)
+    assert mapping.pairs == GRADE_MAPPINGS[name]
+    assert ("no 0 occurs" in mapping.note) == name.startswith("0-")
+
+
+JUDGED = {
+    "trec": ("x.qrels", "q1 0 a 1\nq1 0 b 2\n"),
+    "beir": ("test.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t2\n"),
+    "ranx": ("x.json", '{"q1": {"a": 1, "b": 2}}'),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_grades_1_and_2_alone_are_relevant_and_very_relevant(name):
+    judged = rows(read(up(*JUDGED[name]), format="ranx-qrels" if name == "ranx" else None), "judgements")
+    assert dict(judged.select("raw", "grade").iter_rows()) == {1: 3, 2: 5}
 
 
 @pytest.mark.parametrize("values", [{0, 5}, {0, 1, 9}, {1, 6}], ids=str)

@@ -56,6 +56,19 @@ def test_a_model_with_its_tasks():
     assert "timings" not in made.taken
 
 
+BARE = {"test": {"ndcg_at_10": 0.7, "recall_at_100": 0.9, "evaluation_time": 1.0},
+        "mteb_dataset_name": "SciFact"}  # fmt: skip
+"""As the oldest versions wrote it: without a version of itself."""
+
+
+def test_a_result_without_a_version_is_taken():
+    made = read(up("SciFact.json", file(BARE)))
+    assert [run.collection_id for run in made.runs] == ["SciFact"]
+    assert set(rows(made, "aggregates").select("measure", "k", "value").rows()) == {
+        ("nDCG", 10, 0.7), ("R", 100, 0.9)
+    }  # fmt: skip
+
+
 def test_experiments_with_a_model_are_told_apart():
     """The same model with other settings stands one folder deeper."""
     plain = file({**NEW, "scores": {"test": [SCORES]}, "date": 1793527200.5, "evaluation_phases": None})
