@@ -11,9 +11,8 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import head_lines
 from core.importers.jsons import Json, plain
-from core.importers.piece import BROKEN, Piece, Tree
+from core.importers.piece import BROKEN, Piece, Tree, head_lines
 from core.importers.tabular import PARQUET, Table, read_table
 from core.importers.text import place, shown
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 
 import polars as pl
 
+from core.importers.account import Account, Parts, account
 from core.importers.limits import Limits
-from core.importers.piece import HEAD_BYTES, Piece, Tree
+from core.importers.piece import Piece, Tree, head_lines
 from core.importers.spool import Spool
 from core.importers.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
@@ -92,6 +92,7 @@ class Import:
     Attributes:
         collections, golden_sets, runs, frames: The pieces of the batch.
         left_out: What was not taken.
+        accounts: Of every file the columns or keys that it has: taken, or left out with the reason.
         notes: Decisions made on the way, as sentences.
         detected: What each offered file was read as.
         held: What the frames need for as long as they are used: spools of rows on disk.
@@ -102,6 +103,7 @@ class Import:
     runs: tuple[Run, ...] = ()
     frames: Mapping[str, Frame] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
+    accounts: tuple[Account, ...] = ()
     notes: tuple[str, ...] = ()
     detected: tuple[Detected, ...] = ()
     held: tuple[Spool, ...] = ()
@@ -146,6 +148,7 @@ def merged(parts: Iterable[Import]) -> Import:
         runs=tuple(each for part in parts for each in part.runs),
         frames=frames,
         left_out=tuple(each for part in parts for each in part.left_out),
+        accounts=tuple(each for part in parts for each in part.accounts),
         notes=tuple(dict.fromkeys(each for part in parts for each in part.notes)),
         detected=tuple(each for part in parts for each in part.detected),
         held=tuple(each for part in parts for each in part.held),
@@ -221,6 +224,20 @@ class Format(ABC):
         """The files of an accepted tree that it will read; the others are offered to the other formats."""
         return probe.pieces
 
+    def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
+        """The columns or keys that it knows of a file, each with why it is left out (`TAKEN`: it is not).
+
+        What the file has beyond them is left out as not recognised (`core.importers.account`). A text says
+        why the file is left out as a whole.
+        """
+        return None
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
+        """What every file that was read has, part by part."""
+        for piece in (piece for tree in trees for piece in tree.pieces):
+            if (parts := self.parts(piece, options)) is not None:
+                yield account(piece, parts)
+
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002
         """Options that the user has to choose between, each with its values."""
         return {}
@@ -236,23 +253,6 @@ class Format(ABC):
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
         """What is missing in a tree that only resembles this format; empty when there is nothing to say."""
         return ""
-
-
-def head_lines(piece: Piece, most: int = 200) -> list[str]:
-    """The first complete lines of a text file without its byte order mark; none if it is not text."""
-    return list(_lines_of(piece.head)[:most])
-
-
-@lru_cache(maxsize=64)
-def _lines_of(head: bytes) -> tuple[str, ...]:
-    """The lines of a head; every format asks for those of every file."""
-    if b"\0" in head:
-        return ()
-    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
-    whole = len(head) < HEAD_BYTES and lines[-1]
-    complete = lines if whole else lines[:-1] or lines
-    return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in complete)
 
 
 def slug(text: str, fallback: str = "imported") -> str:

@@ -10,10 +10,10 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.base import SURE, Format, Import, Options, collection_of, head_lines, merged
+from core.importers.base import SURE, Format, Import, Options, collection_of, merged
 from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.outline import outline
-from core.importers.piece import Piece, Tree
+from core.importers.piece import Piece, Tree, head_lines
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines, read_table
 from core.importers.text import blocks, place, quoted, shown
 from core.tables import frame

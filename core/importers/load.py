@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
+from core.importers.account import sentences
 from core.importers.at_hand import with_brought
 from core.importers.base import (
     ACCEPTED,
@@ -234,10 +235,18 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
         return Import()
     try:
         made = format_.read(trees, options)
+        accounts = tuple(format_.accounts(trees, options))
     except READ_ERRORS as error:
         names = ", ".join(tree.name for tree in trees[:3])
         raise InputError(f"It cannot be read as {format_.title}: {shown(error, 200)}", where=names) from error
-    return replace(made, detected=tuple(Detected(tree.name, format_.name) for tree in trees))
+    accounts = (*made.accounts, *accounts)
+    left = tuple(LeftOut(count, told, first) for count, told, first in sentences(accounts))
+    return replace(
+        made,
+        accounts=accounts,
+        left_out=(*left, *made.left_out),
+        detected=tuple(Detected(tree.name, format_.name) for tree in trees),
+    )
 
 
 def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:

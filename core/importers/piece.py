@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
@@ -138,6 +138,23 @@ class Tree:
     def split(self) -> tuple[Tree, ...]:
         """Each piece as a tree of its own."""
         return tuple(Tree(piece.name, (piece,), self.parent) for piece in self.pieces)
+
+
+def head_lines(piece: Piece, most: int = 200) -> list[str]:
+    """The first complete lines of a text file without its byte order mark; none if it is not text."""
+    return list(_lines_of(piece.head)[:most])
+
+
+@lru_cache(maxsize=64)
+def _lines_of(head: bytes) -> tuple[str, ...]:
+    """The lines of a head; every format asks for those of every file."""
+    if b"\0" in head:
+        return ()
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
+    whole = len(head) < HEAD_BYTES and lines[-1]
+    complete = lines if whole else lines[:-1] or lines
+    return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in complete)
 
 
 class _Bounded(io.RawIOBase):

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.errors import InputError
-from core.importers.base import SURE, Format, Import, LeftOut, Options, head_lines, merged
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.jsons import Json
-from core.importers.piece import Piece, Tree
+from core.importers.piece import Piece, Tree, head_lines
 from core.importers.reported import Figure, Reported, reported_runs
 from core.importers.spans import number_of
 from core.importers.text import place, quoted, shown, whole

@@ -22,12 +22,11 @@ from core.importers.base import (
     LeftOut,
     Options,
     collection_of,
-    head_lines,
     imported_run,
     run_labels,
     slug,
 )
-from core.importers.piece import Piece, Tree
+from core.importers.piece import Piece, Tree, head_lines
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines
 from core.importers.text import blocks, place, shown, whole
 from core.records import GoldenSet, Run

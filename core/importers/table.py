@@ -7,11 +7,12 @@ carry latency and usage of its queries, repeated on each of their rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
 from core.importers.aggregated import stack_results
 from core.importers.answered import answers
 from core.importers.base import (
@@ -36,7 +37,7 @@ from core.importers.ordering import Ordered
 from core.importers.piece import Piece, Tree
 from core.importers.streamed import Streamed, ordered_blocks, rankings
 from core.importers.tabular import Table, header, kind_of, read_table
-from core.importers.text import place, quoted, shown
+from core.importers.text import place, quoted
 from core.records import Run
 
 _NEEDS = (
@@ -54,12 +55,14 @@ class Opened:
         table: Its rows; of a large one its first.
         means: What its columns mean.
         large: What a large table is read as, block by block; None where `table` is all of it.
+        later: Columns that occur in a later block only.
     """
 
     piece: Piece
     table: Table
     means: Meaning
     large: str | None = None
+    later: dict[str, str] = field(default_factory=dict)
 
 
 class TableFormat(Format):
@@ -115,7 +118,6 @@ class TableFormat(Format):
         by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
                    ("rankings", "judgements", "answers", "costs", "aggregates")}  # fmt: skip
         parts = [Import(collections=collection_of(options, "imported: table"))]
-        parts += [_ignored(each) for each in opened]
         runs = _rankings(by_kind["rankings"], options, parts)
         parts += [_costs(each, runs, options) for each in by_kind["costs"]]
         parts += [_answers(each, runs, options) for each in by_kind["answers"]]
@@ -123,6 +125,7 @@ class TableFormat(Format):
         parts += [
             stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
         ]
+        parts += [Import(accounts=(_account(each),)) for each in opened]
         return merged(parts)
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
@@ -160,12 +163,10 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
 
 
-def _ignored(opened: Opened) -> Import:
-    parts = [
-        left_out(1, f"column `{shown(column)}`: {reason}", opened.piece.name)
-        for column, reason in opened.means.ignored.items()
-    ]
-    return Import(left_out=tuple(entry for part in parts for entry in part))
+def _account(opened: Opened) -> Account:
+    ignored = opened.means.ignored
+    known = {column: ignored.get(column, TAKEN) for column in opened.table.rows.columns}
+    return settled(opened.piece.name, "column", {**known, **opened.later}, known)
 
 
 def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
@@ -219,6 +220,7 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
 
     def blocks() -> Iterator[pl.DataFrame]:
         for table in read_blocks(opened.piece, str(opened.large)):
+            opened.later.update(dict.fromkeys(table.rows.columns, ""))
             if means.timings or means.usage:
                 rows = table.taking({name: name for name in dict.fromkeys(kept)})
                 costs.append(without_repeats(rows))

@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import head_lines
 from core.importers.columns import no_column
 from core.importers.limits import Limits
-from core.importers.piece import Piece
+from core.importers.piece import Piece, head_lines
 from core.importers.text import place, shown, whole
 
 PARQUET = b"PAR1"

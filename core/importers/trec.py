@@ -12,6 +12,7 @@ from functools import lru_cache
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import Account
 from core.importers.base import (
     LIKELY,
     RESEMBLES,
@@ -20,7 +21,6 @@ from core.importers.base import (
     Import,
     Options,
     collection_of,
-    head_lines,
     imported_run,
     merged,
     run_labels,
@@ -28,12 +28,14 @@ from core.importers.base import (
 from core.importers.fields import field_blocks, numbers, read_fields
 from core.importers.judgements import golden_set, left_out
 from core.importers.ordering import Ordered
-from core.importers.piece import Piece, Tree
+from core.importers.piece import Piece, Tree, head_lines
 from core.importers.streamed import ordered_blocks, rankings
 from core.importers.text import place, quoted
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")
+_UNUSED = {"iteration": "trec_eval does not read it"}
+_RUN_TAKEN, _QRELS_TAKEN = (tuple(name for name in names if name not in _UNUSED) for names in (_RUN, _QRELS))
 
 
 class TrecRun(Format):
@@ -44,6 +46,10 @@ class TrecRun(Format):
     def sniff(self, probe: Tree) -> float:
         """Lines of six fields or more, of which the fifth is a number."""
         return _confidence(probe, _is_run, len(_RUN))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every field of its lines."""
+        return (Account(tree.pieces[0].name, "field", _RUN_TAKEN, _UNUSED) for tree in trees)
 
     def why_not(self, probe: Tree) -> str:
         """The first line that does not fit."""
@@ -85,6 +91,10 @@ class TrecQrels(Format):
     def sniff(self, probe: Tree) -> float:
         """Lines of four fields, of which the last is an integer."""
         return _confidence(probe, _is_qrels, len(_QRELS))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every field of its lines."""
+        return (Account(tree.pieces[0].name, "field", _QRELS_TAKEN, _UNUSED) for tree in trees)
 
     def why_not(self, probe: Tree) -> str:
         """The first line that does not fit."""

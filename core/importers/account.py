@@ -1,0 +1,184 @@
+"""What a file has, part by part: every column, key and file is taken, or left out with the reason.
+
+A format declares the parts that it knows (`Format.parts`); what a file has beyond them is found here and is
+left out as not recognised, so that nothing is lost in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from core.importers.piece import Piece
+from core.importers.tabular import PARQUET, header, kind_of
+from core.importers.text import blocks, shown
+
+Parts = Mapping[str, str]
+"""Name of a part → why it is left out; `TAKEN` where it is not. A name may hold ``*`` for any text."""
+TAKEN = ""
+UNKNOWN = "not recognised"
+MOST_BYTES = 64 << 20
+"""Bytes of a JSON file whose keys are looked at."""
+_MOST_NAMES = 2_000
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The parts that a file has.
+
+    Attributes:
+        file: Its name.
+        kind: What a part is: "column", "key" (of JSON, with those above it: ``results.metrics``), "file", or
+            "field" of a line where the format fixes which there are.
+        taken: Names of those that are taken.
+        left_out: Names of the others, each with the reason.
+    """
+
+    file: str
+    kind: str
+    taken: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A key that a format knows, and the known keys below it."""
+
+    verdict: str | None = None
+    below: dict[str, _Node] = field(default_factory=dict)
+
+    def child(self, key: str) -> tuple[str, _Node] | None:
+        """The known key that stands for this one, and its node."""
+        node = self.below.get(key)
+        if node is not None:
+            return key, node
+        for name, other in self.below.items():
+            if "*" in name and _like(name, key):
+                return name, other
+        return None
+
+
+def account(piece: Piece, parts: Parts | str) -> Account:
+    """Hold what a file has against what its format knows of it.
+
+    Args:
+        piece: The file: a delimited or Parquet table, JSON, or JSON lines.
+        parts: What the format knows: columns, or keys as ``results.metrics.qps`` (lists count as what they
+            hold). A known key stands for all below it that is not named itself. A text says why the file is
+            left out as a whole.
+    """
+    if isinstance(parts, str):
+        return Account(piece.name, "file", (), {piece.relative: parts})
+    if piece.head.startswith(PARQUET):
+        return settled(piece.name, "column", header(piece, "parquet"), parts)
+    if piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        return keyed(piece.name, _values(piece), parts)
+    kind = kind_of(piece)
+    return settled(piece.name, "column", header(piece, kind) if kind else (), parts)
+
+
+def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> Account:
+    """The account of a file whose parts have names of one level."""
+    verdicts = {name: _verdict(name, parts) for name in names}
+    return _sorted_out(file, kind, verdicts)
+
+
+def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
+    """The account of JSON values: every key path that occurs in them."""
+    root = _tree(parts)
+    found: dict[str, str] = {}
+    for value in values:
+        _walk(value, root, "", found)
+        if len(found) > _MOST_NAMES:
+            break
+    return _sorted_out(file, "key", found)
+
+
+def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str]]:
+    """What was left out, summed up over files: how many parts, which and why, and the first file.
+
+    Fields of lines are the same in every file of a format, and are not repeated.
+    """
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for each in accounts:
+        for name, reason in each.left_out.items() if each.kind != "field" else ():
+            groups.setdefault((each.kind, reason), {}).setdefault(name, each.file)
+    for (kind, reason), names in groups.items():
+        if len(names) <= _MOST_SHOWN:
+            yield from ((1, f"{kind} `{shown(name)}`: {reason}", file) for name, file in names.items())
+            continue
+        listed = ", ".join(f"`{shown(name)}`" for name in list(names)[:_MOST_SHOWN])
+        listed += f" (+{len(names) - _MOST_SHOWN} more)"
+        yield len(names), f"{kind}s {listed}: {reason}", next(iter(names.values()))
+
+
+def _sorted_out(file: str, kind: str, verdicts: Mapping[str, str]) -> Account:
+    taken = tuple(name for name, verdict in verdicts.items() if verdict == TAKEN)
+    return Account(file, kind, taken, {name: why for name, why in verdicts.items() if why != TAKEN})
+
+
+def _verdict(name: str, parts: Parts) -> str:
+    if name in parts:
+        return parts[name]
+    return next((why for known, why in parts.items() if "*" in known and _like(known, name)), UNKNOWN)
+
+
+def _like(pattern: str, name: str) -> bool:
+    return (
+        pattern == "*" or re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), name, re.DOTALL) is not None
+    )
+
+
+def _tree(parts: Parts) -> _Node:
+    root = _Node()
+    for path, verdict in parts.items():
+        node = root
+        for step in path.replace("[]", "").split("."):
+            node = node.below.setdefault(step, _Node())
+        node.verdict = verdict
+    return root
+
+
+def _walk(value: object, node: _Node, path: str, found: dict[str, str]) -> None:
+    """Note every known or unknown key path of a value; lists are what they hold."""
+    if isinstance(value, list):
+        for each in value or (None,):
+            _walk(each, node, path, found)
+    elif not isinstance(value, dict) or not value or not node.below:
+        if path:
+            found[path] = node.verdict or TAKEN
+    else:
+        for key, below in value.items():
+            known = node.child(key)
+            if known is None:
+                found[_join(path, key)] = UNKNOWN if node.verdict is None else node.verdict
+            elif known[1].below:
+                _walk(below, known[1], _join(path, known[0]), found)
+            else:
+                found[_join(path, known[0])] = known[1].verdict or TAKEN
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _values(piece: Piece) -> Iterator[object]:
+    """The JSON values of a file: one, or one a line."""
+    read, held = 0, []
+    for block in blocks(piece):
+        held.append(block.data)
+        read += len(block.data)
+        if read > MOST_BYTES:
+            break
+    data = b"".join(held)
+    try:
+        yield json.loads(data)
+    except (ValueError, RecursionError):
+        for line in data.split(b"\n"):
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                continue
