@@ -55,9 +55,11 @@ def neighbours(
         target: Quality to beat; 0..1.
 
     Returns:
-        The likeliest to beat the target first, each stack once; empty where too few stacks are known for the
-        number of values that the axes take.
+        The likeliest to beat the target first, each stack once; empty where no axis is stated, or too few
+        stacks are known for the number of values that the axes take.
     """
+    if not axes:
+        return []
     levels = table.select(pl.col(axis).cast(pl.String) for axis in axes)
     model = _fit(levels, table["quality"].cast(pl.Float64).fill_null(np.nan).to_numpy())
     if model is None:

@@ -70,3 +70,9 @@ def test_too_few_stacks_for_a_guess():
 def test_a_full_grid_has_no_neighbours():
     made = table(lambda *_: True)
     assert neighbours(made, AXES, list(range(made.height)), 0.5) == []
+
+
+def test_stacks_that_state_no_axis_have_no_neighbours():
+    made = table(lambda *_: True)
+    assert neighbours(made, (), [0, 1], 0.5) == []
+    assert neighbours(made.with_columns(reranker=pl.lit(None, pl.String)), ("reranker",), [0, 1], 0.5) == []

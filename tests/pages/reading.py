@@ -9,28 +9,30 @@ from typing import Any
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-PAGES = (
-    "overview",
-    "pareto",
-    "certainty",
-    "scenarios",
-    "next",
-    "routing",
-    "cost",
-    "headroom",
-    "latency",
-    "curves",
-    "compare",
-    "sensitivity",
-    "queries",
-    "evidence",
-    "outcome",
-    "measures",
-    "import",
-    "formats",
-    "data",
-    "run",
-)
+TITLES = {
+    "overview": "Overview",
+    "pareto": "Pareto",
+    "certainty": "How sure",
+    "scenarios": "Scenarios",
+    "next": "Next evaluation",
+    "routing": "Routing",
+    "cost": "Cost calculator",
+    "headroom": "Headroom",
+    "latency": "Latency",
+    "curves": "K curves",
+    "compare": "Compare",
+    "sensitivity": "Sensitivity",
+    "queries": "Queries",
+    "evidence": "Evidence",
+    "outcome": "Measure and outcome",
+    "measures": "Measures",
+    "import": "Import",
+    "formats": "Formats",
+    "data": "Data",
+    "run": "Run",
+}
+"""Pages by the name of their file, with their heading."""
+PAGES = tuple(TITLES)
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 

@@ -1,4 +1,4 @@
-"""Every page on every kind of store: it opens, says what it tells, and answers."""
+"""Every page: it says what it tells, and answers; see test_workspaces.py for the kinds of store."""
 
 import re
 from pathlib import Path
@@ -7,31 +7,9 @@ import pytest
 
 from core.ui.show import ROWS_SHOWN
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, answer, assert_sound, everything, figure, rows
+from tests.pages.reading import PAGES, TITLES, answer, assert_sound, everything, figure, rows
 from tests.stores import Lab
 
-TITLES = {
-    "overview": "Overview",
-    "pareto": "Pareto",
-    "certainty": "How sure",
-    "scenarios": "Scenarios",
-    "next": "Next evaluation",
-    "routing": "Routing",
-    "cost": "Cost calculator",
-    "headroom": "Headroom",
-    "latency": "Latency",
-    "curves": "K curves",
-    "evidence": "Evidence",
-    "outcome": "Measure and outcome",
-    "measures": "Measures",
-    "compare": "Compare",
-    "sensitivity": "Sensitivity",
-    "queries": "Queries",
-    "import": "Import",
-    "formats": "Formats",
-    "data": "Data",
-    "run": "Run",
-}
 NEEDS_RESULTS = [
     page for page in PAGES if page not in ("cost", "import", "formats", "data", "run", "measures")
 ]
@@ -51,14 +29,15 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
         assert re.search(r"n = \d+|of \d+ queries", said)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_on_published_figures_only(open_page: OpenPage, published_store: Path, page: str):
-    app = open_page(published_store, page)
-    assert_sound(app, TITLES[page])
-    if page in ("overview", "pareto", "certainty", "scenarios", "next", "headroom", "curves"):
-        assert "n = 50" in answer(app)
-    if page == "queries":
-        assert "only its averages are known" in answer(app)
+@pytest.mark.parametrize(
+    "page", ["overview", "pareto", "certainty", "scenarios", "next", "headroom", "curves"]
+)
+def test_published_figures_come_with_their_n(open_page: OpenPage, published_store: Path, page: str):
+    assert "n = 50" in answer(open_page(published_store, page))
+
+
+def test_published_figures_have_no_queries(open_page: OpenPage, published_store: Path):
+    assert "only its averages are known" in answer(open_page(published_store, "queries"))
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)
@@ -78,40 +57,19 @@ def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, 
     assert answer(app)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_on_judgements_without_any_run(open_page: OpenPage, tmp_path: Path, page: str):
-    Lab().judge({"q1": {"p1": 5}}).ask({"q1": "one"}).hold({"p1": "one"}).write(tmp_path / "store")
-    app = open_page(tmp_path / "store", page)
-    assert_sound(app, TITLES[page])
+@pytest.mark.parametrize("page", ["overview", "pareto"])
+def test_rankings_without_judgements_have_no_quality(open_page: OpenPage, tmp_path: Path, page: str):
+    Lab().ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
+    assert answer(open_page(tmp_path / "store", page)) == "No stack here has a known RA-nWG@10."
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_on_rankings_without_judgements(open_page: OpenPage, tmp_path: Path, page: str):
-    lab = Lab().ask({"q1": "one", "q2": "two"}).hold({"p1": "one", "p2": "two"})
-    lab.run("a", final={"q1": ["p1", "p2"], "q2": ["p2"]}, ms={"sparse": [1.0, 2.0]})
-    lab.run("b", final={"q1": ["p2"]})
-    lab.write(tmp_path / "store")
-    app = open_page(tmp_path / "store", page)
-    assert_sound(app, TITLES[page])
-    if page in ("overview", "pareto"):
-        assert answer(app) == "No stack here has a known RA-nWG@10."
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_on_a_golden_set_without_judgements(open_page: OpenPage, tmp_path: Path, page: str):
-    Lab().judge({}).ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
-    assert_sound(open_page(tmp_path / "store", page), TITLES[page])
-
-
-@pytest.mark.parametrize("page", ["overview", "pareto", "headroom", "curves", "queries"])
-def test_a_page_on_ten_thousand_stacks(open_page: OpenPage, many_store: Path, page: str):
-    app = open_page(many_store, page)
-    assert_sound(app, TITLES[page])
-    if page == "pareto":
-        density = [trace for trace in figure(app)["data"] if trace["type"] == "heatmap"]
-        assert [trace["name"] for trace in density] == ["feasible (10,000)"]
-        assert rows(app).height == ROWS_SHOWN
-        assert "10,000 stacks" in everything(app)
+def test_ten_thousand_stacks_are_drawn_as_a_density(open_page: OpenPage, many_store: Path):
+    app = open_page(many_store, "pareto")
+    assert_sound(app, "Pareto")
+    density = [trace for trace in figure(app)["data"] if trace["type"] == "heatmap"]
+    assert [trace["name"] for trace in density] == ["feasible (10,000)"]
+    assert rows(app).height == ROWS_SHOWN
+    assert "10,000 stacks" in everything(app)
 
 
 @pytest.mark.parametrize("page", PAGES)
