@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from core.pipeline.sweep.rates import Rates
     from core.store import Snapshot
 
+SplitOption = Annotated[
+    str | None, typer.Option(help="Which split of a BEIR collection judges, instead of the specification's.")
+]
 _STACKS_SHOWN = 20
 _REMEMBERED = 60
 """Earlier runs whose times are looked at."""
@@ -28,12 +31,14 @@ def run(
     spec: Annotated[
         Path | None, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
     ] = None,
+    *,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of specifications instead.")
     ] = False,
     stacks: Annotated[
         bool, typer.Option("--stacks", help="All stacks; of CSV the stacks instead of the stages.")
     ] = False,
+    split: SplitOption = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
@@ -52,7 +57,9 @@ def run(
         raise typer.BadParameter("Name a specification, or ask for the --schema.", param_hint="SPEC")
     context: Context = ctx.obj
     snapshot = context.store().read()
-    job, problems = read_job(load(spec), shelf=StoreShelf(snapshot), books=context.books(), to_run=False)
+    job, problems = read_job(
+        load(spec, split=split), shelf=StoreShelf(snapshot), books=context.books(), to_run=False
+    )
     artifacts = Artifacts(context.store().path.parent / EVALUATIONS / ARTIFACTS)
     made = plan(
         job,

@@ -11,6 +11,7 @@ import typer
 from core.cli import evaluating, manifest
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain
+from core.cli.plan import SplitOption
 
 
 def run(
@@ -36,6 +37,7 @@ def run(
     budget: Annotated[
         float | None, typer.Option(min=0, help="The most dollars, instead of the specification's.")
     ] = None,
+    split: SplitOption = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Run the stacks of a specification on its collection and store what was measured.
@@ -56,7 +58,7 @@ def run(
     if from_manifest is not None:
         job, problems = manifest.job_of(context, from_manifest, to_run=not dry_run)
     else:
-        job, problems = manifest.read(context, load(spec or ""), to_run=not dry_run)
+        job, problems = manifest.read(context, load(spec or "", split=split), to_run=not dry_run)
     if again:
         job = manifest.anew(job)
     job = evaluating.with_budget(job, budget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -25,6 +25,23 @@ _TAG_LENGTH = 80
 _NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
 """What a file's name says that it holds, before its keys do: queries may have titles too."""
 ALL = "all"
+
+
+class SplitsError(InputError):
+    """A collection has several splits of judgements, and none was chosen.
+
+    Args:
+        splits: Their names.
+        where: The folder that holds them.
+    """
+
+    def __init__(self, splits: Iterable[str], where: str) -> None:
+        self.splits = tuple(sorted(splits))
+        super().__init__(
+            f"There are several splits: {', '.join(self.splits)}.",
+            where=where,
+            do="Choose one (--split), or all for a golden set of each.",
+        )
 
 
 class Beir(Format):
@@ -95,11 +112,7 @@ def _split(pieces: list[Piece], options: Options) -> list[Piece]:
     if not pieces or options.split == ALL or (len(pieces) == 1 and options.split is None):
         return pieces
     if options.split is None:
-        raise InputError(
-            f"There are several splits: {', '.join(sorted(by_name))}.",
-            where=pieces[0].name.rsplit("/", 1)[0],
-            do="Choose one (--split), or all for a golden set of each.",
-        )
+        raise SplitsError(by_name, where=pieces[0].name.rsplit("/", 1)[0])
     if options.split not in by_name:
         raise UnknownNameError("split", options.split, by_name)
     return [by_name[options.split]]

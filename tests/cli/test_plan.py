@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -217,3 +218,31 @@ def test_measured_rates_are_medians_by_model_and_depth():
         }
     )
     assert measured(runs, times) == {("rerank", "r", 50): 20.0, ("embed", "e", 0): 7.0}
+
+
+@pytest.mark.parametrize("command", [["plan"], ["run", "--dry-run"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("golden", "told"),
+    [
+        ("", 'golden_set = { split = "test" }\n'),
+        ('golden_set = "farm"\n', 'golden_set = { path = "farm", split = "test" }\n'),
+    ],
+    ids=["with the collection", "named"],
+)
+def test_the_advice_about_splits_works_as_it_is_written(cli: Cli, command: list[str], golden: str, told: str):
+    for split, query in (("dev", "q0"), ("test", "q1")):
+        rows = f"query-id\tcorpus-id\tscore\n{query}\td1\t1\n"
+        folder = cli.folder / "farm" / "qrels"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{split}.tsv").write_text(rows)
+    spec = cli.spec(f'collection = "farm"\n{golden}queries = {{ limit = 1 }}\n[axes]\nmode = "sparse"\n')
+    words = ["--store", str(cli.store.path), *command, spec]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 1
+    option = re.search(r"--split \w+", refused.stderr)
+    assert option, refused.stderr
+    made = CliRunner().invoke(app, [*words, *option[0].split(), "--format", "json"])
+    assert json.loads(made.stdout)["queries"] == 1
+    assert "golden_set.split" in refused.stderr
+    written = cli.spec(f'collection = "farm"\n{told}[axes]\nmode = "sparse"\n')
+    assert CliRunner().invoke(app, [*words[:2], *command, written]).exit_code == 0

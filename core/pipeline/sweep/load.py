@@ -15,23 +15,26 @@ from pydantic import ValidationError
 from core.errors import InputError
 from core.paths import PRESETS
 from core.pipeline.sweep import invalid
-from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.model import GoldenSource, SweepSpec
 from core.pipeline.sweep.places import Lines, line_of, toml_lines, yaml_lines
 from core.pipeline.sweep.problems import Problem, SpecError, suggestion
 from core.records import JsonMap
 
 MAX_BYTES = 1_000_000
 """A specification is a page of text; more is something else."""
+MAX_DEPTH = 16
+"""Levels of tables and lists in one another; a specification needs half as many."""
 _FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 _SOURCES = ("collection", "queries", "golden_set")
 
 
-def load(source: str | Path) -> SweepSpec:
+def load(source: str | Path, *, split: str | None = None) -> SweepSpec:
     """Read a specification.
 
     Args:
         source: Path of a .toml, .yaml, .yml or .json file; or the text itself, recognised by having more
             than one line.
+        split: Which split of a BEIR collection, instead of the specification's.
 
     Returns:
         The specification, its paths absolute: those of a file are relative to its folder.
@@ -40,8 +43,14 @@ def load(source: str | Path) -> SweepSpec:
         SpecError: With every problem: its file, line and key, and the nearest valid key or value.
         InputError: If there is no such file or it is of another kind.
     """
-    if isinstance(source, str) and "\n" in source:
-        return parse(source)
+    spec = parse(source) if isinstance(source, str) and "\n" in source else _from_file(source)
+    if split is None:
+        return spec
+    golden = (spec.golden_set or GoldenSource()).model_copy(update={"split": split})
+    return spec.model_copy(update={"golden_set": golden})
+
+
+def _from_file(source: str | Path) -> SweepSpec:
     path = Path(source).expanduser()
     if path.suffix.lower() not in _FORMS:
         raise InputError(
@@ -99,9 +108,13 @@ def _form(text: str) -> str:
     """YAML where only that makes keys of the text."""
     try:
         tomllib.loads(text)
+    except RecursionError:
+        return "toml"
     except tomllib.TOMLDecodeError:
         try:
-            return "yaml" if isinstance(yaml.safe_load(text), dict) else "toml"
+            return "yaml" if isinstance(_yaml(text)[0], dict) else "toml"
+        except RecursionError:
+            return "yaml"
         except yaml.YAMLError:
             return "yaml" if "=" not in text else "toml"
     return "toml"
@@ -110,12 +123,34 @@ def _form(text: str) -> str:
 def _read(text: str, form: str, name: str) -> tuple[dict[str, Any], Lines]:
     try:
         data, lines = _READERS[form](text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split()) or "it is nested too deeply"
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
         raise SpecError([Problem(name, f"Not readable as {form.upper()}: {reason}.")]) from error
+    except RecursionError:
+        raise _too_deep(name) from None
     if not isinstance(data, dict):
         raise SpecError([Problem(name, "It holds no keys.", 'Start with collection = "…".')])
+    if _is_deeper(data, MAX_DEPTH):
+        raise _too_deep(name)
     return data, lines
+
+
+def _is_deeper(data: object, most: int) -> bool:
+    """Whether tables and lists stand in one another more than `most` levels deep."""
+    level = [data]
+    for _ in range(most):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return any(isinstance(each, dict | list) for each in level)
+
+
+def _too_deep(name: str) -> SpecError:
+    found = f"Tables and lists stand in one another more than {MAX_DEPTH} levels deep."
+    return SpecError([Problem(name, found, "Write them as the README's examples do; plan --schema has all.")])
 
 
 def _toml(text: str) -> tuple[object, Lines]:
@@ -127,9 +162,13 @@ def _json(text: str) -> tuple[object, Lines]:
 
 
 def _yaml(text: str) -> tuple[object, Lines]:
+    depth = 0
     for event in yaml.parse(text, yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):  # a few of them nested unfold to gigabytes
             raise yaml.YAMLError(f"an alias (*{event.anchor}) is not allowed")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:  # reading on takes minutes
+            raise RecursionError
     root = yaml.compose(text, yaml.SafeLoader)
     _refuse_twice(root)
     return yaml.safe_load(text), yaml_lines(root)

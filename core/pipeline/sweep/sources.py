@@ -11,6 +11,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import, Options, load, preview
 from core.importers.base import slug
+from core.importers.beir import SplitsError
 from core.pipeline.anchors import read_spans
 from core.pipeline.anchors.read import holds_spans
 from core.pipeline.documents import Documents, read_documents
@@ -81,7 +82,7 @@ def read_collection(source: CollectionSource, golden: GoldenSource | None, shelf
         return on_shelf(shelf, source.stored).collection(source.stored)
     path = source.path or Path()
     if _kind(source, path) in WHOLE:
-        return _batch(load([path], _options(source, golden)))
+        return _batch(_loaded(path, _options(source, golden)))
     documents = read_source_documents(source)
     made = Collection(collection_id=collection_id(source), name=collection_id(source), source=path.name)
     rows = documents.frame.select(
@@ -135,7 +136,7 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
     if path.is_file() and holds_spans(path):
         spans = read_spans(path, documents(), options)
         return Batch(golden_sets=(spans.golden_set,), frames={"spans": spans.spans})
-    made = load([path], options)
+    made = _loaded(path, options)
     if not made.golden_sets:
         raise InputError("It holds no judgements.", where=path.name, do="Give qrels, a table or spans.")
     kept = {name: rows for name, rows in made.frames.items() if name in {"judgements", "spans"}}
@@ -151,6 +152,15 @@ def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
     if shelf is None:
         raise InputError(f"{name!r} is no path, and no store was named.", do="Give a path.")
     return shelf
+
+
+def _loaded(path: Path, options: Options) -> Import:
+    try:
+        return load([path], options)
+    except SplitsError as error:
+        usual = "test" if "test" in error.splits else error.splits[0]
+        do = f"Choose one: golden_set.split in the specification, or --split {usual}."
+        raise InputError(error.found, where=error.where, do=do) from None
 
 
 def _kind(source: CollectionSource, path: Path) -> str:

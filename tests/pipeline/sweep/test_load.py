@@ -238,7 +238,20 @@ UNREADABLE = {
     "yaml alias": ("a: &x [1]\nb: *x\n", "yaml", r"an alias \(\*x\) is not allowed"),
     "yaml object": ("a: !!python/object/apply:os.system ['true']\n", "yaml", "Not readable as YAML"),
     "json": ('{"collection": }', "json", "Not readable as JSON"),
-    "deep": ('{"a":' * 5000, "json", "Not readable as JSON"),
+    **{
+        f"deep {name}, {form}": (text, form, "more than 16 levels deep")
+        for name, text, forms in (
+            ("array", "a = " + "[" * 3000 + "]" * 3000 + "\n", ("toml", None)),
+            ("table", "a = " + "{a = " * 3000 + "1" + "}" * 3000 + "\n", ("toml", None)),
+            ("keys", ".".join("a" * 3000) + " = 1\n", ("toml", None)),
+            ("header", 'collection = "c"\n[models.' + ".".join("a" * 3000) + "]\nx = 1\n", ("toml", None)),
+            ("object", '{"a":' * 3000 + "1" + "}" * 3000, ("json", "yaml", None)),
+            ("list", "a: " + "[" * 3000 + "]" * 3000 + "\n", ("yaml", None)),
+            ("just too deep", '{"axes":' + "[" * 16 + "]" * 16 + "}", ("json", "yaml", None)),
+            ("never closed", '{"a":' * 3000, ("json", "yaml", None)),
+        )
+        for form in forms
+    },
     "a list": ("- 1\n- 2\n", "yaml", "It holds no keys."),
     "nothing": ("", "yaml", "It holds no keys."),
     "guessed toml": ("[axes\ndim = 3\n", None, "Not readable as TOML"),
