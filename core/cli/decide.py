@@ -49,7 +49,10 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
-    known = [name for name in rows.columns if not (name in CHANCES and rows[name].is_null().all())]
+    blank = {
+        name for name in (*CHANCES, "cost_missing") if name in rows.columns and rows[name].is_null().all()
+    }
+    known = [name for name in rows.columns if name not in {*blank, "cost_least"}]
     emit(rows.select(known).head(_SHOWN), Format.TABLE, empty="No stacks.")
     if rows.height > _SHOWN:
         typer.echo(f"{rows.height - _SHOWN:,} more with --format json or csv.")

@@ -195,5 +195,5 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
             else ""
         )
         middle.caption(f"{spread}{row['latency_basis'] or ''} {plain(row['latency_note'] or '')}")
-        right.metric("Cost", text.usd(row["cost"], ""))
+        right.metric("Cost", plain(text.cost_of(row, "")))
         right.caption(f"per 1,000 queries · {row['cost_basis'] or ''} {plain(row['cost_note'] or '')}")

@@ -8,6 +8,7 @@ from core.clq.cost import priced_usage
 from core.clq.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
+from core.views.priced import with_embedding
 
 COLUMNS = ("stage", "item", "unit", "units_per_query", "usd_per_1k", "basis", "reason")
 
@@ -24,7 +25,8 @@ def recorded(snapshot: Snapshot, run_id: str, book: PriceBook) -> pl.DataFrame:
         `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
         reason, where a price or an amount is not known. Empty when the run has recorded no usage.
     """
-    priced = priced_usage(snapshot.usage([run_id]), book)
+    run = snapshot.runs().filter(pl.col("run_id") == run_id)
+    priced = priced_usage(pl.concat(with_embedding(run, snapshot.usage([run_id]))), book)
     columns = priced.select(
         "stage",
         "item",

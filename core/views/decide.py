@@ -49,7 +49,7 @@ def numbers(row: dict[str, object], quality: Quality) -> str:
     return (
         f"{quality.name} {text.score(value)}{text.interval(low, high)}, {text.sample(row['n'])}; "
         f"{_or_unknown('latency', text.ms(_float(row['latency_ms'])))}; "
-        f"{_or_unknown('cost', text.usd(_float(row['cost'])))}"
+        f"{_or_unknown('cost', text.cost_of(row))}"
     )
 
 

@@ -32,6 +32,8 @@ NUMBERS = (
     "latency_basis",
     "latency_note",
     "cost",
+    "cost_least",
+    "cost_missing",
     "cost_basis",
     "cost_note",
 )
@@ -201,7 +203,8 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
 
     Returns:
         status ("chosen", "runner-up", "frontier", "within the limits" or "excluded"), run_id, stack, quality,
-        latency_ms, cost, reason (why excluded), and the chances where the table has them.
+        latency_ms, cost with least and missing, reason (why excluded), and the chances where the table has
+        them.
     """
     place = np.where(decision.feasible, 3, 4)
     place[frontier_rows(table, decision, weak=weak)] = 2
@@ -222,6 +225,8 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
             "quality",
             "latency_ms",
             "cost",
+            "cost_least",
+            "cost_missing",
             *shown,
             "reason",
         )

@@ -93,8 +93,8 @@ def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
         for name, more in drawn.select("name", alike.alias("alike")).iter_rows()
     ]
     words = [
-        f" ({text.sample(n)}) · {text.usd(cost) if text.known(cost) else 'cost unknown'}"
-        for n, cost in drawn.select("n", "cost").iter_rows()
+        f" ({text.sample(n)}) · {text.cost(*cost) if text.known(cost[0]) or cost[2] else 'cost unknown'}"
+        for n, *cost in drawn.select("n", "cost", "cost_least", "cost_missing").iter_rows()
     ]
     return {
         "customdata": drawn.select("row").to_numpy().astype(np.float32),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from core.clq.cost import cost_per_1k, scope_of, totals
+from core.clq.cost import cost_per_1k
 from core.clq.latency import TOTAL
 from core.clq.prices import PriceBook
 from core.clq.replay import BY_CANDIDATE, replayed, replayed_usage
 from core.clq.routing import Depths, Floats
 from core.records import Basis
 from core.store import Snapshot
+from core.views.priced import run_totals
 from core.views.query_sets import among
 from core.views.routing_families import Option
 from core.views.routing_signals import Known
@@ -168,8 +168,7 @@ def _cost(
         cost, basis = run["cost"], run["cost_basis"]
     else:
         usage = replayed_usage(snapshot.usage([option.run_id]), option.depth, option.deep)
-        covered = scope_of(json.loads(run["manifest"]), json.loads(run["spec"]))
-        whole = totals(cost_per_1k(usage, book), [option.run_id], {option.run_id: covered})
+        whole = run_totals(pl.DataFrame([run]).select("run_id", "manifest", "spec"), usage, book)
         cost, basis = whole["usd_per_1k"][0], str(Basis.MODELLED)
     return (np.nan, None) if cost is None else (float(cost), basis)
 

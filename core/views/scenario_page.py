@@ -203,7 +203,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     details = ""
     if not cheap.is_empty():
         low, high = cheap.row(0, named=True), cheap.row(-1, named=True)
-        ends = [f"{text.usd(row['cost'])} ({row['scenario']})" for row in (low, high)]
+        ends = [f"{text.cost_of(row)} ({row['scenario']})" for row in (low, high)]
         details = f"Cost from {ends[0]} to {ends[1]}."
     empty = rows.filter(pl.col("name").is_null())["scenario"].to_list()
     return sentence, details + (f" Nothing is left for {', '.join(empty)}." if empty else "")

@@ -56,8 +56,8 @@ def scenario_matrix(
 
     Returns:
         One row per scenario in the given order: scenario, run_id, name, embedder, dim, reranker, candidates,
-        cost ($ per 1,000 queries), cost_note, latency_ms, latency_note, and one column per measure; null =
-        unknown.
+        cost ($ per 1,000 queries) with least, missing and note, latency_ms, latency_note, and one column per
+        measure; null = unknown.
 
     Raises:
         UnknownNameError: If a run is not in the workspace.
@@ -77,6 +77,8 @@ def scenario_matrix(
             "reranker",
             "candidates",
             "cost",
+            "cost_least",
+            "cost_missing",
             "cost_note",
             "latency_ms",
             "latency_note",

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from core.clq.cost import cost_per_1k, scope_of, totals
 from core.clq.intervals import bootstrap_means
 from core.clq.latency import TOTAL
 from core.clq.prices import PriceBook
@@ -21,6 +20,7 @@ from core.views.chosen import chosen_runs
 from core.views.comparable import at_machine
 from core.views.evidence.holes import bounds
 from core.views.latencies import latencies
+from core.views.priced import run_totals
 from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence, mean
@@ -102,8 +102,7 @@ def stack_table(
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), latency_ms with interval, n, basis and note, and cost (USD
-        per 1,000 queries, null = unknown) with basis and note.
+        worst, or the best, grade), latency_ms with interval, n, basis and note, and the columns of `costs`.
     """
     runs = runs_in(snapshot, scope)
     table = (
@@ -199,14 +198,12 @@ def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFra
         book: Prices.
 
     Returns:
-        run_id, cost (USD per 1,000 queries, null = unknown), cost_basis, cost_note.
+        run_id, cost (USD per 1,000 queries, null = unknown), cost_least (where a stage of it is not known:
+        what the others cost) and cost_missing (which that are), cost_basis, cost_note.
     """
     ids = runs["run_id"].to_list()
-    scopes = {
-        run_id: scope_of(json.loads(manifest), json.loads(spec))
-        for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows()
-    }
-    priced = totals(cost_per_1k(snapshot.usage(ids), book), ids, scopes)
+    usage = snapshot.usage(ids)
+    priced = run_totals(runs, usage, book)
     reported = (
         snapshot.aggregates(ids)
         .filter((pl.col("measure") == "usd_per_1k") & (pl.col("stage").fill_null(TOTAL) == TOTAL))
@@ -214,17 +211,10 @@ def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFra
         .select("run_id", pl.col("value").alias("reported"))
     )
     there = pl.col("reported").is_not_null()
-    covers = pl.Series("covers", [_covers(scopes[run_id]) for run_id in ids], dtype=pl.String)
     return priced.join(reported, on="run_id", how="left", maintain_order="left").select(
         "run_id",
         pl.coalesce("reported", "usd_per_1k").alias("cost"),
+        *(pl.when(~there).then(name).alias(f"cost_{name}") for name in ("least", "missing")),
         pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
-        pl.when(there).then(None).otherwise(pl.coalesce("reason", covers)).alias("cost_note"),
+        pl.when(~there).then(pl.coalesce("reason", "assumed")).alias("cost_note"),
     )
-
-
-def _covers(stages: tuple[str, ...] | None) -> str | None:
-    """What a cost of limited scope covers, in words; None when it covers the whole path."""
-    if stages is None:
-        return None
-    return f"{' and '.join(stages)} call only" if stages else "reranker call only; this stack has none"

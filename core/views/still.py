@@ -21,7 +21,7 @@ from core.views.record.files import chart
 from core.views.record.parts import basis, prices, status
 from core.views.record.words import check, lead, moment, question, trust
 from core.views.stacks import runs_in
-from core.views.text import NOT_APPLICABLE, UNKNOWN, count, interval, ms, percent, score, usd
+from core.views.text import NOT_APPLICABLE, UNKNOWN, cost_of, count, interval, ms, percent, score
 from core.views.verdict import Verdict
 
 CURVES = 6
@@ -195,7 +195,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, Cell]:
         "interval": Cell(spread, row["quality_low"]),
         "n": Cell(UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"]),
         "latency_ms": Cell(ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms")),
-        "cost": Cell(usd(row["cost"], ""), row["cost"], basis(row, "cost")),
+        "cost": Cell(cost_of(row, ""), row["cost"], basis(row, "cost")),
         "pct_proc": Cell(percent(row["pct_proc"]), row["pct_proc"]),
         "p_best": Cell(percent(row["p_best"]), row["p_best"]),
         "reason": Cell(row["reason"] or ""),

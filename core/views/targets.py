@@ -182,8 +182,9 @@ def _marks(rows: pl.DataFrame, colour: str, opacity: float) -> theme.Spec:
         "y": rows["quality"].to_numpy(),
         "marker": {"color": colour, "size": 7, "opacity": opacity},
         "hovertext": [
-            f"{text.escape(name)}<br>{text.score(quality)} · {text.usd(cost)} · {text.ms(ms)}"
-            for name, quality, cost, ms in rows.select("name", "quality", "cost", "latency_ms").iter_rows()
+            f"{text.escape(row['name'])}<br>{text.score(row['quality'])} · {text.cost_of(row)}"
+            f" · {text.ms(row['latency_ms'])}"
+            for row in rows.iter_rows(named=True)
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }

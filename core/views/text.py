@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
@@ -43,6 +45,16 @@ def usd(value: float | None, per: str = "1k") -> str:
     if 0 < abs(value) < 0.1:
         digits = min(9, 1 - math.floor(math.log10(abs(value))))
     return f"${value:,.{digits}f}" + (f" / {per}" if per else "")
+
+
+def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:
+    """A cost of the stack table; ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known."""
+    return usd(value, per) if least is None else f"≥ {usd(least, per)}, {missing}"
+
+
+def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
+    """`cost` of a row of the stack table."""
+    return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
 
 
 def percent(value: float | None) -> str:

@@ -2,6 +2,8 @@ from datetime import date
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.clq.calculator import search_units
 from core.clq.cost import CostInputs, calculator, cost_per_1k, rerank_usd_per_1k, scope_of, totals
@@ -122,6 +124,38 @@ def test_one_query_without_an_amount_makes_the_stage_unknown():
         ("a", "q2", "rerank", "ranker", "input_tokens", None, "measured"),
     )
     assert found["usd_per_1k"].to_list() == [None]
+
+
+AMOUNTS = st.one_of(st.none(), st.floats(0.01, 9))
+
+
+@given(
+    st.dictionaries(st.sampled_from(["embed", "rerank", "generate"]), AMOUNTS),
+    st.one_of(st.none(), st.lists(st.sampled_from(["embed", "rerank"]), unique=True)),
+    st.one_of(st.none(), AMOUNTS.map(lambda amount: (amount,))),
+)
+def test_totals_against_adding_up_by_hand(stages, scope, beside):
+    schema = {"run_id": pl.String, "stage": pl.String, "usd_per_1k": pl.Float64}
+
+    def costs_of(items):
+        rows = [("a", stage, usd) for stage, usd in items]
+        made = pl.DataFrame(rows, schema=schema, orient="row").with_columns(basis=pl.lit("measured"))
+        return made.with_columns(reason=pl.when(pl.col("usd_per_1k").is_null()).then(pl.lit("no price")))
+
+    further = costs_of([("query", beside[0])] if beside else [])
+    row = totals(costs_of(stages.items()), ["a"], {"a": scope}, further=further).row(0, named=True)
+    needed = list(stages.values()) if scope is None else [stages.get(stage) for stage in scope]
+    counted = [*needed, *(beside or ())]
+    known = [usd for usd in counted if usd is not None]
+    if None in needed or (scope is None and not counted):
+        assert row["usd_per_1k"] is None
+    else:
+        assert row["usd_per_1k"] == pytest.approx(sum(known))
+    if None not in counted or (not known and needed):
+        assert row["least"] is None
+    else:
+        assert row["least"] == pytest.approx(sum(known))
+    assert (row["missing"] is None) == (None not in counted)
 
 
 def test_totals_follow_the_scope_and_the_order_of_runs():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from core.clq.prices import load_books
+from core.clq.prices import PriceBook, load_books
 from core.paths import PRICES
 from core.store import Snapshot
 from core.views.scope import Latency, Quality, Scope
@@ -37,6 +37,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "latency_basis": (pl.String(), None),
     "latency_note": (pl.String(), None),
     "cost": (pl.Float64(), None),
+    "cost_least": (pl.Float64(), None),
+    "cost_missing": (pl.String(), None),
     "cost_basis": (pl.String(), None),
     "cost_note": (pl.String(), None),
     "pool": (pl.String(), None),
@@ -56,6 +58,12 @@ def stacks(height: int = 1, **columns: Sequence[object]) -> pl.DataFrame:
     return pl.DataFrame({"run_id": [f"r{row}" for row in range(height)], "name": list(names), **made})
 
 
-def table(snapshot: Snapshot, scope: Scope, quality: Quality = AT_10, latency: Latency | None = None):
+def table(
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality = AT_10,
+    latency: Latency | None = None,
+    book: PriceBook | None = None,
+):
     """The stack table of a store, at the list prices."""
-    return stack_table(snapshot, scope, quality, latency or Latency(), BOOK)
+    return stack_table(snapshot, scope, quality, latency or Latency(), book or BOOK)

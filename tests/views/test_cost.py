@@ -235,13 +235,17 @@ def test_an_input_that_moves_nothing_says_so():
 class Recorded:
     """A snapshot that knows the usage of one run."""
 
-    def __init__(self, *rows):
+    def __init__(self, *rows, spec=None):
+        self.spec = spec or {}
         columns = ("stage", "item", "unit", "amount", "basis", "query_id")
         self.rows = [{"run_id": "r", **dict(zip(columns, row, strict=True))} for row in rows]
 
     def usage(self, run_ids):
         assert run_ids == ["r"]
         return frame("usage", self.rows)
+
+    def runs(self):
+        return pl.DataFrame({"run_id": ["r"], "manifest": ["{}"], "spec": [json.dumps(self.spec)]})
 
 
 def stack(**axes):
@@ -343,6 +347,21 @@ def test_recorded_usage_is_priced_by_item():
     ]
     assert rows["usd_per_1k"].to_list() == pytest.approx([0.0012, 1.25])
     assert recorded_answer(rows, "mine") == "mine: $1.25 per 1,000 queries (imported, measured)."
+
+
+def test_what_a_bill_lacks_of_the_queries_embedding_is_modelled():
+    spec = {"mode": "dense", "embedder": "voyage-3.5"}
+    row = ("rerank", "rerank-2.5", "input_tokens", 25_000.0, "measured", "q1")
+    for rows, embedding in (
+        ((row,), ("modelled", 0.0012)),
+        ((row, ("embed", "voyage-3.5", "input_tokens", None, "imported", "q1")), ("modelled", 0.0012)),
+        ((row, ("embed", "voyage-3.5", "input_tokens", 10.0, "imported", "q1")), ("imported", 0.0006)),
+        ((row, ("embed", "local-cpu", "cpu_ms", 0.0, "measured", "q1")), ("measured", 0.0)),
+    ):
+        made = recorded(Recorded(*rows, spec=spec), "r", LIST)
+        (found,) = made.filter(pl.col("stage") == "embed").select("basis", "usd_per_1k").iter_rows()
+        assert found == (embedding[0], pytest.approx(embedding[1]))
+    assert recorded(Recorded(spec=spec), "r", LIST).is_empty()  # no bill, so nothing is added to it
 
 
 def test_recorded_usage_without_a_price_is_unknown():

@@ -8,9 +8,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from core.clq.cost import cost_per_1k
+from core.clq.prices import load_books
 from core.errors import UnknownNameError
 from core.records import Origin
 from core.store import Snapshot, Store
+from core.views import text
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import runs_in
 from tests.metrics import oracle
@@ -183,15 +185,28 @@ def test_a_measure_that_is_not_computed_here_comes_from_aggregates(tmp_path: Pat
 def test_published_rows_say_what_their_cost_covers(paper: Snapshot):
     found = table(paper, PAPER)
     plain = found.filter((pl.col("reranker") == "none") & (pl.col("mode") == "dense"))
-    assert plain["cost"].to_list() == [0.0] * plain.height
-    assert plain["cost_note"].unique().to_list() == ["reranker call only; this stack has none"]
+    embedding = {"voyage-3-large": 0.0036, "voyage-3.5": 0.0012, "voyage-3.5-lite": 0.0004}
+    assert set(plain.select("embedder", pl.col("cost").round(9)).iter_rows()) == set(embedding.items())
+    assert plain["cost_note"].unique().to_list() == ["the query's embedding is modelled at 20 tokens"]
     paid = found.filter((pl.col("reranker") == "rerank-2.5") & (pl.col("mode") == "dense"))
-    assert set(paid.select("candidates", pl.col("cost").round(9)).iter_rows()) == {
-        (50, 1.25),
-        (100, 2.5),
-        (150, 3.75),
-        (200, 5.0),
+    assert set(paid.select("embedder", "candidates", pl.col("cost").round(9)).iter_rows()) == {
+        (embedder, depth, round(0.025 * depth + embedding[embedder], 9))
+        for embedder, depth in paid.select("embedder", "candidates").iter_rows()
     }
+    assert found["cost_missing"].drop_nulls().unique().to_list() == ["reranking not recorded"]
+
+
+def test_a_cost_of_which_a_stage_is_unpriced_is_a_lower_bound(paper: Snapshot):
+    found = table(paper, PAPER, book=load_books()["clq-paper"])
+    dense = found.filter(pl.col("mode") == "dense")
+    assert dense["cost_missing"].unique().to_list() == ["embedding not priced"]
+    assert dense["cost_least"].to_list() == dense["cost"].to_list()
+    assert set(dense.filter(pl.col("reranker") == "rerank-2.5")["cost"].round(9)) == {1.25, 2.5, 3.75, 5.0}
+    row = dense.filter(pl.col("candidates") == 50, pl.col("reranker") == "rerank-2.5").row(0, named=True)
+    assert text.cost_of(row) == "≥ $1.25 / 1k, embedding not priced"
+    hybrid = found.filter(pl.col("mode") == "hybrid", pl.col("reranker") != "none")
+    assert hybrid["cost"].is_null().all()
+    assert set(hybrid["cost_missing"]) == {"embedding not priced, reranking not recorded"}
     assert found["quality_basis"].unique().to_list() == ["published"]
 
 

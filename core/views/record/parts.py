@@ -78,7 +78,7 @@ def _numbers(row: Data) -> tuple[Cell, ...]:
         Cell(interval, row["quality_low"]),
         Cell(text.UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"]),
         Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms")),
-        Cell(text.usd(row["cost"], ""), row["cost"], basis(row, "cost")),
+        Cell(text.cost_of(row, ""), row["cost"], basis(row, "cost")),
     )
 
 
@@ -168,7 +168,7 @@ def all_stacks(rows: Sequence[Data], measure: str) -> Table:
             Cell(row["stack"]),
             Cell(text.score(row["quality"]), row["quality"]),
             Cell(text.ms(row["latency_ms"]), row["latency_ms"]),
-            Cell(text.usd(row["cost"], ""), row["cost"]),
+            Cell(text.cost_of(row, ""), row["cost"]),
             Cell(row["reason"] or ""),
         )
         for row in rows[:STACKS]

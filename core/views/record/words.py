@@ -113,7 +113,7 @@ def tiles(row: Data, measure: str, latency: str) -> Tiles:
             ),
             Tile(
                 "Cost ($ per 1,000 queries)",
-                text.usd(row["cost"], ""),
+                text.cost_of(row, ""),
                 _joined(row["cost_note"]),
                 basis(row, "cost"),
             ),
