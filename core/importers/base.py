@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -321,7 +322,8 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
     names = [name or stem for name, stem in own]
     if options.label:
         names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]
+    times = Counter(names)
     return [
-        f"{name} · {stem}" if names.count(name) > 1 and stem not in ("", name) else name
+        f"{name} · {stem}" if times[name] > 1 and stem not in ("", name) else name
         for name, (_, stem) in zip(names, own, strict=True)
     ]

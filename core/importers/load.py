@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -153,7 +154,8 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], list[LeftOut]]:
     if whole.sniff(tree) >= ACCEPTED:
         mine = whole.mine(tree)
         claims = [_Claim(whole, replace(tree, pieces=mine))]
-        rest = tuple(each for each in rest if each.pieces[0] not in mine)
+        names = {piece.name for piece in mine}
+        rest = tuple(each for each in rest if each.name not in names)
     left, reasons = [], []
     for each in rest:
         try:
@@ -250,8 +252,8 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
 
 
 def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:
-    again = next((each for each in ids if ids.count(each) > 1), None)
-    if again:
+    again, times = next(iter(Counter(ids).most_common(1)), ("", 0))
+    if times > 1:
         raise InputError(
             f"Two files make the same {kind} {again!r}.", do=f"Import them one by one ({option})."
         )

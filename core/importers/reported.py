@@ -78,12 +78,13 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
     Raises:
         InputError: A figure is too large to be one, or stands twice.
     """
-    own = list(dict.fromkeys(each.collection for each in found))
+    own: dict[str, list[Reported]] = {}
+    for each in found:
+        own.setdefault(each.collection, []).append(each)
     names = {name: _collection_id(name, options, several=len(own) > 1) for name in own}
     runs: list[Run] = []
     rows: list[dict[str, object]] = []
-    for name in own:
-        group = [each for each in found if each.collection == name]
+    for name, group in own.items():
         labels = run_labels([(each.label, each.stem) for each in group], options)
         there = replace(options, collection_id=names[name])
         for each, label in zip(group, labels, strict=True):

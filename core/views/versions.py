@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import Any, Literal
 
@@ -18,6 +20,10 @@ from core.views.changed import Changed, Choice
 from core.views.renaming import OWNED, RECORDS, parts_of, renamed, with_own_runs
 
 _KINDS: tuple[Kind, ...] = ("collection", "golden_set")
+_VERSION = re.compile(r"(.*) \(\d+\)", re.DOTALL)
+"""Label of a later version of a run."""
+_LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)
+"""Id of a later version of a collection or a golden set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +61,9 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
     replacing: set[str] = set()
     restored: list[tuple[Kind, str]] = []
     for kind in _KINDS:
+        shelf = _Shelf(snapshot, kind, made)
         for name in _ids(kind, made, snapshot):
-            found = _find(snapshot, kind, name, made)
+            found = shelf.find(name, made)
             chosen = found.same
             if chosen is None and found.change:
                 changes.append(found.change)
@@ -101,18 +108,72 @@ class _Found:
     change: Changed | None = None
 
 
-def _find(snapshot: Snapshot, kind: Kind, name: str, made: Import) -> _Found:
-    whole = snapshot.with_deleted()
-    known = _versions(whole, kind, name)
-    # What is hidden with its collection comes back when that is restored.
-    seen = {*_all(snapshot, kind), *_all(snapshot, kind, hidden=True)}
-    there, gone = [each for each in known if each in seen], [each for each in known if each not in seen]
-    same = next((each for each in there if _equal(whole, kind, each, name, made)), None)
-    if same or not known:
-        return _Found(known, same)
-    again = next((each for each in gone if _equal(whole, kind, each, name, made)), None)
-    deleted: Literal["no", "same", "other"] = "same" if again else "no" if there else "other"
-    return _Found(known, None, again, Changed(kind, name, tuple(there or gone), deleted))
+class _Shelf:
+    """What the store has of a kind, beside the rows of that kind that an import brings; both read once."""
+
+    def __init__(self, snapshot: Snapshot, kind: Kind, made: Import) -> None:
+        self._whole = snapshot.with_deleted()
+        self._kind: Kind = kind
+        # What is hidden with its collection comes back when that is restored.
+        self._seen = {*_all(snapshot, kind), *_all(snapshot, kind, hidden=True)}
+        present = _all(self._whole, kind)
+        self._present = frozenset(present)
+        self._versions = _by_version(present)
+        self._frames = {table: made.frames[table] for table in OWNED[kind] if table in made.frames}
+
+    def find(self, name: str, made: Import) -> _Found:
+        """What there is under a name and its later versions."""
+        known = [each for _, each in self._versions.get(name, ())]
+        there = [each for each in known if each in self._seen]
+        same = next((each for each in there if self._equal(each, name, made)), None)
+        if same or not known:
+            return _Found(known, same)
+        gone = [each for each in known if each not in self._seen]
+        again = next((each for each in gone if self._equal(each, name, made)), None)
+        deleted: Literal["no", "same", "other"] = "same" if again else "no" if there else "other"
+        return _Found(known, None, again, Changed(self._kind, name, tuple(there or gone), deleted))
+
+    def _equal(self, known: str, name: str, made: Import) -> bool:
+        """Whether the store has the rows of `name` and its parts under the id `known`.
+
+        What it lacks may be added: tables, and parts.
+        """
+        moved = {part: known + part.removeprefix(name) for part in parts_of(made, self._kind, name)}
+        held = {part: there for part, there in moved.items() if there in self._present}
+        return all(self._equal_rows(there, own, made) for own, there in {name: known, **held}.items())
+
+    def _equal_rows(self, known: str, name: str, made: Import) -> bool:
+        key = f"{self._kind}_id"
+        if self._kind == "golden_set":
+            of = {each.golden_set_id: each.collection_id for each in made.golden_sets}
+            if name in of and self._collections[known] != of[name]:
+                return False
+        for table, rows in self._offered.items():
+            present = getattr(self._whole, table)(known).drop(key)
+            if name in rows and present.height and not _same(rows[name], present):
+                return False
+        return True
+
+    @cached_property
+    def _offered(self) -> Mapping[str, Mapping[str, pl.DataFrame]]:
+        """Rows of the import by table and id."""
+        key = f"{self._kind}_id"
+        return {
+            table: {
+                str(name): part
+                for (name,), part in rows.lazy()
+                .collect()
+                .partition_by(key, as_dict=True, include_key=False)
+                .items()
+            }
+            for table, rows in self._frames.items()
+        }
+
+    @cached_property
+    def _collections(self) -> Mapping[str, str]:
+        """Golden set → its collection."""
+        rows = self._whole.golden_sets(parts=True)
+        return dict(rows.select("golden_set_id", "collection_id").iter_rows())
 
 
 def _decided(found: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
@@ -162,46 +223,20 @@ def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
     return snapshot.golden_sets(parts=True, hidden=hidden)["golden_set_id"].to_list()
 
 
-def _versions(snapshot: Snapshot, kind: Kind, name: str) -> list[str]:
-    """The id and its later versions as far as the store has them, oldest first."""
-    pattern = re.compile(re.escape(name) + r"(?:-(\d+))?")
-    found = [(match, each) for each in _all(snapshot, kind) if (match := pattern.fullmatch(each))]
-    if name not in (each for _, each in found):
-        return []
-    return [each for _, each in sorted(found, key=lambda pair: int(pair[0][1] or 1))]
+def _by_version(ids: Sequence[str]) -> Mapping[str, Sequence[tuple[int, str]]]:
+    """Number and id of what the store has under a name and its later versions, oldest first."""
+    found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for each in ids:
+        found[each].append((1, each))
+    for each in ids:
+        if (later := _LATER.fullmatch(each)) and later[1] in found:
+            found[later[1]].append((int(later[2]), each))
+    return {name: sorted(versions) for name, versions in found.items()}
 
 
 def _next(name: str, known: list[str]) -> str:
     last = known[-1].removeprefix(name).lstrip("-")
     return f"{name}-{int(last or 1) + 1}"
-
-
-def _equal(snapshot: Snapshot, kind: Kind, known: str, name: str, made: Import) -> bool:
-    """Whether the store has the rows of `name` and its parts under the id `known`.
-
-    What it lacks may be added: tables, and parts.
-    """
-    present = set(_all(snapshot, kind))
-    moved = {part: known + part.removeprefix(name) for part in parts_of(made, kind, name)}
-    held = {part: there for part, there in moved.items() if there in present}
-    return all(_equal_rows(snapshot, kind, there, own, made) for own, there in {name: known, **held}.items())
-
-
-def _equal_rows(snapshot: Snapshot, kind: Kind, known: str, name: str, made: Import) -> bool:
-    key = f"{kind}_id"
-    if kind == "golden_set":
-        of = {each.golden_set_id: each.collection_id for each in made.golden_sets}
-        stored = snapshot.golden_sets(parts=True).filter(pl.col(key) == known)
-        if name in of and stored["collection_id"][0] != of[name]:
-            return False
-    for table in OWNED[kind]:
-        if table not in made.frames:
-            continue
-        offered = made.frames[table].lazy().filter(pl.col(key) == name).drop(key).collect()
-        present = getattr(snapshot, table)(known).drop(key)
-        if offered.height and present.height and not _same(offered, present):
-            return False
-    return True
 
 
 def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
@@ -217,31 +252,36 @@ def _runs(
     live = pl.concat([snapshot.runs(), snapshot.runs(hidden=True)])
     stored = {row["run_id"]: row for row in snapshot.with_deleted().runs().iter_rows(named=True)}
     present = set(live["run_id"])
-    imported = live.filter(pl.col("origin") == Origin.IMPORT.value).sort("added_revision", "created_at")
+    ours = {run.run_id for run in offered}
+    imported = live.filter(pl.col("origin") == Origin.IMPORT.value, ~pl.col("run_id").is_in(ours))
+    versions = _by_label(imported.sort("added_revision", "created_at"))
     made: list[Run] = []
     removed: list[str] = []
     changes: list[Changed] = []
-    ours = {run.run_id for run in offered}
     for run in offered:
-        same = imported.filter((pl.col("collection_id") == run.collection_id) & ~pl.col("run_id").is_in(ours))
-        rivals = same.filter(pl.col("label").map_elements(_is_version(run.label), pl.Boolean))
-        if run.run_id in present or rivals.is_empty():
+        rivals = versions.get((run.collection_id, run.label), ())
+        if run.run_id in present or not rivals:
             made.append(_as_stored(run, stored.get(run.run_id)))
             continue
-        changes.append(Changed("run", run.label, tuple(rivals["run_id"])))
+        changes.append(Changed("run", run.label, tuple(run_id for run_id, _ in rivals)))
         label = run.label
         if choice == "replace":
-            removed.append(rivals["run_id"][-1])
-            label = rivals["label"][-1]
+            removed.append(rivals[-1][0])
+            label = rivals[-1][1]
         elif choice == "new":
-            label = _free_label(run.label, set(same["label"]))
+            label = _free_label(run.label, {taken for _, taken in rivals})
         made.append(_as_stored(_labelled(run, label), stored.get(run.run_id)))
     return made, removed, changes
 
 
-def _is_version(label: str) -> Callable[[str], bool]:
-    pattern = re.compile(re.escape(label) + r"( \(\d+\))?")
-    return lambda other: pattern.fullmatch(other) is not None
+def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
+    """Ids and labels of runs, by their collection and the label that they carry or are a version of."""
+    found: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for run_id, collection, label in runs.select("run_id", "collection_id", "label").iter_rows():
+        found[collection, label].append((run_id, label))
+        if version := _VERSION.fullmatch(label):
+            found[collection, version[1]].append((run_id, label))
+    return found
 
 
 def _free_label(label: str, taken: set[str]) -> str:

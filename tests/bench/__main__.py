@@ -29,6 +29,7 @@ MODULES = (
     "sessions",
     "uncertainty",
     "import_speed",
+    "import_growth",
     "engine",
     "rescore",
 )
