@@ -7,7 +7,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import polars as pl
@@ -154,6 +154,15 @@ def merged(parts: Iterable[Import]) -> Import:
         detected=tuple(each for part in parts for each in part.detected),
         held=tuple(each for part in parts for each in part.held),
     )
+
+
+def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    """One entry per reason, with the sum of the counts and the first place; for trees of many files alike."""
+    by_reason: dict[str, LeftOut] = {}
+    for each in left:
+        before = by_reason.get(each.reason, replace(each, count=0))
+        by_reason[each.reason] = replace(before, count=before.count + each.count)
+    return tuple(by_reason.values())
 
 
 def _together(found: Sequence[Frame]) -> Frame:

@@ -1,214 +1,258 @@
-"""RAGGED: what retrievers returned, and what readers answered from the first k passages.
+"""RAGGED: what retrievers returned, what readers answered, and which passages are relevant.
 
 A retriever file holds {id, input, output[0].provenance[{page_id, start_par_id, text, score}]}, a reader a
-folder ``top_<k>`` for every k with {id, answer, gold_answers, answer_evaluation{…}}. A passage is a paragraph
-of a page: ``page_id:start_par_id``. ``combined_metrics.json`` is not taken: its mean of rougel is
-wrong; means are taken anew from the values of each question.
+folder per mode and k with {id, answer, gold_answers, answer_evaluation{…}}; gold passages stand in KILT's
+form, compiled, or as results by passage. A passage is a paragraph of a page: ``page_id:start_par_id``.
+``combined_metrics.json`` is not taken: its mean of rougel is wrong; means are taken anew from the values of
+each question. Files of several data sets, which share no question, are collections of their own.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import account
 from core.importers.base import (
+    LIKELY,
     SURE,
     Format,
     Import,
-    LeftOut,
     Options,
     collection_of,
     imported_run,
     merged,
     run_labels,
+    slug,
+    summed,
 )
-from core.importers.jsonl import read_lines
-from core.importers.outline import outline
+from core.importers.judgements import left_out
 from core.importers.piece import Piece, Tree
-from core.importers.ragged_readers import Reader, answers, readers
-from core.importers.text import place, quoted, shown
+from core.importers.ragged_files import PARTS, SURELY, kind, lacking, lists, passage, retrieved
+from core.importers.ragged_gold import Gold, compilation, evaluation, judgements, kilt
+from core.importers.ragged_readers import TOP_K, Reader, answers, readers
+from core.importers.text import shown
 from core.tables import frame
 
-_PROVENANCE = pl.Struct(
-    {"page_id": pl.String(), "start_par_id": pl.String(), "text": pl.String(), "score": pl.Float64()}
+_GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
+_ROOTS = ("reader_results", "retriever_results", "predictions")
+"""Folders of the tool that say nothing in a label."""
+_ORACLES = (
+    "Answers from gold passages, from others than gold or from none are runs without rankings and without "
+    "figures: no stack answers so. gold_only took the first k gold passages of all that were retrieved, not "
+    "those among the first k."
 )
-_RETRIEVED: Mapping[str, pl.DataType] = {
-    "id": pl.String(),
-    "input": pl.String(),
-    "output": pl.List(pl.Struct({"provenance": pl.List(_PROVENANCE)})),
-}
-_TOP_KEY = re.compile(r"top_?\d{1,6}\..+")
 
 
 @dataclass(frozen=True)
 class _Retriever:
-    """A retriever's lists: its name, its file, and query_id, rank, passage_id, score."""
+    """A retriever's lists: its path, its file, and its rows as `retrieved` gives them."""
 
     name: str
     piece: Piece
-    lists: pl.DataFrame
+    rows: pl.DataFrame
+
+    @property
+    def asked(self) -> pl.DataFrame:
+        """id, input of its questions."""
+        return self.rows.select("id", "input")
+
+
+@dataclass
+class _Dataset:
+    """Files that share questions."""
+
+    ids: set[str] = field(default_factory=set)
+    retrievers: list[_Retriever] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
+    readers: list[Reader] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called: as the first of its files."""
+        retrieved = [each.piece.stem for each in self.retrievers]
+        gold = [each.piece.stem for each in self.gold]
+        return [*retrieved, *gold, *(each.name.rsplit("/", 1)[-1] for each in self.readers)][0]
+
+    @property
+    def asked(self) -> pl.DataFrame:
+        """id, input of the questions of all files."""
+        retrieved = [each.asked for each in self.retrievers]
+        return pl.concat(
+            [*retrieved, *(each.asked for each in self.gold), *(each.asked for each in self.readers)]
+        )
+
+    def absorb(self, other: _Dataset) -> None:
+        """Take what another one holds."""
+        self.ids |= other.ids
+        self.retrievers += other.retrievers
+        self.gold += other.gold
+        self.readers += other.readers
 
 
 class Ragged(Format):
     """Outputs of RAGGED's retrievers and readers."""
 
     name, title = "ragged", "RAGGED retriever and reader outputs"
-    brings = ("queries", "passages", "rankings", "answers", "signals", "aggregates")
+    brings = ("queries", "passages", "judgements", "rankings", "answers", "signals", "aggregates")
     takes = {  # noqa: RUF012
         "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
-        "answers": "answers of every top_<k>, graded by the measure closest to correctness or the mapped one",
-        "aggregates": "means of every measure at every k, taken from the values of each question",
+        "judgements": "KILT provenance and gold compilation files (relevant); evaluations (gold or not)",
+        "answers": "answers of every mode and top_<k>, graded by f1, the measure closest to correctness or "
+        "the mapped one",
+        "signals": "every measure of every answer; exact_match and substring_match as 1 and 0",
+        "aggregates": "means of every measure at every k of top_k, taken from the values of each question",
     }
-    recognised = "output[].provenance[].page_id, or answer_evaluation beside an id"
+    recognised = (
+        "output[].provenance[].page_id, answer_evaluation beside an id, page_par_id_set, or passage-level "
+        "results"
+    )
     traps = (
         "combined_metrics.json is ignored: its mean of rougel is wrong.",
-        "The k of answers is the folder's: a reader's file without its top_<k> is refused.",
+        "The k of answers is the folder's: a reader's file without its top_<k> is left out, alone refused.",
+        "Answers of gold, no_context, top_positive and top_negative are runs of their own without rankings: "
+        "they were not written from what the retriever ranked.",
+        "retrieved_passages of answers hold one question's passages for all and are never used.",
+        "top_positive: the first k gold passages of all that were retrieved, not those within the first k.",
     )
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:
-        """Provenance of pages, or evaluated answers."""
-        kinds = [_kind(piece) for piece in probe.pieces]
-        return SURE if {"retriever", "reader"} & set(kinds) else 0.0
+        """Provenance of pages, gold passages, or evaluated answers."""
+        kinds = {kind(piece) for piece in probe.pieces}
+        return SURE if kinds & SURELY else LIKELY if kinds == {"raw"} else 0.0
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
-        """Files of retrievers and readers, and the combined measures, which are left out."""
-        return tuple(piece for piece in probe.pieces if _kind(piece))
+        """Files of retrievers, readers and gold passages, and the tool's summaries, which are left out."""
+        return tuple(piece for piece in probe.pieces if kind(piece))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read retrievers and readers; a reader that read one of the retrievers is one run with it.
+        """Read everything; a reader that read one of the retrievers is one run with it.
 
         Raises:
-            InputError: A field is not of its type, a question stands twice, or the k of answers is not known.
+            InputError: A field is not of its type, a question stands twice, or there are no answers or lists.
         """
-        retrieved: list[tuple[str, pl.DataFrame, Piece]] = []
-        places = {f"{tree.name}/{piece.relative}": (piece, tree) for tree in trees for piece in tree.pieces}
-        for path, (piece, _) in places.items():
-            if _kind(piece) == "retriever":
-                retrieved.append((path, _retrieved(piece), piece))
-        retrievers = [_Retriever(path, piece, _lists(rows, piece)) for path, rows, piece in retrieved]
-        reading = readers({path: each for path, each in places.items() if _kind(each[0]) == "reader"})
-        if not retrievers and not reading:
+        files = [(kind(piece), piece, tree) for tree in trees for piece in tree.pieces]
+        reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
+        datasets = _together(
+            [
+                *(_dataset(retriever=_Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece)))
+                  for what, piece, tree in files if what == "retriever"),
+                *(_dataset(gold=_GOLD[what](piece)) for what, piece, _ in files if what in _GOLD),
+                *(_dataset(reader=each) for each in reading),
+            ]
+        )  # fmt: skip
+        if not datasets:
             raise InputError("It holds no output of a retriever or reader.", where=trees[0].name)
-        combined = [piece for piece, _ in places.values() if _kind(piece) == "combined"]
-        parts = [
-            Import(collections=collection_of(options, "imported: RAGGED"), left_out=_unused(combined)),
-            _collection([(rows, piece) for _, rows, piece in retrieved], reading, options),
-            *_runs(retrievers, reading, options),
-        ]
-        return merged(parts)
+        whole = merged(
+            _imported(each, own) for each, own in zip(datasets, _own(options, datasets), strict=True)
+        )
+        accounts = tuple(account(piece, unused.get(piece.name, PARTS[what])) for what, piece, _ in files)
+        return replace(whole, left_out=summed(whole.left_out), accounts=accounts)
 
 
-def _kind(piece: Piece) -> str | None:
-    shape = outline(piece)
-    if {"id", "output[].provenance[].page_id"} <= shape.keys():
-        return "retriever"
-    if {"id", "answer_evaluation"} <= shape.keys():
-        return "reader"
-    tops = [path for path in shape if _TOP_KEY.fullmatch(path)]
-    return "combined" if tops and all(path == "" or path.startswith("top") for path in shape) else None
-
-
-def _unused(combined: Sequence[Piece]) -> tuple[LeftOut, ...]:
-    why = "files of combined measures: their mean of rougel is wrong; means are taken anew"
-    return (LeftOut(len(combined), why, combined[0].name),) if combined else ()
-
-
-def _retrieved(piece: Piece) -> pl.DataFrame:
-    """id, input, line, and page_id, start_par_id, text, score of each place (null where a list is empty)."""
-    rows = read_lines(piece, _RETRIEVED)
-    nameless = rows.filter(pl.col("id").fill_null("") == "")
-    if nameless.height:
-        raise InputError("The line has no id.", where=place(piece.name, nameless["line"][0], "id"))
-    again = rows.filter(~pl.col("id").is_first_distinct())
-    if again.height:
-        where = place(piece.name, again["line"][0], "id")
-        raise InputError(f"The question {quoted(again['id'][0])} stands twice.", where=where)
-    first = pl.col("output").list.first().struct.field("provenance")
-    found = rows.select("id", "input", "line", first.alias("provenance"))
-    return found.explode("provenance", empty_as_null=True).unnest("provenance")
-
-
-def _passage() -> pl.Expr:
-    return pl.format("{}:{}", "page_id", pl.col("start_par_id").fill_null("0"))
-
-
-def _lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
-    there = rows.filter(pl.col("page_id").fill_null("") != "")
-    if there.is_empty():
-        raise InputError("No list holds a passage with a page_id.", where=piece.name)
-    ranked = there.with_columns(passage_id=_passage()).unique(
-        ["id", "passage_id"], keep="first", maintain_order=True
+def _dataset(
+    retriever: _Retriever | None = None, gold: Gold | None = None, reader: Reader | None = None
+) -> _Dataset:
+    made = _Dataset(
+        retrievers=[retriever] if retriever else [],
+        gold=[gold] if gold else [],
+        readers=[reader] if reader else [],
     )
-    return ranked.select(
-        pl.col("id").alias("query_id"),
-        pl.int_range(1, pl.len() + 1).over("id").alias("rank"),
-        "passage_id",
-        pl.when(pl.col("score").is_finite()).then("score").alias("score"),
+    made.ids |= set(made.asked["id"])
+    return made
+
+
+def _together(files: Sequence[_Dataset]) -> list[_Dataset]:
+    """Data sets of all files: those that share a question are one."""
+    datasets: list[_Dataset] = []
+    for one in files:
+        same = [each for each in datasets if each.ids & one.ids]
+        datasets = [each for each in datasets if each not in same[1:]]
+        for each in [*same[1:], one] if same else ():
+            same[0].absorb(each)
+        datasets += [] if same else [one]
+    return datasets
+
+
+def _own(options: Options, datasets: Sequence[_Dataset]) -> list[Options]:
+    """The options of every data set: of several the collection and the golden set are called after it too."""
+    if len(datasets) == 1:
+        return [options]
+    names = [slug(each.name) for each in datasets]
+    names = [f"{name}-{at}" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+    golden = options.golden_set_id
+    return [
+        replace(
+            options,
+            collection_id=slug(f"{options.collection_id}-{name}"),
+            golden_set_id=f"{golden}-{name}" if golden else None,
+        )
+        for name in names
+    ]
+
+
+def _imported(dataset: _Dataset, options: Options) -> Import:
+    return merged(
+        (
+            Import(collections=collection_of(options, "imported: RAGGED")),
+            _collection(dataset, options),
+            judgements(dataset.gold, options),
+            *_runs(dataset.retrievers, dataset.readers, options),
+        )
     )
 
 
-def _collection(
-    retrieved: Sequence[tuple[pl.DataFrame, Piece]], readers: Sequence[Reader], options: Options
-) -> Import:
-    """Questions and passages of all retrievers, each once, and what their lists lack."""
-    if not retrieved:
-        why = "questions without a text: no output of a retriever was offered"
-        return Import(left_out=(LeftOut(1, why, next(iter(readers[0].files.values())).name),))
+def _collection(dataset: _Dataset, options: Options) -> Import:
+    """Questions and passages of all files, each once, and what retrievers' lists lack."""
     collection = pl.lit(options.collection_id).alias("collection_id")
-    rows = pl.concat([rows for rows, _ in retrieved])
-    asked = rows.filter(pl.col("input").is_not_null()).unique("id", keep="first", maintain_order=True)
-    queries = asked.select(
+    known = dataset.asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
+    queries = known.select(
         collection,
         pl.col("id").alias("query_id"),
         pl.col("input").alias("text"),
         pl.lit([], pl.List(pl.String)).alias("tags"),
     )
-    there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
-    passages = (
-        there.with_columns(passage_id=_passage())
-        .unique("passage_id", keep="first", maintain_order=True)
-        .select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
-    )
-    frames = {
-        "queries": frame("queries", queries.to_dict()),
-        "passages": frame("passages", passages.to_dict()),
-    }
-    left = [entry for rows, piece in retrieved for entry in _lacking(rows, piece)]
+    frames = {"queries": frame("queries", queries.to_dict())}
+    if dataset.retrievers:
+        rows = pl.concat([each.rows for each in dataset.retrievers])
+        there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
+        passages = there.with_columns(passage_id=passage()).unique(
+            "passage_id", keep="first", maintain_order=True
+        )
+        columns = passages.select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
+        frames["passages"] = frame("passages", columns.to_dict())
+    silent = len(dataset.ids) - queries.height
     return Import(
         frames={table: made for table, made in frames.items() if made.height},
-        left_out=tuple(left),
-        notes=("A passage is named page_id:start_par_id; lists keep their order.",),
+        left_out=(
+            *left_out(silent, "questions without a text", dataset.name),
+            *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),
+        ),
+        notes=("A passage is named page_id:start_par_id; lists keep their order.",)
+        if dataset.retrievers
+        else (),
     )
-
-
-def _lacking(rows: pl.DataFrame, piece: Piece) -> list[LeftOut]:
-    there = rows.filter(pl.col("page_id").fill_null("") != "")
-    repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
-    silent = rows["id"].n_unique() - there["id"].n_unique()
-    counted = (
-        (repeats, "passages that a list repeats: the first place counts"),
-        (silent, "questions with an empty list"),
-        (rows.height - there.height - silent, "places of lists without a page_id"),
-    )
-    return [LeftOut(count, why, piece.name) for count, why in counted if count > 0]
 
 
 def _runs(retrievers: Sequence[_Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
     pairs: list[tuple[_Retriever | None, Reader | None]] = [
-        (_read_by(reader, retrievers), reader) for reader in reading
+        (_read_by(reader, retrievers) if reader.mode == TOP_K else None, reader) for reader in reading
     ]
     used = {retriever.name for retriever, _ in pairs if retriever}
     pairs += [(each, None) for each in retrievers if each.name not in used]
     several = len(retrievers) > 1
     own = [(_label(each, reader, several=several), each.piece.stem if each else "") for each, reader in pairs]
+    oracles = any(reader.mode != TOP_K for reader in reading)
     return [
-        _run(retriever, reader, label, options)
-        for (retriever, reader), label in zip(pairs, run_labels(own, options), strict=True)
+        *(
+            _run(retriever, reader, label, options)
+            for (retriever, reader), label in zip(pairs, run_labels(own, options), strict=True)
+        ),
+        Import(notes=(_ORACLES,) * oracles),
     ]
 
 
@@ -234,26 +278,36 @@ def _label(retriever: _Retriever | None, reader: Reader | None, *, several: bool
     if retriever:
         folders = retriever.name.split("/")[:-1]
         names.append(" · ".join([*folders[-1:], retriever.piece.stem] if several else [retriever.piece.stem]))
-    names += [reader.name.strip("/").replace("/", " · ")] if reader else []
+    if reader:
+        folders = reader.name.split("/")
+        root = next((at for at, each in enumerate(folders, 1) if each in _ROOTS), 0)
+        mode = [] if reader.mode == TOP_K else [reader.mode]
+        names.append(" · ".join([*(folders[root:] or folders), *mode]))
     return " + ".join(names)
 
 
 def _run(retriever: _Retriever | None, reader: Reader | None, label: str, options: Options) -> Import:
-    pieces = [*([retriever.piece] if retriever else []), *(reader.files.values() if reader else ())]
+    pieces = [*([retriever.piece] if retriever else [])]
+    pieces += [said.piece for said in reader.files.values()] if reader else []
     spec = {"name": shown(label, 200)}
     if retriever:
         sparse = "bm25" in retriever.name.lower()
         spec |= {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.piece.stem)}
-    run = imported_run(
-        options, label, "-".join(sorted(piece.digest for piece in pieces)), importer=Ragged.name,
-        decided={"retriever": shown(retriever.name) if retriever else None,
-                 "ks": list(reader.files) if reader else []}, spec=spec,
-    )  # fmt: skip
+    oracle = reader is not None and reader.mode != TOP_K
+    decided = {
+        "retriever": shown(retriever.name) if retriever else None,
+        "ks": list(reader.files) if reader else [],
+        **({"passages": reader.mode} if reader and oracle else {}),
+    }
+    digest = "-".join(sorted(piece.digest for piece in pieces))
+    run = imported_run(options, label, digest, importer=Ragged.name, decided=decided, spec=spec)
     parts = [Import(runs=(run,))]
     if retriever:
-        rows = retriever.lists.with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
+        rows = lists(retriever.rows, retriever.piece).with_columns(
+            run_id=pl.lit(run.run_id), stage=pl.lit("final")
+        )
         parts.append(Import(frames={"rankings": frame("rankings", rows.to_dict())}))
-    elif reader:
+    elif reader and not oracle:
         parts.append(Import(notes=(f"{shown(label)}: what it read is not known, so it has no rankings.",)))
-    parts += [answers(piece, k, run, options) for k, piece in (reader.files.items() if reader else ())]
+    parts += [answers(reader, run, options)] if reader else []
     return merged(parts)

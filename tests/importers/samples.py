@@ -80,6 +80,8 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "deepeval": ("deepeval", json.dumps(test_deepeval.RUN).encode()),
     "rag-gs": ("rag-gs", zipped(test_rag_gs.run(), 0)),
     "ragged": ("ragged", zipped({"bm25.jsonl": test_ragged.RETRIEVER, **test_ragged.READER}, 0)),
+    "ragged-gold": ("ragged", zipped({"bm25.jsonl": test_ragged.RETRIEVER, **test_ragged.GOLD}, 0)),
+    "ragged-evaluation": ("ragged", test_ragged.EVALUATION.encode()),
     "context-grid": (
         "context-grid",
         json.dumps({"runs": [test_context_grid.RUN, test_context_grid.OTHER]}).encode(),

@@ -1,11 +1,14 @@
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import mean
 
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+
+REAL = SHARED / "peer_outputs" / "ragged" / "tree"
 
 
 def lines(items: Sequence[Mapping[str, object]]) -> str:
@@ -63,7 +66,8 @@ def test_a_retriever_and_its_reader_are_one_run(tmp_path):
         ("1", 1, "a", 0.5, "f1"), ("1", 10, "b", 1.0, "f1"), ("2", 10, "c", 0.0, "f1")
     ]  # fmt: skip
     left = {(each.reason, each.count) for each in made.left_out}
-    assert ("files of combined measures: their mean of rougel is wrong; means are taken anew", 1) in left
+    combined = "flan/nq/bm25/combined_metrics.json"
+    assert (f"file `{combined}`: its mean of rougel is wrong; means are taken anew", 1) in left
     assert ("passages that a list repeats: the first place counts", 1) in left
     assert ("questions with an empty list", 1) in left
     assert ("queries without an answer", 1) in left
@@ -77,9 +81,7 @@ def test_several_retrievers_are_told_apart_by_the_readers_path():
     dense = lines([retrieved("1", ("p", 4))])
     files = {"retrievers/bm25/nq.jsonl": RETRIEVER, "retrievers/colbert/nq.jsonl": dense, **READER}
     made = read(up("out.zip", zipped(files)), collection_id="c")
-    assert [run.label for run in made.runs] == ["nq + out.zip · flan · nq · bm25", "nq"] or len(
-        made.runs
-    ) == 2
+    assert [run.label for run in made.runs] == ["bm25 · nq + out.zip · flan · nq · bm25", "colbert · nq"]
     assert made.taken["answers"] == 3
 
 
@@ -112,6 +114,205 @@ def test_a_retriever_alone_and_a_reader_alone(tmp_path):
 )  # fmt: skip
 def test_what_is_damaged_is_refused(name, content, message):
     assert message in refusal(up(name, content), collection_id="c")
+
+
+def related(query: str, *passages: tuple[str, int]) -> dict[str, object]:
+    places = [
+        {"page_id": page, "title": "T", "start_par_id": par, "end_par_id": par} for page, par in passages
+    ]
+    return {
+        "id": query,
+        "input": f"ask {query}",
+        "output": [{"answer": "g", "provenance": places}, {"answer": "h"}],
+    }
+
+
+def evaluated(query: str, key: str, **matches: bool) -> dict[str, object]:
+    found = [
+        {"page_id": name[0], "page_id_match": True, "answer_in_context": match, "page_par_id": name,
+         "page_par_id_match": match}
+        for name, match in matches.items()
+    ]  # fmt: skip
+    return {"id": query, "gold provenance metadata": {"num_page_ids": 1}, key: found}
+
+
+GOLD = {
+    "data/nq.jsonl": lines([related("1", ("p", 4)), related("2", ("o", 9), ("o", 1))]),
+    "data/gold/gold_nq_compilation_file.json": json.dumps(
+        [{"id": "1", "input": "?", "output": {"answer_set": ["g"], "page_id_set": ["p"],
+                                              "page_par_id_set": ["p_4", "p_5"]}}]
+    ),
+}  # fmt: skip
+
+
+EVALUATION = lines([evaluated("1", "passage-level results", p_3=False, p_4=True)])
+
+
+@pytest.mark.parametrize("key", ["passage-level results", "page-level results"])
+def test_gold_files_and_evaluations_are_judgements(key, tmp_path):
+    found = lines([evaluated("1", key, p_3=False, p_4=True), evaluated("2", key, o_1=False)])
+    files = {"bm25.jsonl": RETRIEVER, **READER, **GOLD, "evaluations/nq.jsonl": found}
+    made = read(up("out.zip", zipped(files)), collection_id="c")
+    judged = rows(made, "judgements").sort("query_id", "passage_id")
+    assert judged.select("query_id", "passage_id", "raw", "grade").rows() == [
+        ("1", "p:3", 0, 1), ("1", "p:4", 1, 5), ("1", "p:5", 1, 5), ("2", "o:1", 1, 5), ("2", "o:9", 1, 5)
+    ]  # fmt: skip
+    assert [each.golden_set_id for each in made.golden_sets] == ["c-gold"]
+    assert made.taken["queries"] == 3  # of both files, each once
+    store = Store.open(tmp_path / "store")
+    with store.write("import") as writer:
+        writer.add(made.batch)
+    alone = read(up("gold.zip", zipped(GOLD)), collection_id="c")
+    assert alone.taken == {"collections": 1, "golden sets": 1, "judgements": 4, "queries": 2}
+
+
+def evaluations(f1: float) -> str:
+    measured = {"exact_match": True, "substring_match": False, "f1": f1, "rougel": 0.5}
+    return lines([{"id": "1", "answer": "a", "input": "ask 1", "retrieved_passages": [{"page_id": "z"}],
+                   "answer_evaluation": measured}])  # fmt: skip
+
+
+MODES = {
+    "flan/nq/bm25/top_k/top_5": ("", 5),
+    "flan/nq/bm25/top_positive/top_5": ("gold_only", 5),
+    "flan/nq/bm25/top_negative/top_5": ("no_gold", 5),
+    "flan/nq/gold": ("gold", None),
+    "flan/nq/no_context": ("none", 0),
+}
+
+
+def test_modes_are_runs_without_rankings():
+    files = {f"{folder}/all_data_evaluated.jsonl": evaluations(n / 10) for n, folder in enumerate(MODES)}
+    files["flan/nq/gold/reader_results.jsonl"] = lines([{"id": "1", "answer": "a", "retrieved_passages": []}])
+    files["flan/nq/gold/additional_metadata.jsonl"] = '[{"context_token_length_after_truncation": 3}]'
+    files["flan/nq/gold/combined_metrics.json"] = '{"f1": 1.0}'
+    made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **files})), collection_id="c")
+    ranked = rows(made, "rankings")["run_id"].unique().to_list()
+    assert ranked == [made.runs[0].run_id]
+    assert [run.manifest.get("passages", "") for run in made.runs] == [mode for mode, _ in MODES.values()]
+    answers = {row["run_id"]: row for row in rows(made, "answers").iter_rows(named=True)}
+    assert [
+        (answers[run.run_id]["k"], answers[run.run_id]["grade"], answers[run.run_id]["judge"])
+        for run in made.runs
+    ] == [(k, n / 10, "f1") for n, (_, k) in enumerate(MODES.values())]
+    signals = rows(made, "signals").filter(run_id=made.runs[1].run_id)
+    assert dict(signals.select("signal", "value").iter_rows()) == {
+        "exact_match": 1.0, "substring_match": 0.0, "f1": 0.1, "rougel": 0.5
+    }  # fmt: skip
+    assert rows(made, "aggregates")["run_id"].unique().to_list() == ranked
+    left = {name: why for each in made.accounts for name, why in each.left_out.items() if each.kind == "file"}
+    assert left == {
+        "flan/nq/gold/reader_results.jsonl": "its answers stand evaluated beside it",
+        "flan/nq/gold/additional_metadata.jsonl": "it does not say of which question",
+        "flan/nq/gold/combined_metrics.json": "its mean of rougel is wrong; means are taken anew",
+    }
+
+
+def test_a_mode_is_known_where_only_its_folder_is_offered(tmp_path):
+    for folder in MODES:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "all_data_evaluated.jsonl").write_text(evaluations(0.5))
+    for folder, (mode, k) in MODES.items():
+        for offered in (tmp_path / folder, tmp_path / folder / "all_data_evaluated.jsonl"):
+            made = read(offered, collection_id="c")
+            assert [run.manifest.get("passages", "") for run in made.runs] == [mode]
+            assert rows(made, "answers")["k"].to_list() == [k]
+
+
+def test_answers_that_were_not_evaluated_are_taken_without_grades():
+    raw = lines([{"id": "1", "answer": "a", "retrieved_passages": []}])
+    made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, "r/top_1/reader_results.jsonl": raw})))
+    assert rows(made, "answers").select("text", "grade").rows() == [("a", None)]
+
+
+def test_data_sets_that_share_no_question_are_collections_of_their_own():
+    other = {"hotpot/dense.jsonl": lines([retrieved("h1", ("x", 1))]),
+             "flan/hotpot/dense/top_1/a.jsonl": lines([answered("h1", "a", 1.0, 1.0)])}  # fmt: skip
+    made = read(
+        up("out.zip", zipped({"nq/bm25.jsonl": RETRIEVER, **READER, **other, **GOLD})), collection_id="c"
+    )
+    assert [(run.collection_id, run.label) for run in made.runs] == [
+        ("c-dense", "dense + out.zip · flan · hotpot · dense"),
+        ("c-bm25", "bm25 + out.zip · flan · nq · bm25"),
+    ]  # fmt: skip
+    assert [each.collection_id for each in made.golden_sets] == ["c-bm25"]
+    assert {each.collection_id for each in made.collections} == {"c-dense", "c-bm25"}
+
+
+@needs(REAL)
+def test_real_tree():
+    """Counts and values equal to those of a plain reader of the same files."""
+    made = read(REAL)
+    reading = sorted(REAL.rglob("all_data_evaluated.jsonl"))
+    said = {path: [json.loads(line) for line in path.read_text().splitlines()] for path in reading}
+    predicted = {
+        path.parent.name: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in REAL.glob("retriever_results/predictions/*/*.jsonl")
+    }
+    gold = {
+        (entry["id"], place.replace("_", ":"))
+        for entry in json.loads(next(REAL.glob("data/gold*/*.json")).read_text())
+        for place in entry["output"]["page_par_id_set"]
+    }
+    judged = dict.fromkeys(gold, 1)
+    for path in REAL.glob("retriever_results/evaluations/*/*.jsonl"):
+        for line in path.read_text().splitlines():
+            entry = json.loads(line)
+            for each in entry["passage-level results"]:
+                pair = entry["id"], each["page_par_id"].replace("_", ":")
+                judged[pair] = max(judged.get(pair, 0), int(each["page_par_id_match"]))
+    lists = {
+        (name, entry["id"]): list(
+            dict.fromkeys(
+                f"{each['page_id']}:{each['start_par_id']}" for each in entry["output"][0]["provenance"]
+            )
+        )
+        for name, entries in predicted.items()
+        for entry in entries
+    }
+    assert made.taken == {
+        "collections": 1,
+        "golden sets": 1,
+        "runs": 2 * 3 + 2,  # a retriever each: top_k, top_positive, top_negative; gold, no_context
+        "queries": 30,
+        "passages": len({place for places in lists.values() for place in places}),
+        "judgements": len(judged),
+        "rankings": sum(map(len, lists.values())),
+        "answers": sum(map(len, said.values())),
+        "signals": sum(len(entry["answer_evaluation"]) for entries in said.values() for entry in entries),
+        "aggregates": 2 * 5 * 5,  # retrievers, depths, measures
+    }
+    table = rows(made, "judgements").select("query_id", "passage_id", "raw")
+    assert {(query, passage): raw for query, passage, raw in table.iter_rows()} == judged
+    names = {run.run_id: run for run in made.runs}
+    ranked = rows(made, "rankings").sort("run_id", "query_id", "rank")
+    for (run_id, query), group in ranked.group_by("run_id", "query_id"):
+        retriever = "bm25" if "bm25" in names[run_id].label else "colbert"
+        assert group["passage_id"].to_list() == lists[retriever, query]
+    values = {
+        (row["run_id"], row["k"], row["signal"]): row["value"]
+        for row in rows(made, "signals")
+        .group_by("run_id", "k", "signal")
+        .agg(value="value")
+        .iter_rows(named=True)
+    }
+    found = sorted((k or 0, signal, round(mean(each), 9)) for (_, k, signal), each in values.items())
+    expected = sorted(
+        (depth(path), signal, round(mean(float(entry["answer_evaluation"][signal]) for entry in entries), 9))
+        for path, entries in said.items()
+        for signal in ("accuracy", "exact_match", "substring_match", "f1", "rougel")
+    )
+    assert found == expected
+    figures = rows(made, "aggregates").filter(measure="f1", k=5)
+    top = [entries for path, entries in said.items() if "/top_k/top_5/" in str(path)]
+    assert sorted(figures["value"].to_list()) == pytest.approx(
+        sorted(mean(entry["answer_evaluation"]["f1"] for entry in entries) for entries in top)
+    )
+
+
+def depth(path: Path) -> int:
+    name = path.parent.name
+    return int(name.removeprefix("top_")) if name.startswith("top_") else 0
 
 
 def test_nan_is_missing():
