@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.ui import show
+from core.ui.near import near
 from core.ui.view import current_view
 from core.views import decide, overview
 from core.views.text import plain
@@ -14,6 +15,7 @@ show.head(
     answer.reason,
     answer.warning,
 )
+near(view)
 chosen, runner_up = overview.chosen_rows(view.table, view.decision)
 if chosen is not None:
     show.card(view.table, str(chosen["run_id"]), view.quality)

@@ -3,6 +3,7 @@ import streamlit as st
 from core.ui import pareto_views as widgets
 from core.ui import show
 from core.ui.live import pareto_chart
+from core.ui.near import near
 from core.ui.pick import pick_stack
 from core.ui.view import current_view
 from core.views import decide
@@ -18,6 +19,7 @@ show.head(
     answer.reason,
     answer.warning,
 )
+near(view)
 
 places = st.columns([5, 2], vertical_alignment="bottom")
 with places[0]:

@@ -42,12 +42,18 @@ def run(ctx: typer.Context, question: Question, form: FormatOption = Format.TABL
 
 
 def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
+    from core.clq.near import near_misses  # noqa: PLC0415
     from core.views.decide import answer  # noqa: PLC0415
     from core.views.decision import CHANCES, warnings  # noqa: PLC0415
+    from core.views.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
 
     asked = case.asked
     said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
     for words in (said.sentence, said.reason):
+        typer.echo(shown(words, _LINE))
+    misses = near_misses(found.table, found.decision, asked.constraints, asked.rule)
+    for row in near_rows(found.table, misses):
+        words = f"{HEADING}: {sentence(row, asked.quality.name)} Let in by: {way_in(row)}."
         typer.echo(shown(words, _LINE))
     blank = {
         name for name in (*CHANCES, "cost_missing") if name in rows.columns and rows[name].is_null().all()

@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 
 from core.clq.latency import P95_MIN_QUERIES
+from core.clq.near import near_misses
 from core.clq.pareto import nondominated
 from core.clq.rules import Constraints, Decision, Rule
 from core.clq.turning import Turn, turns
 from core.views import text
 from core.views.evidence.holes import overturned
+from core.views.near import near_rows
 from core.views.scope import Latency, Quality
 
 FEW_QUERIES = 30
@@ -155,8 +157,9 @@ def record(
         chances: Of `core.views.certainty.certainty` on the same rows, where they are wanted.
 
     Returns:
-        asked, chosen, runner_up (each a stack or null), note, frontier (stacks), excluded (run_id, stack,
-        constraint, by, unit, reason), would_turn (what would have to be true) and warnings.
+        asked, chosen, runner_up (each a stack or null), note, near_misses (see `core.views.near.near_rows`),
+        frontier (stacks), excluded (run_id, stack, constraint, by, unit, reason), would_turn (what would have
+        to be true) and warnings.
     """
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
@@ -170,6 +173,7 @@ def record(
         "chosen": stack(decision.chosen),
         "runner_up": stack(decision.runner_up),
         "note": decision.note,
+        "near_misses": near_rows(table, near_misses(table, decision, asked.constraints, asked.rule)),
         "frontier": [stack(at) for at in frontier_rows(table, decision, weak=asked.weak)],
         "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
         "would_turn": [

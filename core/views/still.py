@@ -15,10 +15,11 @@ from core.views.document.blocks import Block, Cell, Chart, Column, Document, Fac
 from core.views.document.html import html
 from core.views.evidence import page as evidence
 from core.views.headroom import NO_POOL, conventions, headroom
+from core.views.near import HEADING
 from core.views.query_sets import among
 from core.views.record.data import Case, record_data
 from core.views.record.files import chart
-from core.views.record.parts import basis, prices, status
+from core.views.record.parts import basis, near, prices, status
 from core.views.record.words import check, lead, moment, question, trust
 from core.views.stacks import runs_in
 from core.views.text import NOT_APPLICABLE, UNKNOWN, cost_of, count, interval, ms, percent, score
@@ -65,6 +66,7 @@ def still_document(case: Case, found: Verdict, data: Mapping[str, Any]) -> Docum
     """
     sections = (
         Section("Latency and quality", _pareto(case, found, data)),
+        Section(HEADING, near(data)),
         Section("What limits the stacks", _headroom(case, found)),
         Section("How many passages to send", _curves(case, found)),
         Section("The evidence", (*_evidence(case, found), *trust(data))),

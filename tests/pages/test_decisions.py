@@ -237,3 +237,15 @@ def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Pat
     app = open_page(many_store, "headroom")
     assert_sound(app)
     assert answer(app) == "No stack here has a ceiling for RA-nWG@10."
+
+
+@pytest.mark.parametrize("page", ["overview", "pareto"])
+def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_store: Path, page: str):
+    app = open_page(published_store, page, sla="500", budget="2.5")
+    assert "0.610" in answer(app)
+    app.button(key="near_0").click().run()
+    assert_sound(app)
+    assert app.sidebar.slider(key="sla").value == 510
+    assert app.query_params["sla"] == "510"
+    assert "within 510 ms (p50)" in answer(app)
+    assert "0.805" in answer(app)

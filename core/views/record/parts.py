@@ -7,6 +7,7 @@ from typing import Any
 
 from core.views import text
 from core.views.document.blocks import Block, Cell, Chart, Column, Fold, Note, Notes, Say, Table
+from core.views.near import broken, way_in
 from core.views.record.charts import intervals
 
 FINALISTS = 30
@@ -96,6 +97,34 @@ def _sureness(data: Data, known: bool) -> str:
         f"Percentages: share of {data['resamples']:,} joint resamples of the queries (seed {data['seed']}) "
         "in which the stack is so. “Best” is without ties."
     )
+
+
+def near(data: Data) -> tuple[Block, ...]:
+    """What stands just outside a limit, what it would give, and the limit that lets it in."""
+    if not data["near_misses"]:
+        return ()
+    columns = (
+        Column("stack", wide=True),
+        Column(data["asked"]["measure"], number=True),
+        Column("gain", number=True),
+        Column("latency", number=True),
+        Column("$ / 1k", number=True),
+        Column("excluded because"),
+        Column("is let in by"),
+    )
+    rows = tuple(
+        (
+            Cell(row["stack"]),
+            Cell(text.score(row["quality"]), row["quality"]),
+            Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"]),
+            Cell(text.ms(row["latency_ms"]), row["latency_ms"]),
+            Cell(text.usd(row["cost"], ""), row["cost"]),
+            Cell(broken(row)),
+            Cell(way_in(row)),
+        )
+        for row in data["near_misses"]
+    )
+    return (Table(columns, rows),)
 
 
 def turns(data: Data) -> tuple[Block, ...]:

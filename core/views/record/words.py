@@ -23,7 +23,8 @@ from core.views.document.blocks import (
     Tile,
     Tiles,
 )
-from core.views.record.parts import Data, basis, excluded, finalists, prices, turns
+from core.views.near import HEADING
+from core.views.record.parts import Data, basis, excluded, finalists, near, prices, turns
 
 _RULES = {
     "quality": "the highest quality within the limits",
@@ -49,6 +50,7 @@ def record_document(data: Data, pareto: go.Figure) -> Document:
     """
     sections = [
         Section("All stacks", (_pareto(data, pareto),)),
+        Section(HEADING, near(data)),
         Section("The finalists", finalists(data)),
         Section("What would turn the choice", turns(data)),
         Section("How far to trust it", trust(data)),

@@ -1,0 +1,144 @@
+"""What a limit costs: the best stack that this limit alone excludes, and the limit that lets it in.
+
+A limit is missed by a hair as easily as by a mile: within 500 ms and $2.50 the stacks of the CLQ paper give
+0.610, and 506.6 ms gives 0.805 (metrics.md §9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.clq.rules import Constraints, Decision, Rule, decide
+
+Limit = Literal["sla", "budget", "floor"]
+Floats = NDArray[np.float64]
+
+ROUNDING = 0.01
+"""Largest share of a value by which the limit that lets it in is rounded."""
+_DIGITS = 17
+"""Significant digits that tell any two numbers apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A limit: its field of `Constraints`, what it is compared with, its unit, whether it is an upper one."""
+
+    field: str
+    column: str
+    unit: str
+    upper: bool = True
+
+
+_KINDS: Mapping[Limit, _Kind] = {
+    "sla": _Kind("sla_ms", "latency_ms", "ms"),
+    "budget": _Kind("budget", "cost", "$ / 1k"),
+    "floor": _Kind("floor", "quality", "", upper=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A stack that one limit alone excludes.
+
+    Attributes:
+        row: Of the table.
+        limit: Which limit: "sla", "budget" or "floor".
+        value: What the stack has there, in the limit's unit.
+        over: By how much that breaks the limit; above 0.
+        unit: "ms", "$ / 1k", or "" for a quality.
+        gain: Its quality less that of the chosen stack; None where nothing is chosen.
+        set_to: The nearest round limit that lets it in.
+        edge: Whether it breaks the SLA by less than what latencies are told apart by.
+    """
+
+    row: int
+    limit: Limit
+    value: float
+    over: float
+    unit: str
+    gain: float | None
+    set_to: float
+    edge: bool
+
+
+def near_misses(
+    table: pl.DataFrame, decision: Decision, constraints: Constraints, rule: Rule = "quality"
+) -> list[NearMiss]:
+    """For each limit the stack of highest quality that this limit alone excludes.
+
+    Where that one is beyond the edge of the SLA, the best at the edge is named besides.
+
+    Args:
+        table: As for `core.clq.rules.decide`.
+        decision: What was selected from it.
+        constraints: What a stack must meet.
+        rule: What is best.
+
+    Returns:
+        The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or
+        latency, a gain is also to have less of that. Where nothing is chosen, the highest quality first.
+    """
+    quality = _column(table, "quality")
+    chosen = decision.chosen
+    here = np.nan if chosen is None else quality[chosen]
+    better = np.ones(table.height, dtype=np.bool_) if chosen is None else quality > here
+    if chosen is not None and rule != "quality":
+        paid = _column(table, "cost" if rule == "cost" else "latency_ms")
+        better |= paid < paid[chosen]
+    found = []
+    for limit, kind in _KINDS.items():
+        bound = getattr(constraints, kind.field)
+        if bound is None:
+            continue
+        values = _column(table, kind.column)
+        over = values - bound if kind.upper else bound - values
+        lifted: dict[str, Any] = {kind.field: None}
+        alone = decide(table, replace(constraints, **lifted), rule).feasible
+        rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
+        at_edge = (over < constraints.jitter_ms) & (limit == "sla")
+        for row in _best(quality, over, rows, at_edge):
+            gain = None if chosen is None else float(quality[row] - here)
+            value, beyond = float(values[row]), float(over[row])
+            set_to = lets_in(value, upper=kind.upper)
+            found.append(NearMiss(row, limit, value, beyond, kind.unit, gain, set_to, bool(at_edge[row])))
+    return sorted(found, key=lambda miss: (-quality[miss.row], miss.over))
+
+
+def _best(quality: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
+    """The best row, and the best of those at the edge where that is another; of equals the closest."""
+    ordered = rows[np.lexsort((over[rows], -quality[rows]))]
+    firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
+    return list(dict.fromkeys(int(row) for first in firsts for row in first))
+
+
+def lets_in(value: float, *, upper: bool = True) -> float:
+    """The nearest round number that a value meets as a limit.
+
+    Args:
+        value: Of the stack, 0 or more.
+        upper: Whether the limit is an upper one.
+
+    Returns:
+        At or above the value for an upper limit, else at or below it; of as few digits as stay within
+        `ROUNDING` of the value.
+    """
+    exact = Decimal(repr(value))
+    if not exact:
+        return 0.0
+    for digits in range(1, _DIGITS + 1):
+        step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        rounded = exact.quantize(step, ROUND_CEILING if upper else ROUND_FLOOR)
+        if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDING)):
+            break
+    return float(rounded)
+
+
+def _column(table: pl.DataFrame, name: str) -> Floats:
+    return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()

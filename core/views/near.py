@@ -1,0 +1,66 @@
+"""Near misses as data and in words: what a limit costs, and the limit that would let a stack in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from core.clq.near import NearMiss
+from core.views import text
+
+Data = Mapping[str, Any]
+HEADING = "Just outside the limits"
+_WRITTEN = {"ms": text.ms, "$ / 1k": text.usd, "": text.score}
+_BROKEN = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
+_LIMITS = {"sla": "SLA", "budget": "budget", "floor": "quality floor"}
+_SET = {"ms": "{} ms", "$ / 1k": "${} / 1k", "": "{}"}
+
+
+def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str, object]]:
+    """Near misses as plain data.
+
+    Args:
+        table: The stack table.
+        misses: Of `core.clq.near.near_misses` on it.
+
+    Returns:
+        For each stack, run_id, limit ("sla", "budget" or "floor"), value, over, unit, gain (of quality over
+        the chosen stack; null where none is chosen), set_to (the limit that lets it in), edge (whether it is
+        at the edge of the SLA), quality, latency_ms and cost.
+    """
+    return [
+        {
+            "stack": table["name"][miss.row],
+            "run_id": table["run_id"][miss.row],
+            "limit": miss.limit,
+            "value": miss.value,
+            "over": miss.over,
+            "unit": miss.unit,
+            "gain": miss.gain,
+            "set_to": miss.set_to,
+            "edge": miss.edge,
+            **{name: table[name][miss.row] for name in ("quality", "latency_ms", "cost")},
+        }
+        for miss in misses
+    ]
+
+
+def sentence(row: Data, quality: str) -> str:
+    """What a near miss gives and by how little it is out; takes a row of `near_rows`."""
+    gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
+    numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
+    return f"{row['stack']}: {numbers}; {text.usd(row['cost'])}; {broken(row)}."
+
+
+def broken(row: Data) -> str:
+    """By how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
+    edge = ", at the edge: less than the jitter" if row["edge"] else ""
+    return f"{_WRITTEN[row['unit']](row['over'])} {_BROKEN[row['limit']]}{edge}"
+
+
+def way_in(row: Data) -> str:
+    """The limit that lets a near miss in: ``SLA 510 ms``."""
+    number = f"{row['set_to']:,.10g}"
+    return f"{_LIMITS[row['limit']]} {_SET[row['unit']].format(number)}"
