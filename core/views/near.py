@@ -15,6 +15,7 @@ HEADING = "Just outside the limits"
 _WRITTEN = {"ms": text.ms, "$ / 1k": text.usd, "": text.score}
 _BROKEN = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
 _LIMITS = {"sla": "SLA", "budget": "budget", "floor": "quality floor"}
+_SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 _SET = {"ms": "{} ms", "$ / 1k": "${} / 1k", "": "{}"}
 
 
@@ -28,7 +29,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
     Returns:
         For each stack, run_id, limit ("sla", "budget" or "floor"), value, over, unit, gain (of quality over
         the chosen stack; null where none is chosen), set_to (the limit that lets it in), edge (whether it is
-        at the edge of the SLA), quality, latency_ms and cost.
+        at the edge of the SLA), quality, latency_ms and cost with least and missing.
     """
     return [
         {
@@ -41,7 +42,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
             "gain": miss.gain,
             "set_to": miss.set_to,
             "edge": miss.edge,
-            **{name: table[name][miss.row] for name in ("quality", "latency_ms", "cost")},
+            **{name: table[name][miss.row] for name in _SHOWN},
         }
         for miss in misses
     ]
@@ -51,7 +52,7 @@ def sentence(row: Data, quality: str) -> str:
     """What a near miss gives and by how little it is out; takes a row of `near_rows`."""
     gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
-    return f"{row['stack']}: {numbers}; {text.usd(row['cost'])}; {broken(row)}."
+    return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
 
 
 def broken(row: Data) -> str:

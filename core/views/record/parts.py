@@ -118,7 +118,7 @@ def near(data: Data) -> tuple[Block, ...]:
             Cell(text.score(row["quality"]), row["quality"]),
             Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"]),
             Cell(text.ms(row["latency_ms"]), row["latency_ms"]),
-            Cell(text.usd(row["cost"], ""), row["cost"]),
+            Cell(text.cost_of(row, ""), row["cost"]),
             Cell(broken(row)),
             Cell(way_in(row)),
         )
