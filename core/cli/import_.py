@@ -31,6 +31,14 @@ class IfChanged(StrEnum):
     RESTORE = "restore"
 
 
+class IsRow(StrEnum):
+    """What a row of a table is."""
+
+    STACK = "stack"
+    QUERY = "query"
+    PASSAGE = "passage"
+
+
 _DECIDED: dict[IfChanged, Choice] = {
     IfChanged.NEW: "new",
     IfChanged.REPLACE: "replace",
@@ -60,7 +68,17 @@ def run(
     split: Annotated[str | None, typer.Option(help="Split of a BEIR collection, or all.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel workbook.")] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="Meaning of a table's column, as role=name; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Meaning of a table's column, as meaning=column, such as run=system, nDCG@10=score, "
+            "latency_p95_s=time or usd_per_query=cost; may be repeated."
+        ),
+    ] = None,
+    row: Annotated[
+        IsRow | None, typer.Option(help="What a row of a table is, where its columns do not say.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Column of a table to leave out; may be repeated.")
     ] = None,
     skip: Annotated[
         list[str] | None,
@@ -95,6 +113,8 @@ def run(
         split=split,
         sheet=sheet,
         columns=_columns(column or []),
+        row=row.value if row else None,
+        without=frozenset(without or []),
         skip=frozenset(skip or []),
         known_collections=known,
         documents=StoredDocuments.of(snapshot),
@@ -134,7 +154,7 @@ def _columns(pairs: list[str]) -> dict[str, str]:
     bad = next((pair for pair in pairs if "=" not in pair), None)
     if bad is not None:
         raise InputError(
-            f"{bad!r} is not role=name.", where="--column", do="For example --column score=cosine."
+            f"{bad!r} is not meaning=column.", where="--column", do="For example --column score=cosine."
         )
     return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
 

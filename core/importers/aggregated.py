@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, imported_run, run_labels
-from core.importers.columns import WHOLE_AXES, Meaning
+from core.importers.base import Import, LeftOut, Options, imported_run, merged, run_labels
+from core.importers.columns import WHOLE_AXES
+from core.importers.costs import usage
 from core.importers.fields import numbers
+from core.importers.meaning import UNKNOWN, Meaning
+from core.importers.naming import USD_PER_1K, Value, is_share
 from core.importers.piece import Piece
 from core.importers.tabular import Table
 from core.importers.text import place, quoted, shown
 from core.records import Run
 from core.tables import frame
+
+_LEAST_PERCENT = 5
+"""Numbers up to it may be of a scale such as 1 to 5."""
 
 
 def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) -> Import:
@@ -40,13 +48,64 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
         for index, (label, (_, spec)) in enumerate(zip(labels, stacks, strict=True), 1)
     ]
     rows, left = _values(table, means, runs)
-    collections = {"aggregates": rows} if rows.height else {}
-    notes = [
-        f"{table.name}: `{shown(value.column)}` converted from seconds to milliseconds."
-        for value in means.aggregates
-        if value.factor != 1.0
-    ]
-    return Import(runs=tuple(runs), frames=collections, left_out=tuple(left), notes=tuple(notes))
+    ids = pl.Series("run_id", [run.run_id for run in runs])
+    keys = pl.DataFrame([ids, table.lines.alias("line")]).with_columns(query_id=pl.lit(None, pl.String))
+    notes = [f"{table.name}: {said}" for value in means.aggregates for said in _said(value)]
+    figures = Import(
+        runs=tuple(runs),
+        frames={"aggregates": rows} if rows.height else {},
+        left_out=tuple(left),
+        notes=tuple(notes),
+    )
+    return merged((figures, usage(table, means, keys, per_row=True)))
+
+
+def suited(means: Meaning, table: Table) -> Meaning:
+    """Look at the cells, where the names of columns leave something open: percent, and what names the stacks.
+
+    Args:
+        means: What the columns mean by their names; columns of results are changed.
+        table: Its rows, or its first.
+    """
+    if means.kind != "aggregates":
+        return means
+    if "run" not in means.roles and not means.axes and (name := _first_words(means, table)):
+        means.roles["run"] = name
+        del means.ignored[name]
+    for place_, value in enumerate(means.aggregates):
+        if value.k and value.factor == 1.0 and _is_percent(table, value):
+            means.aggregates[place_] = replace(value, factor=0.01)
+    return means
+
+
+def _first_words(means: Meaning, table: Table) -> str | None:
+    """The first column without a meaning that holds a word in every row."""
+    for column in (column for column, why in means.ignored.items() if why == UNKNOWN):
+        cells = table.taking({"cell": column})["cell"]
+        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
+            return column
+    return None
+
+
+def _is_percent(table: Table, value: Value) -> bool:
+    """Whether numbers that are shares by their measure are plainly of a hundred."""
+    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
+    return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())
+
+
+def _said(value: Value) -> Iterator[str]:
+    """What was assumed of a column and converted."""
+    name = f"`{shown(value.column)}`"
+    if value.assumed:
+        yield f"{name} {value.assumed}."
+    if value.factor == 1.0:
+        return
+    if value.measure.startswith("latency_"):
+        yield f"{name} converted from seconds to milliseconds."
+    elif value.measure == USD_PER_1K:
+        yield f"{name} converted to dollars per 1,000 queries."
+    else:
+        yield f"{name} is taken as percent: divided by 100."
 
 
 def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:

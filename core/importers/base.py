@@ -14,6 +14,7 @@ import polars as pl
 
 from core.importers.account import Account, Parts, account
 from core.importers.limits import Limits
+from core.importers.meaning import Row, TableAs
 from core.importers.piece import Piece, Tree, head_lines
 from core.importers.spool import Spool
 from core.importers.text import shown
@@ -45,7 +46,11 @@ class Options:
         grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
         split: Which BEIR split to take; "all" for each as a golden set of its own.
         sheet: Which sheet of a workbook to take.
-        columns: Role → column name of a table, where names are not recognised.
+        columns: Meaning → column of a table, where names are not recognised: a role, or a name of a column
+            that is recognised, such as "latency_p95_s" or "nDCG@10".
+        row: What a row of a table is; None = whatever its columns make of it.
+        without: Columns of tables that are left out.
+        tables: The three of single files, by the names of `preview`; they stand before those for all.
         pool: Named convention of the candidate pool, where a table has pool rows.
         skip: Names of files and folders, as `preview` tells them, that are left out.
         known_collections: Collections that the store has already; no new record is made for them.
@@ -62,11 +67,18 @@ class Options:
     split: str | None = None
     sheet: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    row: Row | None = None
+    without: frozenset[str] = frozenset()
+    tables: Mapping[str, TableAs] = field(default_factory=dict)
     pool: str | None = None
     skip: frozenset[str] = frozenset()
     known_collections: frozenset[str] = frozenset()
     documents: Documents | None = None
     limits: Limits = field(default_factory=Limits)
+
+    def table_as(self, name: str) -> TableAs:
+        """What the user said of the table of a file."""
+        return self.tables.get(name) or TableAs(self.columns, self.row, self.without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +191,14 @@ class Look:
     Attributes:
         rows: Its first rows as text.
         columns: Names of the columns, where it is a table.
-        mapping: Role → column as recognised, where it is a table.
+        mapping: Meaning → column as recognised, where it is a table.
+        row: What one of its rows is, where that is known.
     """
 
     rows: pl.DataFrame
     columns: tuple[str, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
+    row: Row | None = None
 
 
 class Format(ABC):

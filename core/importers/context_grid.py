@@ -18,9 +18,9 @@ from core.importers.base import (
     merged,
     run_labels,
 )
-from core.importers.columns import Value, meaning, measure_name
 from core.importers.jsons import Json, at, expect, number, optional, read_json
 from core.importers.kept import kept
+from core.importers.naming import Value, measure_name, named
 from core.importers.outline import outline
 from core.importers.piece import Piece, Tree
 from core.importers.reported import MEASURES
@@ -173,6 +173,14 @@ def _counts(entry: Json, where: str) -> dict[str, int | None]:
     return {"metrics": int(scored) if 0 < scored < _MOST_QUERIES else n}
 
 
+def _column(group: str, key: str, depth: int | None) -> Value | None:
+    """What the name of a figure says: of a measure the depth of retrieval where it says no cutoff."""
+    value = named(key, key)
+    if group == "metrics":
+        return value if value and value.k else Value(key, measure_name(key), k=depth)
+    return value if value and value.measure != "ms" and not value.assumed else None
+
+
 def _figures(
     entry: Json, where: str, depth: int | None, headline: str | None
 ) -> tuple[list[Json], list[LeftOut]]:
@@ -186,14 +194,11 @@ def _figures(
     for group in ("metrics", "timings", "cost"):
         spot = f"{where}, {group}"
         given = optional(entry, group, dict, where) or {}
-        known = {value.column: value for value in meaning(list(given), {}, where).aggregates}
         for key in given:
             if group != "metrics" and isinstance(given[key], bool):
                 continue  # whether costs were metered: kept in the manifest
             value = None if isinstance(given[key], dict | list | str) else number(given, key, spot)
-            column = known.get(key) or (
-                Value(key, measure_name(key), k=depth) if group == "metrics" else None
-            )
+            column = _column(group, key, depth)
             if value is None or column is None:
                 why = "without a number: missing, not 0" if value is None else _NO_PLACE
                 left.append(LeftOut(1, f"{group} {why}", f"{spot}.{shown(key)}"))

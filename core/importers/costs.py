@@ -6,8 +6,9 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut
-from core.importers.columns import Meaning, Value
 from core.importers.fields import numbers
+from core.importers.meaning import Meaning
+from core.importers.naming import Value
 from core.importers.tabular import Table
 from core.importers.text import place, quoted, shown
 from core.records import Basis

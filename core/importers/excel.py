@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
+from core.importers.aggregated import suited
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, LeftOut, Look, Options, merged
-from core.importers.columns import meaning
+from core.importers.meaning import Meaning, meaning
 from core.importers.piece import Piece, Tree
 from core.importers.table import Opened, TableFormat
 from core.importers.tabular import Table, check_cells, check_header
@@ -57,7 +59,8 @@ class Excel(TableFormat):
         piece = tree.pieces[0]
         table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
         columns = table.rows.columns
-        return Look(table.rows, tuple(columns), meaning(columns, _there(options, columns), piece.name).roles)
+        means = suited(_seen(columns, options, piece.name), table)
+        return Look(table.rows, tuple(columns), means.names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read a sheet of each workbook as a table."""
@@ -111,12 +114,14 @@ def _is_table(book: Workbook, sheet: str, options: Options) -> bool:
         columns = book.columns(sheet)
     except InputError:
         return False
-    return meaning(columns, _there(options, columns), book.name).kind is not None
+    return _seen(columns, options, book.name).kind is not None
 
 
-def _there(options: Options, columns: Sequence[str]) -> dict[str, str]:
-    """What the user mapped, as far as the columns are in this sheet."""
-    return {role: column for role, column in options.columns.items() if column in columns}
+def _seen(columns: Sequence[str], options: Options, name: str) -> Meaning:
+    """What the columns of a sheet mean; what the user mapped counts as far as it is in this sheet."""
+    said = options.table_as(name)
+    there = {meant: column for meant, column in said.columns.items() if column in columns}
+    return meaning(columns, replace(said, columns=there), name)
 
 
 def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:

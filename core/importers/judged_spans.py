@@ -26,8 +26,9 @@ from core.importers.base import (
     Options,
     merged,
 )
-from core.importers.columns import no_column, normal, roles_by
+from core.importers.columns import no_column, roles_by
 from core.importers.excel import sheet_table, tables
+from core.importers.naming import normal
 from core.importers.piece import Piece, Tree
 from core.importers.placing import Placed, placed
 from core.importers.span_table import NEEDS, ROLES, are_spans, span_rows, span_set

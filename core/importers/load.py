@@ -23,6 +23,7 @@ from core.importers.base import (
     merged,
     slug,
 )
+from core.importers.meaning import Row
 from core.importers.piece import Tree
 from core.importers.progress import Progress, watched
 from core.importers.registry import FORMATS
@@ -55,7 +56,8 @@ class Preview:
         bytes: Stored size.
         rows: First rows as text.
         columns: Columns of a table.
-        mapping: Role → column as recognised or given, of a table.
+        mapping: Meaning → column as recognised or given, of a table.
+        row: What a row of a table is, as recognised or given.
         choices: Options to choose between, with their values, for example the splits.
         problem: Why it cannot be read as it is; empty if it can.
     """
@@ -67,6 +69,7 @@ class Preview:
     rows: pl.DataFrame
     columns: tuple[str, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
+    row: Row | None = None
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
 
@@ -189,7 +192,9 @@ def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
         return _Claim(formats[0], tree)
     ranked = sorted(formats, key=lambda each: -each.sniff(tree))
     best, score = ranked[0], ranked[0].sniff(tree)
-    mapped = [each for each in ranked if options.columns and each.maps_columns and each.sniff(tree) > 0]
+    said = options.table_as(tree.name)
+    told = bool(said.columns or said.row)
+    mapped = [each for each in ranked if told and each.maps_columns and each.sniff(tree) > 0]
     if score < ACCEPTED and mapped:
         return _Claim(mapped[0], tree)
     if score < ACCEPTED:
@@ -286,6 +291,7 @@ def _preview(tree: Tree, format_: Format | None, options: Options, problem: str)
         rows=looked.rows if looked else pl.DataFrame(),
         columns=looked.columns if looked else (),
         mapping=looked.mapping if looked else {},
+        row=looked.row if looked else None,
         choices=choices,
         problem=problem,
     )

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
-from core.importers.aggregated import stack_results
+from core.importers.account import Account, settled
+from core.importers.aggregated import stack_results, suited
 from core.importers.answered import answers
 from core.importers.base import (
     LIKELY,
@@ -28,11 +28,12 @@ from core.importers.base import (
     merged,
     run_labels,
 )
-from core.importers.columns import Meaning, meaning, no_column
+from core.importers.columns import no_column
 from core.importers.costs import timings, usage
 from core.importers.fields import numbers
 from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.large import is_large, read_blocks, without_repeats
+from core.importers.meaning import Meaning, TableAs, meaning, parts_of
 from core.importers.ordering import Ordered
 from core.importers.piece import Piece, Tree
 from core.importers.streamed import Streamed, ordered_blocks, rankings
@@ -79,7 +80,7 @@ class TableFormat(Format):
         columns = self._columns(probe)
         if len(columns) < 2:
             return 0.0
-        means = meaning(columns, {}, probe.name)
+        means = meaning(columns, TableAs(), probe.name)
         if means.kind:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
@@ -98,11 +99,12 @@ class TableFormat(Format):
             return super().look(tree, options)
         table = read_table(piece, kind, LOOK_ROWS)
         columns = table.rows.columns
-        means = meaning(columns, options.columns, piece.name)
+        means = meaning(columns, options.table_as(piece.name), piece.name)
         return Look(
             table.taking({column: column for column in columns if column != "line"}).drop("line"),
             tuple(columns),
-            means.roles,
+            suited(means, table).names,
+            means.is_row,
         )
 
     def _columns(self, probe: Tree) -> list[str]:
@@ -145,7 +147,7 @@ class TableFormat(Format):
 
     def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
         """A table that was read, with what its columns mean."""
-        means = meaning(table.rows.columns, options.columns, piece.name)
+        means = suited(meaning(table.rows.columns, options.table_as(piece.name), piece.name), table)
         if means.kind is None:
             raise _incomplete(means, table)
         if not table.rows.height:
@@ -164,8 +166,7 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
 
 
 def _account(opened: Opened) -> Account:
-    ignored = opened.means.ignored
-    known = {column: ignored.get(column, TAKEN) for column in opened.table.rows.columns}
+    known = parts_of(opened.means, opened.table.rows.columns)
     return settled(opened.piece.name, "column", {**known, **opened.later}, known)
 
 
@@ -196,7 +197,7 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
                 decided={
                     "order": done.rules[run],
                     "run": run,
-                    "columns": dict(sorted(options.columns.items())),
+                    "columns": dict(sorted(options.table_as(opened.piece.name).columns.items())),
                 },
                 pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
             )

@@ -132,7 +132,7 @@ REFUSED = {
     ),
     "files and runs": (["score", "x", "--measures", "P@1", "--run", "a"], "does not go with files"),
     "no such file": (["import", "/nowhere/x"], "error: /nowhere/x: There is no such file or folder."),
-    "column": (["import", "x", "--column", "score"], "--column: 'score' is not role=name."),
+    "column": (["import", "x", "--column", "score"], "--column: 'score' is not meaning=column."),
     "delete": (["delete", "nope"], "error: No run 'nope'. Found: none."),
     "restore": (["restore", "nope"], "error: No run 'nope'."),
     "export": (["export", "out", "--collection", "nope"], "error: No collection 'nope'."),

@@ -161,7 +161,7 @@ BROKEN = {
         "no column `passage_id` in x; found: qid, score.",
     ),
     "no query": ("did,score\nq1,1\n", {"format": "table"}, "no column `query_id` in x; found: did, score."),
-    "unknown role": (CSV, {"columns": {"queryid": "query_id"}}, "No role of a column 'queryid'"),
+    "unknown role": (CSV, {"columns": {"speed": "query_id"}}, "No meaning of a column 'speed'"),
     "score": (CSV + "q3,a,1,?\n", {}, "x:5, column `score`: '?' is not a finite number."),
     "score NaN": (CSV + "q3,a,1,nan\n", {}, "x:5, column `score`: 'nan' is not a finite number."),
     "rank": (CSV + "q3,a,1.5,1\n", {}, "x:5, column `rank`: '1.5' is not an integer."),

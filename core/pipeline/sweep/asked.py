@@ -11,7 +11,8 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options, load
 from core.importers.beir import Beir
-from core.importers.columns import no_column, normal
+from core.importers.columns import no_column
+from core.importers.naming import normal
 from core.importers.piece import Piece
 from core.importers.source import opened
 from core.importers.tabular import kind_of, read_table

@@ -1,0 +1,233 @@
+"""What all columns of a table mean together: what one of its rows is, and what it can and cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from core.errors import UnknownNameError
+from core.importers.account import TAKEN
+from core.importers.columns import AXES, ROLES, no_column
+from core.importers.naming import Value, named, normal, once, usage_of
+
+Row = Literal["stack", "query", "passage"]
+ROW_OF: Mapping[str, Row] = {
+    "aggregates": "stack", "costs": "query", "answers": "query", "rankings": "passage",
+    "judgements": "passage",
+}  # fmt: skip
+"""What a table holds → what one of its rows is."""
+_OF_COSTS = frozenset({"run", "query_id", "repeat"})
+_ROLES_OF: Mapping[str, frozenset[str]] = {
+    "aggregates": frozenset({"run", "n"}),
+    "costs": _OF_COSTS,
+    "answers": _OF_COSTS | {"answer", "k", "grade", "score", "scale", "judge"},
+    "rankings": _OF_COSTS | {"passage_id", "rank", "score", "stage"},
+    "judgements": frozenset({"query_id", "passage_id", "grade", "judge"}),
+}
+_WORDS: Mapping[str, str] = {
+    "aggregates": "results of stacks", "costs": "times and usage of queries", "answers": "answers",
+    "rankings": "rankings", "judgements": "judgements",
+}  # fmt: skip
+_BELOW: Mapping[Row, tuple[str, ...]] = {
+    "stack": ("query_id", "passage_id", "answer", "grade", "rank", "stage"), "query": ("passage_id", "rank"),
+    "passage": (),
+}  # fmt: skip
+"""Roles that a row of the kind does not have, whatever its columns are called."""
+_ONLY_ANSWERS = ("answer", "k", "scale")
+_USUAL_K = 10
+UNKNOWN = "not recognised"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAs:
+    """What the user said of a table: meaning → column, what a row is, and the columns to leave out."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    row: Row | None = None
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What every column of a table means.
+
+    Attributes:
+        row: What a row is, where the user said so.
+        roles: Role → column.
+        timings: Columns of times of one query; `factor` makes milliseconds of them.
+        usage: Columns of usage; `measure` is the unit.
+        items: Stage → column that names what is priced.
+        aggregates: Columns of results over all queries.
+        axes: Stack axis → column.
+        ignored: Columns without a meaning, each with the reason.
+    """
+
+    row: Row | None = None
+    roles: dict[str, str] = field(default_factory=dict)
+    timings: list[Value] = field(default_factory=list)
+    usage: list[Value] = field(default_factory=list)
+    items: dict[str, str] = field(default_factory=dict)
+    aggregates: list[Value] = field(default_factory=list)
+    axes: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str | None:
+        """What the table holds: judgements, rankings, answers, costs, aggregates, or None.
+
+        Costs are timings or usage alone.
+        """
+        kind = self._by_roles()
+        return kind if kind is not None and self.row in (None, ROW_OF[kind]) else None
+
+    def _by_roles(self) -> str | None:
+        has = self.roles.keys()
+        if {"query_id", "passage_id"} <= has:
+            return "judgements" if "grade" in has else "rankings" if has & {"rank", "score"} else None
+        if {"query_id", "answer"} <= has:
+            return "answers"
+        if "query_id" in has:
+            return "costs" if self.timings or self.usage else None
+        return "aggregates" if self.aggregates else None
+
+    @property
+    def is_row(self) -> Row | None:
+        """What a row is: as the user said, or as the columns make of it."""
+        return self.row or ROW_OF.get(self.kind or "")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Name of a meaning → column; as the user might give them."""
+        values = (*self.timings, *self.usage, *self.aggregates)
+        found = {**self.roles, **{each.name: each.column for each in values}, **self.axes}
+        items = {"item" if stage == "total" else f"{stage}_item": name for stage, name in self.items.items()}
+        return found | items
+
+
+def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
+    """Find out what the columns mean.
+
+    Args:
+        columns: Names as they stand in the file.
+        said: What the user said of them; it stands before what is recognised. A meaning is a role, or any
+            name of a column that is recognised by itself, such as ``latency_p95_s``.
+        name: File, for messages.
+
+    Raises:
+        InputError: A mapped column does not exist.
+        UnknownNameError: A mapped meaning does not exist.
+    """
+    found = Meaning(row=said.row)
+    for meant, column in said.columns.items():
+        if column not in columns:
+            raise no_column(column, columns, name)
+        _place(found, column, meant)
+        if column in found.ignored:
+            raise UnknownNameError("meaning of a column", meant, (*ROLES, *sorted(AXES)), where=name)
+    told = set(said.columns.values())
+    for column in columns:
+        if column in said.without:
+            found.ignored[column] = "as you wish"
+        elif column not in told:
+            _place(found, column, column)
+    for role in _BELOW[said.row] if said.row else ():
+        if role in found.roles and role not in said.columns:
+            found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
+    if "query_id" not in found.roles:
+        _of_stacks(found)
+    else:
+        _over_all(found)
+    _judge(found)
+    _unused(found)
+    return found
+
+
+def parts_of(found: Meaning, columns: Sequence[str]) -> dict[str, str]:
+    """Every column with why it is left out, or that it is taken."""
+    return {column: found.ignored.get(column, TAKEN) for column in columns}
+
+
+def _place(found: Meaning, column: str, name: str) -> None:
+    """Give one column the meaning of a name, or the reason why it has none."""
+    key = normal(name)
+    role = next((each.name for each in ROLES.values() if key in each.aliases), None)
+    usage = usage_of(name, column)
+    value = None if usage else named(name, column)
+    if role and role not in found.roles:
+        found.roles[role] = column
+    elif key in AXES and key not in found.axes:
+        found.axes[key] = column
+    elif usage:
+        found.usage.append(usage)
+    elif value:
+        (found.timings if value.measure == "ms" else found.aggregates).append(value)
+    elif key == "item" or key.endswith(("_item", "_model")):
+        found.items["total" if key == "item" else key.rsplit("_", 1)[0]] = column
+    elif once(name):
+        found.ignored[column] = "spent once, not by each query"
+    else:
+        found.ignored[column] = f"{role} is taken from another column" if role else UNKNOWN
+
+
+def _of_stacks(found: Meaning) -> None:
+    """Without queries a time is the median of a stack, and each figure stands once."""
+    times = [replace(each, measure="latency_p50") for each in found.timings]
+    values = [*found.aggregates, *times]
+    has = found.roles.keys()
+    if {"run", "score"} <= has and "passage_id" not in has and not any(each.stage is None for each in values):
+        column = found.roles.pop("score")
+        values.insert(0, Value(column, "score", assumed="does not say its cutoff"))
+    cutoffs = {each.k for each in values if each.k}
+    common = cutoffs.pop() if len(cutoffs) == 1 else _USUAL_K
+    found.timings.clear()
+    found.aggregates.clear()
+    seen: dict[tuple[str, str | None, int | None], str] = {}
+    for each in values:
+        value = each
+        if each.k is None and each.stage is None:
+            value = replace(each, k=common, assumed=f"{each.assumed}: taken as @{common}")
+        key = (value.measure, value.stage, value.k)
+        if key in seen:
+            found.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
+        else:
+            seen[key] = value.column
+            found.aggregates.append(value)
+
+
+def _over_all(found: Meaning) -> None:
+    """In a table of single queries no figure is over all of them, and a time has to say its unit."""
+    for value in found.aggregates:
+        found.ignored[value.column] = "a result over all queries in a table of single queries"
+    found.aggregates.clear()
+    for value in [each for each in found.timings if each.assumed]:
+        key = normal(value.column)
+        found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
+        found.timings.remove(value)
+
+
+def _judge(found: Meaning) -> None:
+    """The judge of judgements may be a model."""
+    if found.kind == "judgements" and "judge" not in found.roles and "judge" in found.items:
+        found.roles["judge"] = found.items.pop("judge")
+
+
+def _unused(found: Meaning) -> None:
+    """Leave out, with the reason, what a table of this kind has no place for."""
+    kind = found.kind
+    if kind is None:
+        return
+    for role in [role for role in found.roles if role not in _ROLES_OF[kind]]:
+        only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
+        found.ignored[found.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
+    if kind == "judgements":
+        unused = [each.column for each in (*found.timings, *found.usage)] + [*found.items.values()]
+        found.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
+        for each in (found.timings, found.usage, found.items):
+            each.clear()
+    counted = {each.stage for each in found.usage}
+    for stage in [each for each in found.items if each not in counted and not (each == "total" and counted)]:
+        found.ignored[found.items.pop(stage)] = "it names what is priced, but nothing of it is counted"
+    if kind != "aggregates":
+        found.ignored.update(dict.fromkeys(found.axes.values(), "an axis of stacks: a row is no stack here"))
+        found.axes.clear()

@@ -1,0 +1,181 @@
+"""What the name of a column says of its numbers: a measure, a latency, a price, usage; with its unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.metrics.registry import REGISTRY
+
+USD_PER_1K = "usd_per_1k"
+QUALITY = "quality"
+_MS_PER = {"ms": 1.0, "msec": 1.0, "milliseconds": 1.0, "s": 1000.0, "sec": 1000.0, "secs": 1000.0,
+           "seconds": 1000.0}  # fmt: skip
+_QUANTILES = {
+    "p50": "p50", "median": "p50", "p95": "p95", "p99": "p99", "mean": "mean", "avg": "mean",
+    "average": "mean",
+}  # fmt: skip
+_TIMES = {"latency", "time", "duration", "elapsed"}
+_TOTAL = {"", "total", "end_to_end", "e2e", "query", "wall", "response"}
+_ONCE = {"build", "train", "training", "indexing", "ingestion", "load"}
+_PER: Mapping[str, float] = {"query": 1000.0, "1k": 1.0, "1m": 0.001}
+_PER_WORDS = {
+    "question": "query", "request": "query", "1000": "1k", "1_000": "1k", "thousand": "1k", "million": "1m",
+    "1000000": "1m", "1_000_000": "1m",
+}  # fmt: skip
+_MONEY = r"(?:usd|price|costs?|dollars?|\$)"
+_PRICE = re.compile(
+    rf"(?:(?P<stage>(?!{_MONEY}_)[a-z][a-z0-9_]*?)_)?{_MONEY}(?:_{_MONEY})?"
+    r"(?:_(?:per_)?(?P<per>query|question|request|1k|1000000|1_000_000|1000|1_000|thousand|1m|million)"
+    r"(?:_(?:queries|questions|requests))?)?(?:_usd)?"
+)
+_USAGE = re.compile(
+    r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)?(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms)"
+)
+_MEASURE = re.compile(r"(?P<name>[^@()]+)@(?P<k>[1-9]\d{0,5})(?P<params>\([^()]*\))?")
+_SPELLED = re.compile(r"(?P<name>[a-z][a-z0-9_+\[\]]*?)(?:_(?:at_|cut_|k)?|(?<=[a-z]))(?P<k>[1-9]\d{0,3})")
+_PERCENT = re.compile(r"\s*%|[\s_]*\(%\)|_(?:pct|percent)", re.IGNORECASE)
+# Names of the field that are not (yet) computed here; compared without case and punctuation.
+_CLASSICAL = ("nDCG", "P", "R", "F1", "Success", "RR", "AP", "RBP", "Recall", "Precision", "MRR", "MAP")
+_QUALITIES = (QUALITY, "accuracy", "correctness")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A column of numbers: what it measures, for which stage, at which cutoff, the factor to its unit.
+
+    Attributes:
+        column: Its name.
+        measure: Name of the measure; "ms" of a time of one query; the unit of usage.
+        stage: Stage of the path; "total" = the whole path.
+        k: Cutoff; None where the name says none.
+        factor: What makes milliseconds, dollars per 1,000 queries or a share of the numbers.
+        assumed: What the name does not say and was assumed, in words.
+    """
+
+    column: str
+    measure: str
+    stage: str | None = None
+    k: int | None = None
+    factor: float = 1.0
+    assumed: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that says the same: what `named` reads as this."""
+        stage = "" if self.stage in (None, "total") else f"{self.stage}_"
+        unit = "s" if self.factor == _MS_PER["s"] else "ms"
+        if self.measure == "ms":
+            return f"{stage or 'latency_'}{unit}"
+        if self.measure.startswith("latency_"):
+            return f"{stage or 'latency_'}{self.measure.removeprefix('latency_')}_{unit}"
+        if self.measure == USD_PER_1K:
+            return f"{stage}usd_per_{next(per for per, factor in _PER.items() if factor == self.factor)}"
+        base, bracket, params = self.measure.partition("(")
+        cutoff = f"@{self.k}" if self.k else ""
+        return f"{stage}{base}{cutoff}{bracket}{params}{' %' if self.factor != 1 else ''}"
+
+
+def normal(name: str) -> str:
+    """A column name without case, blanks, dashes, dots and parentheses."""
+    return re.sub(r"[\s.\-/()]+", "_", name.strip().lower()).strip("_")
+
+
+def named(name: str, column: str) -> Value | None:
+    """What a name says of the numbers of a column; None if it says nothing that is known.
+
+    Args:
+        name: The column's own name, or the one that the user gave it.
+        column: The column.
+
+    Returns:
+        Measures (with their cutoff, where there is one), quantiles of latency ("latency_p50"), times of one
+        query ("ms"), prices ("usd_per_1k") and usage.
+    """
+    key = normal(name)
+    return _measure(name, column) or _latency(key, column) or _price(key, column)
+
+
+def usage_of(name: str, column: str) -> Value | None:
+    """Usage that a name tells, such as ``rerank_input_tokens``."""
+    found = _USAGE.fullmatch(normal(name))
+    return Value(column, found["unit"], found["stage"] or "total") if found else None
+
+
+def is_share(value: Value) -> bool:
+    """Whether a measure is from 0 to 1 by its definition, or of a quality that may as well be in percent."""
+    info = REGISTRY.get(value.measure)
+    return info.unit == "share" if info else value.measure in (*_CLASSICAL, *_QUALITIES)
+
+
+def once(name: str) -> bool:
+    """Whether a name is that of a time that is spent once, such as ``build_time_s``."""
+    tokens = set(normal(name).split("_"))
+    return bool(tokens & _ONCE) and bool(tokens & (_TIMES | set(_MS_PER)))
+
+
+def _measure(name: str, column: str) -> Value | None:
+    percent = re.search(rf"(?:{_PERCENT.pattern})$", name.strip(), re.IGNORECASE)
+    plain = name.strip()[: percent.start()] if percent else name.strip()
+    factor = 0.01 if percent else 1.0
+    if found := _MEASURE.fullmatch(plain):
+        measure = measure_name(found["name"]) + (found["params"] or "")
+        return Value(column, measure, k=int(found["k"]), factor=factor)
+    key = normal(plain)
+    if key in _QUALITIES or _known(key):
+        return Value(column, _known(key) or key, factor=factor, assumed="does not say its cutoff")
+    spelled = _SPELLED.fullmatch(key)
+    if spelled and (known := _known(spelled["name"]) or (spelled["name"] in _QUALITIES and spelled["name"])):
+        return Value(column, known, k=int(spelled["k"]), factor=factor)
+    return None
+
+
+def _known(key: str) -> str | None:
+    """The measure of a name that stands without a cutoff; single letters are too little to know one by."""
+    bare = _bare(key)
+    return _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
+
+
+def _latency(key: str, column: str) -> Value | None:
+    tokens = key.split("_")
+    unit = next((each for each in reversed(tokens[-2:]) if each in _MS_PER), None)
+    quantile = next((each for each in tokens if each in _QUANTILES), None)
+    if once(key) or not (unit or quantile or _TIMES & set(tokens)) or key in _MS_PER:
+        return None
+    if quantile in ("mean", "avg", "average", "median") and not (unit or _TIMES & set(tokens)):
+        return None
+    if unit:
+        tokens.reverse()
+        tokens.remove(unit)
+        tokens.reverse()
+    stage = "_".join(each for each in tokens if each not in _TIMES and each != quantile)
+    measure = f"latency_{_QUANTILES[quantile]}" if quantile else "ms"
+    assumed = "" if unit else "has no unit: taken as milliseconds"
+    return Value(column, measure, "total" if stage in _TOTAL else stage,
+                 factor=_MS_PER[unit or "ms"], assumed=assumed)  # fmt: skip
+
+
+def _price(key: str, column: str) -> Value | None:
+    found = _PRICE.fullmatch(key)
+    if found is None:
+        return None
+    stage = "total" if (found["stage"] or "") in _TOTAL else found["stage"]
+    per = found["per"]
+    if per is None and stage != "total":
+        return None
+    assumed = "" if per else "does not say of how many queries: taken as dollars per 1,000"
+    return Value(column, USD_PER_1K, stage, factor=_PER[_PER_WORDS.get(per, per) or "1k"], assumed=assumed)
+
+
+def measure_name(text: str) -> str:
+    """The product's way of writing a measure: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
+    return _measures().get(_bare(text), text.strip())
+
+
+def _measures() -> dict[str, str]:
+    return {_bare(name): name for name in (*_CLASSICAL, *REGISTRY)}
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9+%\[\]]", "", name.lower())

@@ -1,0 +1,230 @@
+"""Tables with one row per stack: the ways in which people head their columns, units, and what is assumed."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from core.importers import Options, Preview, preview
+from core.importers.account import Account
+from core.importers.meaning import TableAs
+from core.importers.naming import Value, named, normal
+from tests.importers.helpers import read, refusal, rows, up
+
+NAMES = {
+    "nDCG@10": ("nDCG", None, 10, 1.0),
+    "ndcg@10 %": ("nDCG", None, 10, 0.01),
+    "nDCG@10 (%)": ("nDCG", None, 10, 0.01),
+    "ndcg_at_10": ("nDCG", None, 10, 1.0),
+    "ndcg_cut_10": ("nDCG", None, 10, 1.0),
+    "NDCG10": ("nDCG", None, 10, 1.0),
+    "recall_100": ("Recall", None, 100, 1.0),
+    "P_5": ("P", None, 5, 1.0),
+    "RA-nWG@10(alpha=0.5)": ("RA-nWG(alpha=0.5)", None, 10, 1.0),
+    "ANN-Recall@100": ("ANN-Recall", None, 100, 1.0),
+    "MRR": ("MRR", None, None, 1.0),
+    "Quality": ("quality", None, None, 1.0),
+    "quality_pct": ("quality", None, None, 0.01),
+    "quality@5": ("quality", None, 5, 1.0),
+    "latency_ms": ("ms", "total", None, 1.0),
+    "latency": ("ms", "total", None, 1.0),
+    "Latency (ms)": ("ms", "total", None, 1.0),
+    "query time s": ("ms", "total", None, 1000.0),
+    "rerank_seconds": ("ms", "rerank", None, 1000.0),
+    "latency_p95_ms": ("latency_p95", "total", None, 1.0),
+    "p95_latency_s": ("latency_p95", "total", None, 1000.0),
+    "p95_ms": ("latency_p95", "total", None, 1.0),
+    "latency_ms_p99": ("latency_p99", "total", None, 1.0),
+    "latency_p95": ("latency_p95", "total", None, 1.0),
+    "median latency ms": ("latency_p50", "total", None, 1.0),
+    "avg_latency_ms": ("latency_mean", "total", None, 1.0),
+    "rerank_p50_ms": ("latency_p50", "rerank", None, 1.0),
+    "usd_per_1k": ("usd_per_1k", "total", None, 1.0),
+    "cost_usd_per_1k_queries": ("usd_per_1k", "total", None, 1.0),
+    "price": ("usd_per_1k", "total", None, 1.0),
+    "Cost ($)": ("usd_per_1k", "total", None, 1.0),
+    "$/query": ("usd_per_1k", "total", None, 1000.0),
+    "price per query": ("usd_per_1k", "total", None, 1000.0),
+    "cost_per_1000_queries": ("usd_per_1k", "total", None, 1.0),
+    "usd_per_million_queries": ("usd_per_1k", "total", None, 0.001),
+    "cost_per_1m": ("usd_per_1k", "total", None, 0.001),
+    "rerank_usd_per_1k": ("usd_per_1k", "rerank", None, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_columns(name):
+    value = named(name, name)
+    assert value is not None
+    assert (value.measure, value.stage, value.k, value.factor) == NAMES[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_meaning_is_named_so_that_it_is_recognised(name):
+    """The name that is shown, and that a link or a command holds, means the same again."""
+    value = named(name, "c")
+    again = named(value.name, "c")
+    assert (again.measure, again.stage, again.k, again.factor) == NAMES[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["notes", "dim512", "qps", "index_size", "price_per_month", "usd_per_1m_tokens", "build_time_s", "date"],
+)
+def test_what_is_no_result_of_a_query(name):
+    assert named(name, name) is None
+
+
+NATURAL = (
+    "stack,quality,latency,price\nhybrid + rerank,0.47,340,1.90\ndense,0.44,90,0.20\nbm25,0.41,12,0.00\n"
+)
+
+
+def figures(made) -> dict[str, dict[str, float]]:
+    """Per stack the value of each figure, named as it is kept."""
+    labels = {run.run_id: run.label for run in made.runs}
+    found: dict[str, dict[str, float]] = {}
+    for row in rows(made, "aggregates").iter_rows(named=True):
+        stage = "" if row["stage"] in (None, "total") else f" {row['stage']}"
+        cutoff = f"@{row['k']}" if row["k"] else ""
+        found.setdefault(labels[row["run_id"]], {})[f"{row['measure']}{cutoff}{stage}"] = row["value"]
+    return found
+
+
+def test_the_natural_table():
+    made = read(up("stacks.csv", NATURAL))
+    assert figures(made) == {
+        "hybrid + rerank": {"quality@10": 0.47, "latency_p50": 340.0, "usd_per_1k": 1.90},
+        "dense": {"quality@10": 0.44, "latency_p50": 90.0, "usd_per_1k": 0.20},
+        "bm25": {"quality@10": 0.41, "latency_p50": 12.0, "usd_per_1k": 0.0},
+    }
+    assert made.left_out == ()
+    assert sum("`quality`" in note or "`latency`" in note or "`price`" in note for note in made.notes) == 3
+
+
+TEN = (
+    "stack,nDCG@10,R@100,latency_ms,latency_p95_ms,usd_per_1k\n"
+    "A,0.47,0.9,340,700,1.9\nB,0.44,0.8,90,150,0.2\n"
+)
+
+
+def test_every_figure_that_is_offered_is_taken():
+    made = read(up("board.csv", TEN))
+    assert made.taken["aggregates"] == 10
+    assert figures(made)["A"] == {
+        "nDCG@10": 0.47, "R@100": 0.9, "latency_p50": 340.0, "latency_p95": 700.0, "usd_per_1k": 1.9
+    }  # fmt: skip
+    assert made.accounts == (
+        Account("board.csv", "column", tuple(TEN.split("\n", maxsplit=1)[0].split(",")), {}),
+    )
+
+
+FORMS = {
+    "seconds": ("stack,quality,latency_s\nA,0.5,0.34\n", {}, {"quality@10": 0.5, "latency_p50": 340.0}),
+    "per query": ("stack,quality,usd_per_query\nA,0.5,0.002\n", {}, {"quality@10": 0.5, "usd_per_1k": 2.0}),
+    "per million": ("stack,quality,usd_per_1m\nA,0.5,2000\n", {}, {"quality@10": 0.5, "usd_per_1k": 2.0}),
+    "percent by name": ("stack,nDCG@10 %\nA,4.5\n", {}, {"nDCG@10": 0.045}),
+    "percent by value": ("stack,nDCG@10\nA,47.5\nB,1\n", {}, {"nDCG@10": 0.475}),
+    "a scale of five": ("stack,quality\nA,4.5\n", {}, {"quality@10": 4.5}),
+    "no share": ("stack,ANN-Recall@10,my score@3\nA,0.5,70\n", {}, {"ANN-Recall@10": 0.5, "my score@3": 70}),
+    "one cutoff for all": ("stack,nDCG@5,quality\nA,0.5,0.4\n", {}, {"nDCG@5": 0.5, "quality@5": 0.4}),
+    "a score": ("system,score\nA,0.5\n", {}, {"score@10": 0.5}),
+    "the first words": ("what,ndcg@10\nA,0.5\n", {}, {"nDCG@10": 0.5}),
+    "mean": ("stack,avg_latency_ms\nA,5\n", {}, {"latency_mean": 5.0}),
+    "a stage": (
+        "stack,rerank_ms,embed_p95_ms\nA,5,6\n",
+        {},
+        {"latency_p50 rerank": 5, "latency_p95 embed": 6},
+    ),
+    "mapped": (
+        "variante,güte,dauer,preis\nA,0.5,0.34,0.002\n",
+        {
+            "columns": {
+                "run": "variante", "nDCG@10": "güte", "latency_p95_s": "dauer", "usd_per_query": "preis"
+            }
+        },
+        {"nDCG@10": 0.5, "latency_p95": 340.0, "usd_per_1k": 2.0},
+    ),
+    "a row is a stack": (
+        "query,quality,rank\nA,0.5,1\n",
+        {"row": "stack", "columns": {"run": "query"}},
+        {"quality@10": 0.5},
+    ),
+    "left out": (
+        "stack,quality,latency\nA,0.5,9\n",
+        {"without": frozenset({"latency"})},
+        {"quality@10": 0.5},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(name):
+    text, options, expected = FORMS[name]
+    made = read(up("x.csv", text), **options)
+    assert figures(made)["A"] == pytest.approx(expected)
+    account = made.accounts[0]
+    assert {*account.taken, *account.left_out} == set(text.split("\n")[0].split(","))
+
+
+def test_usage_of_a_stack():
+    made = read(up("x.csv", "stack,quality,rerank_input_tokens,rerank_model\nA,0.5,25000,rerank-2.5\n"))
+    assert rows(made, "usage").select("query_id", "stage", "item", "unit", "amount").rows() == [
+        (None, "rerank", "rerank-2.5", "input_tokens", 25000.0)
+    ]
+
+
+def test_a_figure_that_stands_twice_is_taken_once():
+    made = read(up("x.csv", "stack,quality,latency_ms,latency_p50_ms\nA,0.5,9,8\n"))
+    assert figures(made)["A"]["latency_p50"] == 8.0
+    assert list(made.accounts[0].left_out) == ["latency_ms"]
+
+
+ROWS = {
+    "stack": ("query_id,stack,quality\nq1,A,0.5\n", {"stack", "quality"}),
+    "query": ("query_id,doc_id,latency_ms\nq1,d,5\n", {"query_id", "latency_ms"}),
+    "passage": (
+        "query_id,doc_id,score,latency_ms\nq1,d,1,5\n",
+        {"query_id", "doc_id", "score", "latency_ms"},
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_a_row_is(row):
+    text, taken = ROWS[row]
+    assert set(read(up("x.csv", text), row=row).accounts[0].taken) == taken
+
+
+def test_a_row_that_the_columns_cannot_make():
+    assert "passage_id" in refusal(up("x.csv", "query_id,latency_ms\nq1,5\n"), row="passage")
+
+
+def test_each_file_has_its_own_meanings():
+    other = "name,q\nB,0.7\n"
+    tables = {"b.csv": TableAs(columns={"nDCG@10": "q"}), "a.csv": TableAs(without=frozenset({"price"}))}
+    made = read(up("a.csv", NATURAL), up("b.csv", other), tables=tables)
+    assert figures(made)["B"] == {"nDCG@10": 0.7}
+    assert figures(made)["dense"] == {"quality@10": 0.44, "latency_p50": 90.0}
+
+
+def test_jsonl_and_parquet_and_lines():
+    lines = pl.read_csv(NATURAL.encode()).rows(named=True)
+    made = read(up("x.jsonl", "".join(json.dumps(row) + "\n" for row in lines)))
+    assert figures(made) == figures(read(up("stacks.csv", NATURAL)))
+
+
+def test_the_preview_says_what_was_recognised():
+    (seen,) = preview([up("stacks.csv", "stack,quality,latency,price,note\nA,47,340,1.9,x\n")], Options())
+    assert isinstance(seen, Preview)
+    assert seen.row == "stack"
+    assert seen.mapping == {
+        "run": "stack", "quality@10 %": "quality", "latency_p50_ms": "latency", "usd_per_1k": "price"
+    }  # fmt: skip
+
+
+def test_normal_names():
+    assert normal(" Latency (ms) ") == "latency_ms"
+    assert Value("c", "latency_p50", "total", factor=1000.0).name == "latency_p50_s"
