@@ -2,12 +2,14 @@
 
 A question is a folder ``q01`` with one folder per stage: s1_rewrites, s2_candidates/{dense, sparse},
 s3_merge, s4_scores, s5_pruned, s6_ranked. The lists of s2 and s3 are three stacks, the grades of s4 a golden
-set on the rubric 1 to 5; s5 and s6 are steps on the way to that set and are checked, not taken.
+set on the rubric 1 to 5. The order of s6 comes from those grades: it is no stack, and is kept with the merged
+run; s5 only checks it. How deep the lists were searched, which is the pool, is what the manifest of s2 says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -25,20 +27,16 @@ from core.importers.base import (
     merged,
     run_labels,
 )
-from core.importers.jsonl import read_lines
-from core.importers.judgements import golden_set
+from core.importers.jsons import Json, number
+from core.importers.judgements import golden_set, left_out
 from core.importers.piece import Tree
-from core.importers.rag_gs_folder import Folder, Stage, folder, is_stage
+from core.importers.rag_gs_folder import Folder, folder, is_stage
+from core.importers.rag_gs_parts import accounts
+from core.importers.rag_gs_stages import LISTS, identified, ranked_list, refined_order, stage_rows
 from core.importers.text import place, quoted, shown
 from core.tables import frame
 
-_LISTS = {
-    "dense": ("rank_dense", "score_cos"),
-    "sparse": ("rank_sparse", "score_bm25"),
-    "merge": ("rank_rrf", "rrf_score"),
-}
 _NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
-_SHOWN = 20
 
 
 class RagGs(Format):
@@ -47,7 +45,8 @@ class RagGs(Format):
     name, title = "rag-gs", "rag-gs run folder"
     brings = ("queries", "passages", "rankings", "judgements")
     takes = {  # noqa: RUF012
-        "rankings": "dense and sparse candidates and their merge, a run each",
+        "rankings": "dense and sparse candidates and their merge, a run each with its pool; rank, score, "
+        "exposures and information of s6_ranked are kept with the merge",
         "judgements": "grades 1 to 5 of s4_scores, each with its judge",
         "queries": "the questions' own texts; rewrites are noted",
     }
@@ -55,7 +54,8 @@ class RagGs(Format):
     traps = (
         "Passages of s6_ranked that s5_pruned does not have are another run's: refused with their list.",
         "Grades that the judge did not give are left out and counted.",
-        "Of several lists of a question the longest counts.",
+        "Of several lists of a question the one as deep as its manifest says counts, else the longest.",
+        "s6_ranked is made from the grades: it is no stack.",
     )
     names_collection = 2
 
@@ -81,70 +81,33 @@ class RagGs(Format):
         found = folder(trees)
         if not found.stages and not found.texts:
             raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
-        _check_refined(found)
-        lists = {kind: _ranked(found, kind) for kind in _LISTS}
+        refined = refined_order(found)
+        lists = {kind: ranked_list(found, kind) for kind in LISTS}
         parts = [
             Import(collections=collection_of(options, "imported: rag-gs")),
             _queries(found, options),
             _passages(found, options),
-            *_runs(found, lists, options),
+            *_runs(found, lists, refined, options),
             _grades(found, options),
-            Import(left_out=tuple(_left_out(found)), notes=tuple(_notes(found))),
+            Import(
+                accounts=tuple(accounts(found)), notes=tuple(_notes(found)), left_out=_unkept(found, refined)
+            ),
         ]
         return merged(parts)
 
 
-def _rows(stages: Sequence[Stage], schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    """Lines of the files of a stage with `query_id` and `file`."""
-    made = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
-    parts = [pl.DataFrame(schema=made)]
-    for stage in stages:
-        rows = read_lines(stage.piece, schema)
-        parts.append(rows.with_columns(query_id=pl.lit(stage.query_id), file=pl.lit(stage.piece.name)))
-    return pl.concat(parts)
-
-
-def _without_id(rows: pl.DataFrame) -> pl.DataFrame:
-    nameless = rows.filter(pl.col("doc_id").fill_null("") == "")
-    if nameless.height:
-        row = nameless.row(0, named=True)
-        raise InputError("The line has no doc_id.", where=place(row["file"], row["line"], "doc_id"))
-    return rows
-
-
-def _ranked(found: Folder, kind: str) -> pl.DataFrame:
-    """The list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
-    rank, score = _LISTS[kind]
-    rows = _without_id(_rows(found.of(kind), {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}))
-    unranked = rows.filter(pl.col(rank).is_null())
-    if unranked.height:
-        row = unranked.row(0, named=True)
-        raise InputError(f"The line has no {rank}.", where=place(row["file"], row["line"], rank))
-    for key, what in ((["query_id", "doc_id"], "passage"), (["query_id", rank], "rank")):
-        again = rows.filter(~pl.struct(key).is_first_distinct())
-        if again.height:
-            row = again.row(0, named=True)
-            raise InputError(
-                f"The {what} {quoted(row[key[1]])} stands twice.",
-                where=place(row["file"], row["line"], key[1]),
-            )
-    return rows.sort("query_id", rank, maintain_order=True).select(
-        "query_id",
-        pl.col("doc_id").alias("passage_id"),
-        pl.col(score).alias("score"),
-        pl.int_range(1, pl.len() + 1).over("query_id").alias("rank"),
-    )
-
-
-def _runs(found: Folder, lists: dict[str, pl.DataFrame], options: Options) -> list[Import]:
+def _runs(
+    found: Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
+) -> list[Import]:
     there = [kind for kind, rows in lists.items() if rows.height]
     labels = run_labels([(_NAMES[kind], "") for kind in there], options)
     dense = {"mode": "dense", **found.embedder}
     axes = {
         "dense": dense,
         "sparse": {"mode": "sparse", "sparse": "bm25"},
-        "merge": {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": {"method": "rrf"}},
+        "merge": {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(found)},
     }
+    pools = _pools(found)
     rewrite = {"rewrite": "rewritten"} if found.rewritten else {}
     parts = []
     for kind, label in zip(there, labels, strict=True):
@@ -156,10 +119,39 @@ def _runs(found: Folder, lists: dict[str, pl.DataFrame], options: Options) -> li
             importer=RagGs.name,
             decided={"stage": kind, "manifests": found.manifests},
             spec={**axes[kind], **rewrite, "name": shown(label, 200)},
+            pool=pools[kind],
         )
-        rows = lists[kind].with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
+        if kind == "merge" and refined:
+            run = replace(run, manifest={**run.manifest, "s6_ranked": refined})
+        stages = ("pool", "final") if pools[kind] else ("final",)
+        rows = pl.concat(
+            lists[kind].with_columns(run_id=pl.lit(run.run_id), stage=pl.lit(stage)) for stage in stages
+        )
         parts.append(Import(runs=(run,), frames={"rankings": frame("rankings", rows.to_dict())}))
     return parts
+
+
+def _fusion(found: Folder) -> Json:
+    """How the lists were fused, as far as the manifests say: with their depth where both have one."""
+    told = found.manifests.get("s3_merge")
+    constant = number(told, "rrf_c", "s3_merge") if isinstance(told, dict) else None
+    deep = {found.depth("dense"), found.depth("sparse")}
+    return {
+        "method": "rrf",
+        **({"constant": int(constant) if constant.is_integer() else constant} if constant else {}),
+        **({"depth": min(deep, key=str)} if len(deep) == 1 and None not in deep else {}),
+    }
+
+
+def _pools(found: Folder) -> dict[str, str | None]:
+    """The convention of every list's pool, from how deep it was searched."""
+    dense, sparse = found.depth("dense"), found.depth("sparse")
+    each = str(dense) if dense == sparse else f"{dense}+{sparse}"
+    return {
+        "dense": f"dense@{dense}" if dense else None,
+        "sparse": f"bm25@{sparse}" if sparse else None,
+        "merge": f"rrf{each}@{dense + sparse}" if dense and sparse else None,
+    }
 
 
 def _queries(found: Folder, options: Options) -> Import:
@@ -176,8 +168,10 @@ def _queries(found: Folder, options: Options) -> Import:
 
 def _passages(found: Folder, options: Options) -> Import:
     """Texts of everything that a list holds, each passage once."""
-    stages = [stage for kind in _LISTS for stage in found.of(kind)]
-    rows = _without_id(_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()}))
+    stages = [stage for kind in LISTS for stage in found.of(kind)]
+    rows = identified(
+        stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
+    )
     texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
     silent = rows["doc_id"].n_unique() - texts.height
     source = pl.coalesce(
@@ -199,7 +193,9 @@ def _passages(found: Folder, options: Options) -> Import:
 def _grades(found: Folder, options: Options) -> Import:
     """The golden set: grades of the judge, as they are."""
     stages = found.of("scores")
-    rows = _without_id(_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()}))
+    rows = identified(
+        stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})
+    )
     if rows.is_empty():
         return Import()
     graded = rows.filter(pl.col("grade_1_5").is_not_null())
@@ -232,33 +228,11 @@ def _grades(found: Folder, options: Options) -> Import:
     return merged((made, Import(left_out=left)))
 
 
-def _check_refined(found: Folder) -> None:
-    """Refuse passages of s6 that s5 of the same question does not have: they are another run's."""
-    schema: dict[str, pl.DataType] = {"doc_id": pl.String()}
-    pruned, refined = (_without_id(_rows(found.of(kind), schema)) for kind in ("pruned", "ranked"))
-    names = [stage.query_id for stage in found.of("pruned")]
-    known = pl.DataFrame({"query_id": names}, schema={"query_id": pl.String()})
-    strange = refined.join(known, on="query_id").join(pruned, on=["query_id", "doc_id"], how="anti")
-    if strange.is_empty():
-        return
-    ids = [f"{row['query_id']} {shown(row['doc_id'])}" for row in strange.iter_rows(named=True)]
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    raise InputError(
-        f"{len(ids)} passages of s6_ranked are not in s5_pruned, so they are of another run's checkpoint: "
-        f"{', '.join(ids[:_SHOWN])}{more}.",
-        where=strange["file"][0],
-        do="Run the last stage again from an empty checkpoint, or offer the folder without s6_ranked.",
-    )
-
-
-def _left_out(found: Folder) -> list[LeftOut]:
-    counted = (
-        (found.of("pruned"), "files of s5_pruned: checked against s6_ranked only"),
-        (found.of("ranked"), "files of s6_ranked (refined order): the grades of s4 stand"),
-        (found.shorter, "shorter lists of a question that has a longer one"),
-        (found.other, "other files of the run folder"),
-    )
-    return [LeftOut(len(some), why, some[0].piece.name) for some, why in counted if some]
+def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
+    """Lines of s6 that are not kept: beyond the first, or where there is no merged run to keep them."""
+    total = stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
+    kept = sum(map(len, refined.values())) if found.of("merge") else 0
+    return left_out(total - kept, "passages of s6_ranked beyond what can be kept with a merged run")
 
 
 def _notes(found: Folder) -> list[str]:
@@ -271,5 +245,10 @@ def _notes(found: Folder) -> list[str]:
         notes.append(
             f"{len(found.unfinished)} stages have no _SUCCESS mark, so they may be incomplete "
             f"(first: {shown(found.unfinished[0])})."
+        )
+    if found.of("ranked") and found.of("merge"):
+        notes.append(
+            "The order of s6_ranked comes from the grades, so that it is no stack: its ranks, scores, "
+            "exposures and information are kept with the merged run."
         )
     return notes

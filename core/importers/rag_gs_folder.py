@@ -23,6 +23,8 @@ _MARKS = {"dense": "rank_dense", "sparse": "rank_sparse"}
 _DEPTH = re.compile(r"\.top(\d{1,6})\w*\.jsonl")
 _MANIFEST, _DONE, _QUESTIONS = "manifest.json", "_SUCCESS", "questions_manifest.json"
 _MOST_MANIFESTS = 30
+_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}
+"""List → what the manifest of its stage calls its depth."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +48,35 @@ class Folder:
         rewritten: Questions that were searched with another text.
         embedder: Axes of the embedder, as the rewrites name it.
         manifests: Stage → what its first manifest says.
+        depths: List ("dense", "sparse") and question → how deep it was searched, as its manifest says.
+        questions, marks: Lists of questions; marks that a stage finished.
+        kept, later: Manifests that are kept; others.
         unfinished: Stages of questions without a mark that they finished, where others have one.
     """
 
     stages: list[Stage] = field(default_factory=list)
     shorter: list[Stage] = field(default_factory=list)
-    other: list[Stage] = field(default_factory=list)
+    other: list[Piece] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     rewritten: set[str] = field(default_factory=set)
     embedder: Json = field(default_factory=dict)
     manifests: dict[str, object] = field(default_factory=dict)
+    depths: dict[tuple[str, str], int] = field(default_factory=dict)
+    questions: list[Piece] = field(default_factory=list)
+    marks: list[Piece] = field(default_factory=list)
+    kept: list[Piece] = field(default_factory=list)
+    later: list[Piece] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
 
     @property
     def queries(self) -> set[str]:
         """Ids of all questions that have a file."""
         return {stage.query_id for stage in self.stages}
+
+    def depth(self, kind: str) -> int | None:
+        """How deep a list was searched for every question: as manifests say, else names of files; or null."""
+        found = {self.depths.get((kind, each.query_id)) or _named_depth(each) for each in self.of(kind)}
+        return found.pop() or None if len(found) == 1 else None
 
     def of(self, kind: str) -> list[Stage]:
         """Files of a kind, by question."""
@@ -91,60 +106,76 @@ def folder(trees: Sequence[Tree]) -> Folder:
     Raises:
         InputError: Several run folders, or a damaged manifest.
     """
-    made, roots, marks = Folder(), set(), set()
-    questions: list[Piece] = []
+    made, roots, done = Folder(), set(), set()
     for tree in trees:
         for piece in tree.pieces:
             name = piece.relative.rsplit("/", 1)[-1]
             found = _STAGE.fullmatch(piece.relative)
             if found is None:
-                questions += [piece] if name == _QUESTIONS else []
-                made.other += [] if name == _QUESTIONS else [Stage("", "", piece, "")]
+                (made.questions if name == _QUESTIONS else made.other).append(piece)
                 continue
             roots.add(f"{tree.name}/{found['root'] or ''}")
             spot = f"q{found['q']}/{found['stage']}"
             if name == _DONE:
-                marks.add(spot)
+                done.add(spot)
+                made.marks.append(piece)
             elif name == _MANIFEST:
-                _manifest(piece, found["stage"], made)
+                _manifest(piece, found["stage"], f"Q{int(found['q'])}", made)
             else:
                 stage = Stage(_kind(piece, found), f"Q{int(found['q'])}", piece, spot)
-                (made.stages if stage.kind else made.other).append(stage)
+                made.stages += [stage] if stage.kind else []
+                made.other += [] if stage.kind else [piece]
     if len(roots) > 1:
         listed = ", ".join(map(shown, sorted(roots)[:4]))
         raise InputError(f"There are {len(roots)} run folders: {listed}.", do="Offer one at a time.")
     _choose(made)
-    _texts(made, questions)
+    _texts(made)
     spots = {stage.place for stage in made.stages}
-    made.unfinished = sorted(spots - marks) if marks else []
+    made.unfinished = sorted(spots - done) if done else []
     return made
 
 
-def _manifest(piece: Piece, stage: str, made: Folder) -> None:
-    if stage not in made.manifests and len(made.manifests) < _MOST_MANIFESTS:
-        made.manifests[stage] = kept(read_json(piece))
+def _manifest(piece: Piece, stage: str, query: str, made: Folder) -> None:
+    first = stage not in made.manifests and len(made.manifests) < _MOST_MANIFESTS
+    (made.kept if first else made.later).append(piece)
+    if not first and stage != "s2_candidates":
+        return
+    whole = read_json(piece)
+    for kind, key in _DEPTHS.items() if stage == "s2_candidates" else ():
+        depth = optional(whole, key, int, piece.name)
+        if depth is not None and depth > 0:
+            made.depths[kind, query] = depth
+    if first:
+        made.manifests[stage] = kept(whole)
 
 
 def _choose(made: Folder) -> None:
-    """Of several files of a kind and question the longest list, or the enriched grades."""
+    """Of a kind and question the list as deep as the manifest says, else the longest, or enriched grades."""
     best: dict[tuple[str, str], Stage] = {}
     for stage in made.stages:
         key = (stage.kind, stage.query_id)
-        if key not in best or _rank(stage) > _rank(best[key]):
+        if key not in best or _rank(stage, made) > _rank(best[key], made):
             best[key] = stage
     chosen = list(best.values())
     made.shorter = [stage for stage in made.stages if stage not in chosen]
     made.stages = sorted(chosen, key=lambda stage: (stage.kind, int(stage.query_id[1:])))
 
 
-def _rank(stage: Stage) -> tuple[int, bool, str]:
+def _rank(stage: Stage, made: Folder) -> tuple[bool, int, bool, str]:
+    depth, name = _named_depth(stage), stage.piece.relative
+    asked = depth > 0 and depth == made.depths.get((stage.kind, stage.query_id))
+    return asked, depth, "enriched" in name, name
+
+
+def _named_depth(stage: Stage) -> int:
+    """The depth that a file's name gives; 0 if none."""
     depth = _DEPTH.search(stage.piece.relative)
-    return int(depth[1]) if depth else 0, "enriched" in stage.piece.relative, stage.piece.relative
+    return int(depth[1]) if depth else 0
 
 
-def _texts(made: Folder, questions: Sequence[Piece]) -> None:
+def _texts(made: Folder) -> None:
     """Texts of the questions, from the list of them and from the rewrites."""
-    for piece in questions:
+    for piece in made.questions:
         for where, item in _items(piece):
             query = _query(expect(item, "qid", str, where), where)
             _text(made, query, item, where)

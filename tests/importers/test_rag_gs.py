@@ -5,7 +5,9 @@ import pytest
 
 from core.importers import preview
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+
+REAL = SHARED / "peer_outputs" / "rag_gs"
 
 DENSE = "q01/s2_candidates/dense/q01.top3.jsonl"
 GRADES = "q01/s4_scores/q01.gpt5_scores.jsonl"
@@ -97,7 +99,9 @@ def test_a_run_folder_becomes_stacks_and_a_golden_set(root, tmp_path):
     assert rows(made, "passages").select("passage_id", "title", "source").rows()[0] == ("a", "a", "a.md")
     left = {each.reason: each.count for each in made.left_out}
     assert left["passages that the judge gave no grade"] == 1
-    assert left["files of s6_ranked (refined order): the grades of s4 stand"] == 2
+    assert made.runs[2].manifest["s6_ranked"] == {
+        "Q1": [["a", 1, 0.5, 3, "{}"], ["c", 2, 0.5, 3, "{}"]], "Q2": [["d", 1, 0.5, 3, "{}"]]
+    }  # fmt: skip
     assert any("2 questions were searched with a rewritten text" in note for note in made.notes)
     assert any("have no _SUCCESS mark" in note for note in made.notes)
     assert "sk-abcdefghijklmnop" not in json.dumps(dict(made.runs[0].manifest))
@@ -121,9 +125,106 @@ def test_the_longest_list_and_the_enriched_grades_count():
     )
     assert rows(made, "rankings").filter(run_id=made.runs[0].run_id).height == 5 + 2
     assert rows(made, "judgements").filter(query_id="Q1")["grade"].to_list() == [2]
-    left = {each.reason: each.count for each in made.left_out}
-    assert left["shorter lists of a question that has a longer one"] == 3
-    assert left["passages without a text"] == 5
+    left = [name for each in made.accounts for name in each.left_out if each.kind == "file"]
+    assert [name for name in left if "q01" in name] == [
+        "runs/r1/q01/s2_candidates/dense/q01.top3.jsonl",
+        "runs/r1/q01/s2_candidates/dense/top",
+        "runs/r1/q01/s4_scores/q01.gpt5_scores.jsonl",
+    ]
+    assert {each.reason: each.count for each in made.left_out}["passages without a text"] == 5
+
+
+def dense(depth: int) -> str:
+    return lines(
+        *({"rank_dense": rank, "score_cos": 0.5, "doc_id": f"d{rank}"} for rank in range(1, depth + 1))
+    )
+
+
+def manifest(**content: object) -> str:
+    return json.dumps(content)
+
+
+def test_the_pool_is_as_deep_as_the_manifest_says(tmp_path):
+    """Not as deep as the longest list, which another run may have left there."""
+    deep = {
+        "q01/s2_candidates/dense/q01.top5.jsonl": dense(5),
+        "q02/s2_candidates/dense/q02.top5.jsonl": dense(5),
+    }
+    told = {f"{q}/s2_candidates/manifest.json": manifest(dense_k=2, sparse_k=3) for q in ("q01", "q02")}
+    short = {
+        "q01/s2_candidates/dense/q01.top2.jsonl": dense(2),
+        "q02/s2_candidates/dense/q02.top2.jsonl": dense(2),
+    }
+    made = read(offer("", **deep, **told, **short, **{"q01/s3_merge/manifest.json": manifest(rrf_c=60.0)}))
+    assert [run.pool for run in made.runs] == ["dense@2", "bm25@3", "rrf2+3@5"]
+    assert made.runs[2].stack.spec["fusion"] == {"method": "rrf", "constant": 60}
+    ranked = rows(made, "rankings").filter(run_id=made.runs[0].run_id)
+    assert ranked.group_by("stage").len().sort("stage").rows() == [("final", 4), ("pool", 4)]
+    store = Store.open(tmp_path / "store")
+    with store.write("import") as writer:
+        writer.add(made.batch)
+    equal = read(offer("", **short, **{name: manifest(dense_k=2, sparse_k=2) for name in told}))
+    assert [run.pool for run in equal.runs] == ["dense@2", "bm25@2", "rrf2@4"]
+    assert equal.runs[2].stack.spec["fusion"] == {"method": "rrf", "depth": 2}
+
+
+@needs(REAL)
+def test_real_run():
+    """Counts and lists equal to those of a plain reader of the same files."""
+    made = read(REAL)
+    root = REAL / "data" / "runs" / "demo"
+
+    def each(pattern: str) -> dict[str, list[dict[str, object]]]:
+        found = {}
+        for path in sorted(root.glob(pattern)):
+            entries = [json.loads(line) for line in path.read_text().splitlines()]
+            found[f"Q{int(path.relative_to(root).parts[0][1:])}"] = entries
+        return found
+
+    stages = {
+        "dense": (each("q*/s2_candidates/dense/*.jsonl"), "rank_dense", "score_cos"),
+        "sparse": (each("q*/s2_candidates/sparse/*.jsonl"), "rank_sparse", "score_bm25"),
+        "merge": (each("q*/s3_merge/*.jsonl"), "rank_rrf", "rrf_score"),
+    }
+    assert [run.pool for run in made.runs] == ["dense@50", "bm25@50", "rrf50@100"]
+    for run, (lists, rank, score) in zip(made.runs, stages.values(), strict=True):
+        for stage in ("pool", "final"):
+            table = rows(made, "rankings").filter(run_id=run.run_id, stage=stage)
+            found = {(row["query_id"], row["rank"], row["passage_id"], row["score"])
+                     for row in table.iter_rows(named=True)}  # fmt: skip
+            assert found == {
+                (query, entry[rank], entry["doc_id"], entry[score])
+                for query, held in lists.items()
+                for entry in held
+            }
+    grades = each("q*/s4_scores/*.jsonl")
+    judged = rows(made, "judgements").select("query_id", "passage_id", "grade", "judge")
+    assert set(judged.rows()) == {
+        (query, entry["doc_id"], entry["grade_1_5"], entry["model"])
+        for query, held in grades.items()
+        for entry in held
+    }
+    assert made.taken["queries"] == len(list(root.glob("q*/s1_rewrites/q*.json"))) == 7
+    texts = {entry["doc_id"] for lists, _, _ in stages.values() for held in lists.values() for entry in held}
+    assert made.taken["passages"] == len(texts)
+    assert made.runs[2].manifest["s6_ranked"] == {
+        query: [
+            [entry[key] for key in ("doc_id", "final_rank", "final_score", "exposures", "info")]
+            for entry in held
+        ]
+        for query, held in each("q*/s6_ranked/*.jsonl").items()
+    }
+    assert {account.file for account in made.accounts} == {
+        f"rag_gs/{path.relative_to(REAL)}" for path in REAL.rglob("*") if path.is_file()
+    }
+
+
+def test_refined_passages_without_a_merged_run_are_counted():
+    merge = {f"{q}/s3_merge/{q}.merge.jsonl": None for q in ("q01", "q02")}
+    made = read(offer("", **merge))
+    assert ("passages of s6_ranked beyond what can be kept with a merged run", 3) in {
+        (each.reason, each.count) for each in made.left_out
+    }
 
 
 def test_passages_of_another_run_are_refused_with_their_list():
