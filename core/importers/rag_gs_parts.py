@@ -27,7 +27,8 @@ _GRADED = {
 }  # fmt: skip
 _PRUNED = {
     **_GRADED, "doc_id": TAKEN, "grade_1_5": _COPY, "model": _COPY,
-    "text": _COPY, "metadata": _COPY, "question": _COPY, "cut_stage": _COPY, "cut_size": _COPY, "cut_ts": _COPY,
+    "text": _COPY, "metadata": _COPY, "question": _COPY, "cut_stage": _COPY, "cut_size": _COPY,
+    "cut_ts": _COPY,
 }  # fmt: skip
 PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
