@@ -20,8 +20,8 @@ if snapshot.revision == 0:
     st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
     st.stop()
 
-held, gone, records, out, past = st.tabs(
-    ["Runs", "Deleted", "Collections and golden sets", "Export", "History"]
+held, gone, records, out, papers, past = st.tabs(
+    ["Runs", "Deleted", "Collections and golden sets", "Export", "Published tables", "History"]
 )
 with held:
     inventory.runs(snapshot, writable=writable)
@@ -31,5 +31,7 @@ with records:
     inventory.records(snapshot, writable=writable)
 with out:
     inventory.exports(snapshot, view.scope.collection_id if view else None)
+with papers:
+    inventory.published()
 with past:
     inventory.history(snapshot)

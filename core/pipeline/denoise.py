@@ -129,7 +129,7 @@ _GREETING = (
 
 _OPENING = (
     r"(?:so|well|ok|okay|alright|anyway|basically|actually|please|alors|bon|ben|bah|bref|voilà"
-    r"|en fait|du coup|s['’]il (?:vous|te) plaît|svp|stp)"
+    r"|en fait|du coup|s['’]il (?:vous|te) pla[iî]t|svp|stp)"
 )
 
 _BEFORE: Sequence[re.Pattern[str]] = (
@@ -159,13 +159,18 @@ _BEFORE: Sequence[re.Pattern[str]] = (
         r"|(?:savez-vous|sais-tu|quelqu['’]un sait|est-ce que (?:vous savez|tu sais|quelqu['’]un sait))"
         r"(?: si)?"
         r"|(?:est-ce que )?(?:pourriez-vous|pouvez-vous|pourrais-tu|peux-tu|vous pourriez|vous pouvez|"
-        r"tu pourrais|tu peux),?(?: s['’]il (?:vous|te) plaît,?| svp,?| stp,?)?"
+        r"tu pourrais|tu peux),?(?: s['’]il (?:vous|te) pla[iî]t,?| svp,?| stp,?)?"
         r" (?:me dire|m['’]expliquer|m['’]indiquer)(?: si)?",
         _GAP,
     ),
     _starts(rf"{_OPENING}(?: {_OPENING})*", _PAUSE),
 )
 
+_PLEASE = r"s['’]il (?:vous|te) pla[iî]t|svp|stp"
+_NAMED = "".join(
+    f"(?<!{word})" for word in ("dit-on", "dire", "écrire", "écrit", "écrit-on", "signifie", "traduire")
+)
+"""Before a French "please" that the question is about, not asked with."""
 _BREAK = r"(?:(?<=[.!?,;:…—–\-\n])\s*|\A)"  # punctuation before it, or nothing but it
 _END = r"[\s.!,;…]*\Z"
 
@@ -179,7 +184,7 @@ _AFTER: Sequence[re.Pattern[str]] = (
         r"(?:many )?thanks(?: a lot| so much| very much| again| for (?:your|the|any) help)?|thx|ty"
         r"|thank you(?: (?:all|very much|so much|again|for (?:your|the|any) help))?|cheers|please|pls"
         r"|(?:un grand )?merci(?: beaucoup| bien| à (?:tous|vous)| pour (?:votre|ton|l['’]) ?aide)?"
-        r"|s['’]il (?:vous|te) plaît|bonne (?:journée|soirée)(?: à (?:tous|vous))?"
+        r"|s['’]il (?:vous|te) pla[iî]t|bonne (?:journée|soirée)(?: à (?:tous|vous))?"
         r"|have a (?:nice|good|great) (?:day|evening|weekend)"
         r"|any help (?:is|would be|will be) (?:much |greatly )?appreciated"
     ),
@@ -189,6 +194,9 @@ _AFTER: Sequence[re.Pattern[str]] = (
         re.IGNORECASE,
     ),
     re.compile(r"(?<=[?!.])\s*[,;:—–-]+\s*\Z"),
+    # Before the question mark: after a comma, and in French also without one.
+    re.compile(rf"(?:\A|\s*[,;—–]\s*)(?:{_PLEASE}|please|pls)(?=\s*\?[\s.!?…]*\Z)", re.IGNORECASE),
+    re.compile(rf"{_NAMED}\s+(?:{_PLEASE})(?=\s*\?[\s.!?…]*\Z)", re.IGNORECASE),
 )
 
 _FILLERS: Sequence[tuple[re.Pattern[str], str]] = (

@@ -12,6 +12,7 @@ from core.ui import cache, deleting, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
 from core.views import deletion, inventory
+from core.views.published import printed, printed_tables
 from core.views.text import plain
 
 _PACKED = "_packed"
@@ -113,6 +114,15 @@ def exports(snapshot: Snapshot, first: str | None) -> None:
 def _packed(key: tuple[str, int, str, str | None]) -> inventory.Packed:
     _, revision, name, collection = key
     return inventory.packed(cache.snapshot(revision), name, collection_id=collection, run_ids=None)
+
+
+def published() -> None:
+    """The tables of the papers that the product ships."""
+    tables = printed_tables()
+    st.caption("What papers print, number by number, for comparison; nothing of it was measured here.")
+    name: str = st.selectbox("Table", tables["name"].to_list(), key="printed", bind="query-params")
+    row = tables.row(by_predicate=pl.col("name") == name, named=True)
+    show.table(printed(row["file"], row["table"]), "published", {})
 
 
 def history(snapshot: Snapshot) -> None:

@@ -230,4 +230,4 @@ def _evidence(case: Case, found: Verdict) -> list[Block]:
 
 
 def _grade(name: str) -> str:
-    return f"grade {name}" if name.isdigit() else "all grades"
+    return "all grades" if name == "all" else f"grade {name}"

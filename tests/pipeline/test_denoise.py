@@ -66,7 +66,14 @@ def test_hygiene_settles_at_once(text: str):
         ("What is RRF?\n-- \nJohn Smith\nAcme Ltd, +33 1 23 45", "What is RRF?"),
         ("What is RRF?\nSent from my iPhone", "What is RRF?"),
         ("What is RRF? Any help would be appreciated. Thank you so much!", "What is RRF?"),
+        ("How do I sort, please?", "How do I sort?"),
+        ("How do you say please?", "How do you say please?"),
         # French
+        ("Quelle est la capitale, s'il vous plaît ?", "Quelle est la capitale ?"),
+        ("Où est la gare s’il te plait ?", "Où est la gare ?"),
+        ("Qui a écrit Les Misérables svp ?", "Qui a écrit Les Misérables ?"),
+        ("Comment dit-on s'il vous plaît ?", "Comment dit-on s'il vous plaît ?"),
+        ("s'il vous plaît ?", ""),
         (
             "Bonjour, est-ce que vous pourriez me dire si les forêts régulent le climat ? Merci d'avance 🙏",
             "les forêts régulent le climat ?",

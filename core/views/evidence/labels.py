@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 GRADES = (5, 4, 3, 2, 1)
+GOOD = "4+5"
+"""The row of `summary` for all that is good."""
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
@@ -33,15 +35,16 @@ def summary(queries: pl.DataFrame) -> pl.DataFrame:
         queries: What `per_query` returns.
 
     Returns:
-        grade, total, share (of all judgements), median, mean, most (per query), prevalence (share of the
-        queries that have it at all); grade 5 first, then all grades together.
+        grade, total, share (of all judgements), median, mean, most (per query), prevalence (share of a
+        query's judged passages, median over the queries; for 4+5 the paper's pool prevalence, §3.5) and
+        present (share of the queries that have it at all); grade 5 first, then 4 and 5 together, then all.
     """
-    rows = [_row(queries, f"grade {grade}", str(grade)) for grade in GRADES]
-    return pl.concat([*rows, _row(queries, "judged", "all")])
+    rows = [_row(queries, pl.col(f"grade {grade}"), str(grade)) for grade in GRADES]
+    good = _row(queries, pl.col("grade 5") + pl.col("grade 4"), GOOD)
+    return pl.concat([*rows, good, _row(queries, pl.col("judged"), "all")])
 
 
-def _row(queries: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
-    held = pl.col(column)
+def _row(queries: pl.DataFrame, held: pl.Expr, name: str) -> pl.DataFrame:
     return queries.select(
         pl.lit(name).alias("grade"),
         held.sum().alias("total"),
@@ -49,5 +52,6 @@ def _row(queries: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
         held.median().alias("median"),
         held.mean().alias("mean"),
         held.max().alias("most"),
-        (held > 0).mean().alias("prevalence"),
+        (held / pl.col("judged")).median().alias("prevalence"),
+        (held > 0).mean().alias("present"),
     )

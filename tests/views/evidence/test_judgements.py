@@ -27,9 +27,12 @@ def test_the_mix_of_grades():
     assert queries.rows() == [("q1", 3, 1, 0, 2, 0, 0, False), ("q2", 1, 0, 1, 0, 0, 0, True)]
     mix = {row["grade"]: row for row in labels.summary(queries).iter_rows(named=True)}
     assert mix["3"] == {
-        "grade": "3", "total": 2, "share": 0.5, "median": 1.0, "mean": 1.0, "most": 2, "prevalence": 0.5
+        "grade": "3", "total": 2, "share": 0.5, "median": 1.0, "mean": 1.0, "most": 2,
+        "prevalence": 1 / 3, "present": 0.5,
     }  # fmt: skip
     assert (mix["all"]["total"], mix["all"]["median"], mix["all"]["prevalence"]) == (4, 2.0, 1.0)
+    good = mix["4+5"]  # the median of 1 of 3 and 1 of 1
+    assert (good["total"], good["mean"], good["prevalence"], good["present"]) == (2, 1.0, pytest.approx(2 / 3), 1.0)
 
 
 def test_copies_are_found_whatever_their_case_and_blanks():
