@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.views.sweep.plan import dollars, line_rows, size_of, stack_rows, time_and_memory
+from core.views.sweep.plan import dollars, line_rows, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.plan import Plan
@@ -97,6 +98,7 @@ def as_json(made: Plan) -> dict[str, Any]:
         "asked": made.asked,
         "passages": [{"chunking": name, "passages": count} for name, count in made.passages.items()],
         "steps": dict(made.steps),
+        "services": [asdict(each) for each in made.services],
         "stages": line_rows(made).to_dicts(),
         "stacks": [
             {**row, "spec": dict(each.stack.spec)}
@@ -124,7 +126,7 @@ def _print(made: Plan, shown: int) -> None:
     if made.lines:
         emit(line_rows(made), Format.TABLE)
     typer.echo(dollars(made))
-    for sentence in time_and_memory(made):
+    for sentence in (*services(made), *time_and_memory(made)):
         typer.echo(sentence)
     rows = stack_rows(made)
     emit(rows.head(shown), Format.TABLE)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from core.errors import UnknownNameError
 from core.providers.base import Purpose
 
 Pooling = Literal["mean", "cls", "last"]
+_PORTS = {"http": 80, "https": 443}
 
 
 class Limits(BaseModel):
@@ -111,6 +113,13 @@ class ModelConfig(BaseModel):
     pooling: Pooling | None = None
     chat: ChatOptions = ChatOptions()
 
+    @field_validator("base_url")
+    @classmethod
+    def _plain_address(cls, given: str | None) -> str | None:
+        if given is not None and origin(given) is None:
+            raise ValueError("base_url is an address such as http://127.0.0.1:8000/v1, without a user name.")
+        return given
+
     @model_validator(mode="before")
     @classmethod
     def _fill_names(cls, given: object) -> object:
@@ -157,3 +166,17 @@ def named(
     if model.provider not in providers:
         raise UnknownNameError(f"provider of {kind}s", model.provider, providers)
     return model
+
+
+def origin(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port; None of an address that two readers could take for two hosts."""
+    if not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>^`{|}'):
+        return None
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname or set(parts.netloc) & set("@%"):
+        return None
+    return parts.scheme, parts.hostname, port or _PORTS[parts.scheme]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.errors import InputError
 from core.providers.base import Meter
 from core.providers.calls import Caller, Journal, Keys, Secret, caller_for
 from core.providers.config import ModelConfig
 from core.providers.tokens import TokenCounter, counter
+from core.providers.vendors import Place, place_of
 
 MARGIN = 0.75
 """How much of a vendor's token limit a batch may fill when its tokens are only estimated."""
@@ -36,58 +38,49 @@ class Line:
 
     Attributes:
         config: Which model, reached how.
-        base_url: Where the service is; None = the client's own address.
-        key_env: Where its key is looked up; empty when it needs none.
+        place: Where the service is, and where its key is looked up.
         caller: Sends the calls.
         counter: Counts its tokens.
         wiring: What it is connected to.
     """
 
     config: ModelConfig
-    base_url: str | None
-    key_env: str
+    place: Place
     caller: Caller
     counter: TokenCounter
     wiring: Wiring
 
     @property
+    def base_url(self) -> str:
+        """Where the service is."""
+        return self.place.url
+
+    @property
     def provider(self) -> str:
         """Who answers, for the journal."""
-        return f"{self.config.provider} {self.config.model} at {self.base_url or 'home'}"
+        return f"{self.config.provider} {self.config.model} at {self.base_url}"
 
     def key(self) -> Secret | None:
         """The key; None when none is needed.
 
         Raises:
             ProviderError: If one is needed and there is none.
+            InputError: If it is not to be sent to this address.
         """
-        return self.wiring.keys.need(self.key_env, self.config.name) if self.key_env else None
+        name = self.place.key_env
+        return self.wiring.keys.need(name, self.config.name, self.place.url) if name else None
 
     def within(self, most: int | None) -> int | None:
         """A vendor's token limit, with room for the error of an estimate where tokens are estimated."""
         return int(most * MARGIN) if most and not self.counter.exact else most
 
 
-def line_to(config: ModelConfig, wiring: Wiring, *, usual_url: str | None, usual_key_env: str) -> Line:
-    """Make the line of a model; needs neither a key nor a package.
-
-    Args:
-        config: Which model.
-        wiring: What it is connected to.
-        usual_url: The vendor's own address.
-        usual_key_env: Where the vendor's key usually is.
-    """
-    base_url = config.base_url or usual_url
-    key_env = key_env_of(config, usual_url=usual_url, usual_key_env=usual_key_env)
-    caller = wiring.caller or caller_for(config.provider, config.model, base_url, config.limits, key_env)
-    return Line(config, base_url, key_env, caller, counter(config.tokenizer), wiring)
-
-
-def key_env_of(config: ModelConfig, *, usual_url: str | None, usual_key_env: str) -> str:
-    """Where a model's key is looked up; empty when it needs none.
-
-    The vendor's usual key is never sent to an address that is not the vendor's own.
-    """
-    if config.key_env is not None:
-        return config.key_env
-    return usual_key_env if config.base_url in {None, usual_url} else ""
+def line_to(config: ModelConfig, wiring: Wiring) -> Line:
+    """Make the line of a model of a vendor; needs neither a key nor a package."""
+    place = place_of(config)
+    if place is None:
+        raise InputError(f"Models of {config.provider} run here and are not called.", where=config.name)
+    caller = wiring.caller or caller_for(
+        config.provider, config.model, place.url, config.limits, place.key_env
+    )
+    return Line(config, place, caller, counter(config.tokenizer), wiring)

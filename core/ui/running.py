@@ -15,7 +15,7 @@ from core.ui.view import find_view
 from core.views.shelf import StoreShelf
 from core.views.sweep import evaluations as words
 from core.views.sweep.drafts import drafts
-from core.views.sweep.plan import dollars, line_rows, size_of, stack_rows, time_and_memory
+from core.views.sweep.plan import dollars, line_rows, services, size_of, stack_rows, time_and_memory
 from core.views.text import count, plain
 
 if TYPE_CHECKING:  # the engines take a second to load, which looking at the page does not need
@@ -87,7 +87,7 @@ def planned(text: str) -> bool:
             st.error("\n".join(f"- {plain(str(each))}" for each in problems[:20]), icon=":material/error:")
         return False
     st.markdown(f"**{plain(size_of(made))}**")
-    for sentence in (dollars(made), *time_and_memory(made)):
+    for sentence in (dollars(made), *services(made), *time_and_memory(made)):
         st.markdown(plain(sentence))
     missing = [each for each in made.problems if str(each.severity) == "missing"]
     for each in made.problems:

@@ -16,6 +16,7 @@ import pytest
 from core.paths import ROOT
 from core.pipeline.evaluate.folder import folders
 from core.pipeline.evaluate.status import State
+from core.providers.calls.keys import ALLOW
 from tests.cli.test_commands import Cli
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
@@ -82,6 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendor]:
 def paid(cli: Cli, server: Vendor, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
     """The specification of a paid sweep; the test's name is its key."""
     monkeypatch.setenv("FARM_KEY", request.node.name)
+    monkeypatch.setenv(ALLOW, f"FARM_KEY={server.url}")
     return cli.file("paid.toml", PAID.format(url=server.url))
 
 
@@ -224,3 +226,44 @@ def test_signals_stop_it_with_130_and_it_goes_on_later(cli: Cli, number: signal.
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert states(cli) == [State.CANCELLED if number is signal.SIGTERM else State.INTERRUPTED]
+
+
+ALLOWED = [
+    # what the specification names, what the operator wrote, who allows it
+    ("FARM_KEY", "FARM_KEY={url}", "operator"),
+    ("FARM_KEY", "FARM_KEY={url}/openai/v1", "operator"),
+    ("FARM_KEY", "", ""),
+    ("FARM_KEY", "FARM_KEY=https://models.example.com", ""),
+    ("FARM_KEY", "VOYAGE_API_KEY={url}", ""),
+    ("VOYAGE_API_KEY", "FARM_KEY={url}", ""),
+    ("OPENAI_API_KEY", "FARM_KEY={url}", ""),
+    ("HOME", "FARM_KEY={url}", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "by"), ALLOWED)
+def test_a_specification_cannot_send_a_key_where_it_does_not_belong(  # noqa: PLR0917
+    cli: Cli, server: Vendor, monkeypatch: pytest.MonkeyPatch, name: str, said: str, by: str
+):
+    key = f"{name}-{said}-{by}".replace("{url}", "u").replace(" ", "")
+    for each in ("FARM_KEY", "VOYAGE_API_KEY", "OPENAI_API_KEY", "HOME"):
+        monkeypatch.setenv(each, key)
+    monkeypatch.setenv(ALLOW, said.format(url=server.url))
+    spec = cli.file("paid.toml", PAID.format(url=server.url).replace("FARM_KEY", name))
+    before = len(server.lines())
+    planned = json.loads(cli("plan", spec, "--format", "json").stdout)
+    assert planned["services"] == [
+        {"model": model, "url": f"{server.url}/{path}/v1", "key_env": name, "allowed_by": by}
+        for model, path in (("mine", "openai"), ("ranker", "voyage"))
+    ]
+    shown = " ".join(cli("plan", spec).stdout.split())
+    assert f"mine is asked at {server.url}/openai/v1: key {name}" in shown
+    assert key not in shown
+    assert len(server.lines()) == before
+    ran = cli("run", spec, code=0 if by else 1)
+    assert bool(server.lines(key)) == bool(by)
+    assert len(server.lines()) == before + len(server.lines(key))
+    assert (f"The key {name} may not be sent to" in ran.stderr) != bool(by)
+    assert not any(
+        key in path.read_bytes().decode("latin-1") for path in cli.folder.rglob("*") if path.is_file()
+    )

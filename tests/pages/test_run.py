@@ -53,3 +53,29 @@ def test_presets_ask_for_paths(open_page: OpenPage, empty_store: Path):
     assert 'preset = "clq-paper"' in app.text_area[0].value
     app.toggle[0].set_value(True).run()
     assert "path/to/corpus" in app.error[0].value
+
+
+def test_a_visitor_cannot_send_a_key_anywhere(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MY_KEY", "mine-mine-mine")
+    app = open_page(demo_store, "run", ws="python-docs")
+    draft = """
+collection.stored = "python-docs"
+[axes]
+mode = "dense"
+embedder = "theirs"
+dim = 8
+[models.theirs]
+provider = "openai"
+base_url = "https://evil.example/v1"
+key_env = "MY_KEY"
+"""
+    app.text_area[0].set_value(draft).run()
+    app.toggle[0].set_value(True).run()
+    assert not app.exception
+    said = everything(app)
+    assert "The key MY_KEY may not be sent to https://evil.example/v1" in said
+    assert "theirs is asked at https://evil.example/v1: key MY_KEY, which may not be sent there" in said
+    assert "mine-mine" not in said
+    assert all(button.disabled for button in app.button if button.label == "Run")

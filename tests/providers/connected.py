@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.providers.calls import Caller, Journal, Keys, Limits
+from core.providers.calls import Caller, Journal, Limits
 from core.providers.embed import EMBEDDERS, RemoteEmbedder, make_embedder
-from tests.vendors import Vendors, answers
+from tests.vendors import Vendors, answers, keys_for
 
 KEY = "pa-THISisTHEkey0123456789"
 MODELS = {
@@ -54,7 +54,12 @@ def connected(
         rng=lambda: 1.0,
     )
     made = make_embedder(
-        config, dim or usual, keys=Keys({key_env: key}, ()), journal=journal, meter=meter, caller=caller
+        config,
+        dim or usual,
+        keys=keys_for(vendors.url, **{key_env: key}),
+        journal=journal,
+        meter=meter,
+        caller=caller,
     )
     assert isinstance(made, RemoteEmbedder)
     with made:

@@ -16,7 +16,7 @@ from core.providers.embed import EMBEDDERS, RemoteEmbedder, make_embedder, unit_
 from core.records import Basis
 from tests.providers.calls.made import Ledger
 from tests.providers.connected import KEY, MODELS, TEXTS, connected, every_vendor, expected
-from tests.vendors import Step, Vendors, answers
+from tests.vendors import Step, Vendors, answers, keys_for
 
 
 @every_vendor
@@ -138,7 +138,7 @@ def test_batches_are_side_by_side_up_to_the_limit(vendors: Vendors):
         update={"base_url": vendors.voyage, "key_env": "K", "batch_items": 2, "limits": limits}
     )
     done: list[tuple[int, int]] = []
-    with make_embedder(config, 256, keys=Keys({"K": KEY}, ())) as embedder:
+    with make_embedder(config, 256, keys=keys_for(vendors.url, K=KEY)) as embedder:
         vectors = embedder.embed(texts, on_batch=lambda *each: done.append(each))
     np.testing.assert_allclose(vectors, expected(texts, 256), atol=1e-6)
     assert vendors.state.most_at_once == 3
@@ -202,7 +202,7 @@ def test_the_pace_is_kept_over_all_dimensions_of_a_model(vendors: Vendors):
     config = EMBEDDERS["voyage-3.5"].model_copy(
         update={"base_url": vendors.voyage, "key_env": "K", "limits": limits}
     )
-    keys = Keys({"K": KEY}, ())
+    keys = keys_for(vendors.url, K=KEY)
     one, other = make_embedder(config, 256, keys=keys), make_embedder(config, 512, keys=keys)
     assert isinstance(one, RemoteEmbedder)
     assert isinstance(other, RemoteEmbedder)

@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = lambda given: wire.openai_chat(given, chat)  # noqa: E731
         key = str(self.headers.get("Authorization") or "").removeprefix("Bearer ")
         step = self.state.next_step(endpoint)
-        request = self.state.begin(endpoint, body, key)
+        request = self.state.begin(endpoint, body, key, dict(self.headers))
         reply: _Reply | None = None
         try:
             reply = self._reply(endpoint, answer, body, key, step)

@@ -49,7 +49,8 @@ class State:
         texts: How often each text was embedded (or "query\\x1fpassage" reranked, or user message completed)
             and answered, per endpoint.
         usage: Units that a vendor would bill, per endpoint.
-        requests: Body of every request with its "endpoint", "key" and "status" (0 = no answer), in order.
+        requests: Body of every request with its "endpoint", "key", "headers" and "status" (0 = no answer), in
+            order.
         largest: The most items of one request, per endpoint.
         most_at_once: The most requests that were under way together.
     """
@@ -86,9 +87,11 @@ class State:
                 self.full.set()
         self.full.wait(seconds)
 
-    def begin(self, endpoint: str, body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    def begin(
+        self, endpoint: str, body: Mapping[str, Any], key: str, headers: Mapping[str, str]
+    ) -> dict[str, Any]:
         """Note a request before it is answered: a client may come back before `finish` is reached."""
-        request = {"endpoint": endpoint, "key": key, "status": 0, **body}
+        request = {"endpoint": endpoint, "key": key, "status": 0, "headers": headers, **body}
         with self.lock:
             self.requests.append(request)
         return request

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.clq.prices import CURRENCY, PriceBook, load_books
 from core.errors import ClqError
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import MODELS, NONE, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.pipeline.sweep.rules import Facts, Finding, findings
 from core.records import Stack
 
 _LABELLED = 60
-_MODELS = ("embedder", "reranker", "rewrite")
 _ORDER = list(Severity)
 
 
@@ -118,7 +117,7 @@ def _missing(
     spec: SweepSpec, stacks: Sequence[Stack], known: Known, book: PriceBook | None
 ) -> Iterator[Problem]:
     """Keys, packages and prices that a run needs."""
-    used = {(key, str(stack.spec[key])) for stack in stacks for key in _MODELS if key in stack.spec}
+    used = {(key, str(stack.spec[key])) for stack in stacks for key in MODELS if key in stack.spec}
     models = sorted((key, name) for key, name in used if name != NONE and name in known.names(key))
     wanting: dict[tuple[str, str], list[str]] = {}
     for key, name in models:

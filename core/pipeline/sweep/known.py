@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from core.pipeline.sweep.model import SweepSpec
 
 NONE = "none"
+MODELS = ("embedder", "reranker", "rewrite")
+"""Keys of a stack that name a model."""
 LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
     "onnx": ("onnxruntime", "pip install onnxruntime tokenizers"),
     "fastembed": ("fastembed", "pip install fastembed"),
@@ -40,8 +42,9 @@ LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
 class _NoKeys(Keys):
     """Stands in for keys where models are made to plan with, and nothing is sent."""
 
-    def find(self, name: str) -> Secret | None:
+    def find(self, name: str, url: str) -> Secret | None:
         """A placeholder that is no key of anybody."""
+        del url
         return Secret(name, "-")
 
 
@@ -55,9 +58,9 @@ class _Asked(Keys):
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
 
-    def need(self, name: str, model: str) -> Secret:
+    def need(self, name: str, model: str, url: str) -> Secret:
         """Raises either way."""
-        self._keys.need(name, model)
+        self._keys.need(name, model, url)
         raise _KeyIsThereError
 
 

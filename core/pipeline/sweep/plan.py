@@ -11,11 +11,12 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
 from core.pipeline.sweep.expect import Resources, resources
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import MODELS, Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.rates import Rates
 from core.providers.base import Amount, Reply, total
+from core.providers.vendors import place_of
 from core.records import Stack
 
 _STAGES = (CORPUS, *QUERY_STAGES.values())
@@ -46,6 +47,23 @@ class Line:
     notes: tuple[str, ...]
     usd: float | None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Who is asked for a model, and with which key.
+
+    Attributes:
+        model: The remote model.
+        url: Its address.
+        key_env: Where its key is looked up; empty = it is sent none.
+        allowed_by: Who lets that key be sent there: "vendor", "operator"; empty = nobody, or there is none.
+    """
+
+    model: str
+    url: str
+    key_env: str
+    allowed_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,7 @@ class Plan:
         asked: How often every question is asked and measured.
         passages: Per chunking (None = the collection's own) how many passages are searched.
         steps: How many different steps of each kind there are.
+        services: Who is asked.
         lines: What is paid for.
         limit: The budget in dollars; None = none.
         resources: Time and memory.
@@ -94,6 +113,7 @@ class Plan:
     asked: int
     passages: Mapping[str | None, int]
     steps: Mapping[str, int]
+    services: tuple[Service, ...]
     lines: tuple[Line, ...]
     limit: float | None
     resources: Resources
@@ -159,6 +179,7 @@ def plan(
         asked=max(1, job.protocol.passes),
         passages={chunking: len(corpus) for chunking, corpus in job.corpora.items()},
         steps=_kinds(steps),
+        services=tuple(_services(job, known)),
         lines=tuple(_lines(paid, job.book)),
         limit=job.budget_usd,
         resources=resources(job, steps, paid, known=known, rates=rates, built=built),
@@ -176,6 +197,15 @@ def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
     if amount.amount is None:
         return None, f"{amount.unit} of {amount.item} not known"
     return price.each * amount.amount, ""
+
+
+def _services(job: Job, known: Known) -> Iterator[Service]:
+    used = {(key, str(stack.spec[key])) for stack in job.stacks for key in MODELS if stack.spec.get(key)}
+    for key, name in sorted(used):
+        place = None if name == NONE or known.is_local(key, name) else place_of(known.config(key, name))
+        if place is not None:
+            by = known.keys.allowed_by(place.key_env, place.url) if place.key_env else ""
+            yield Service(name, place.url, place.key_env, by)
 
 
 def _pointwise(job: Job, known: Known) -> list[str]:

@@ -13,14 +13,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from core.errors import ProviderError
+from core.errors import InputError, ProviderError
 from core.paths import ROOT
+from core.providers.config import origin
+from core.providers.vendors import VENDORS, takes
 
 SECRETS = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
 """Where the dashboard keeps its secrets, the project's own file first."""
 HIDDEN = "[hidden]"
-ALSO = {"COHERE_API_KEY": "CO_API_KEY"}
-"""Another name that a vendor's own client looks for."""
+ALLOW = "CLQ_ALLOW_KEYS"
+"""What the operator allows besides the vendors' own keys: NAME=ADDRESS, several with blanks between them."""
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()
@@ -59,7 +61,11 @@ class Secret:
 
 
 class Keys:
-    """Looks keys up.
+    """Looks keys up, for addresses that they may be sent to.
+
+    A vendor's key is for the vendor's own address. Any other pair of a name and an address has to stand in
+    `ALLOW`, in the environment or in a secrets file, which are the operator's: a specification cannot allow
+    anything. A name that is not allowed is not even read.
 
     Args:
         environ: The environment; the process's own by default.
@@ -70,16 +76,47 @@ class Keys:
         self._environ = os.environ if environ is None else environ
         self._secrets = tuple(secrets)
 
-    def find(self, name: str) -> Secret | None:
+    def allowed_by(self, name: str, url: str) -> str:
+        """Who lets a key be sent to an address: "vendor" or "operator"; empty when nobody does.
+
+        Raises:
+            ProviderError: If a secrets file cannot be read, or `ALLOW` is not written as it has to be.
+        """
+        if takes(name, url):
+            return "vendor"
+        pairs = [entry.partition("=") for entry in self._value(ALLOW).split()]
+        for each, _, to in pairs:
+            if not each or origin(to) is None:
+                raise ProviderError(
+                    f"{each or 'An entry'} in {ALLOW} has no address that can be used.",
+                    kind="refused",
+                    where=ALLOW,
+                    do=f'Write NAME=ADDRESS, for example {ALLOW}="MY_KEY=https://models.example.com".',
+                )
+        here = origin(url)
+        return "operator" if any(each == name and origin(to) == here for each, _, to in pairs) else ""
+
+    def find(self, name: str, url: str) -> Secret | None:
         """The key of this name, or None; an empty one counts as none.
+
+        Args:
+            name: Environment variable, or key of secrets.toml.
+            url: Where it is to be sent.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or the key cannot be sent in a header.
+            InputError: If it may not be sent there.
         """
-        names = [name, ALSO[name]] if name in ALSO else [name]
-        found = (self._environ.get(each) or self._from_files(each) for each in names)
-        value = next((each for each in found if each), "")
-        value = value.strip()
+        if not self.allowed_by(name, url):
+            raise InputError(
+                f"The key {name} may not be sent to {url}.",
+                where="key_env",
+                do="A vendor's key goes to the vendor's own address. If this one belongs there, who runs the"
+                f' program allows it with {ALLOW}="{name}={url}" in the environment or in'
+                " .streamlit/secrets.toml.",
+            )
+        also = next((vendor.also for vendor in VENDORS.values() if vendor.key_env == name), "")
+        value = (self._value(name) or (self._value(also) if also else "")).strip()
         if not value:
             return None
         if not (value.isascii() and value.isprintable()) or " " in value:
@@ -88,17 +125,19 @@ class Keys:
             )
         return Secret(name, value)
 
-    def need(self, name: str, model: str) -> Secret:
+    def need(self, name: str, model: str, url: str) -> Secret:
         """The key of this name.
 
         Args:
             name: Environment variable, or key of secrets.toml.
             model: What it is needed for, for the message.
+            url: Where it is to be sent.
 
         Raises:
             ProviderError: If there is none.
+            InputError: If it may not be sent there.
         """
-        found = self.find(name)
+        found = self.find(name, url)
         if found is None:
             raise ProviderError(
                 f"There is no key for {model}.",
@@ -108,12 +147,14 @@ class Keys:
             )
         return found
 
-    def _from_files(self, name: str) -> str | None:
+    def _value(self, name: str) -> str:
+        if self._environ.get(name):
+            return self._environ[name]
         for path in self._secrets:
             value = _read(path).get(name)
             if isinstance(value, str) and value:
                 return value
-        return None
+        return ""
 
 
 def redact(text: str) -> str:

@@ -16,7 +16,7 @@ from core.providers.base import Amount, Reply, carrying
 from core.providers.calls import Limits, call_key, text_hash
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
-from core.providers.embed.openai import KEY_ENV, URL
+from core.providers.openai_client import openai_client
 from core.providers.remote import Wiring, line_to
 from core.records import Basis, JsonMap
 
@@ -60,7 +60,7 @@ class OpenAIChat(Chat):
     """
 
     def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
-        self._line = line_to(config, wiring, usual_url=URL, usual_key_env=KEY_ENV)
+        self._line = line_to(config, wiring)
         self._config, self._journal = config, wiring.journal
         self.name, self.item, self.provider = config.name, config.price_item, self._line.provider
         self.context_tokens = config.max_tokens
@@ -68,16 +68,8 @@ class OpenAIChat(Chat):
 
     @cached_property
     def client(self) -> Any:  # noqa: ANN401 - loaded only here
-        """The client, made when it is first asked for; servers without keys ignore the one it insists on."""
-        import openai  # noqa: PLC0415 - slow to load
-
-        key = self._line.key()
-        return openai.OpenAI(
-            api_key=key.reveal() if key else "none",
-            base_url=self._line.base_url,
-            timeout=self._config.limits.timeout_s,
-            max_retries=0,
-        )
+        """The client, made when it is first asked for."""
+        return openai_client(self._line, self._line.key())
 
     def ready(self) -> None:
         """Look the key up, and load the client."""

@@ -13,8 +13,6 @@ from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
 
-KEY_ENV = "COHERE_API_KEY"
-URL = "https://api.cohere.com"
 _LIMITS = Limits(items_per_minute=2000)
 
 
@@ -43,8 +41,6 @@ CATALOGUE = (
 class CohereEmbedder(RemoteEmbedder):
     """One of Cohere's models."""
 
-    usual_key_env = KEY_ENV
-    usual_url = URL
     usual_items = 96
     usual_types = {Purpose.PASSAGE: "search_document", Purpose.QUERY: "search_query"}  # noqa: RUF012
 

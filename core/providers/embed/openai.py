@@ -12,9 +12,8 @@ from core.providers.base import Purpose
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
+from core.providers.openai_client import openai_client
 
-KEY_ENV = "OPENAI_API_KEY"
-URL = "https://api.openai.com/v1"
 _LIMITS = Limits(requests_per_minute=3000, tokens_per_minute=1_000_000)
 
 
@@ -39,21 +38,12 @@ CATALOGUE = (
 class OpenAIEmbedder(RemoteEmbedder):
     """A model of a service that speaks OpenAI's language."""
 
-    usual_key_env = KEY_ENV
-    usual_url = URL
     usual_items = 2048
     usual_tokens = 300_000
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
-        """Make the client; servers without keys ignore the one that the client insists on."""
-        import openai  # noqa: PLC0415 - slow to load
-
-        return openai.OpenAI(
-            api_key=key.reveal() if key else "none",
-            base_url=self.base_url,
-            timeout=self._config.limits.timeout_s,
-            max_retries=0,
-        )
+        """Make the client."""
+        return openai_client(self._line, key)
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
         """One attempt."""

@@ -15,7 +15,7 @@ from core.providers.calls import Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
 from core.providers.embed.vectors import Vectors, require_dim, shortened
-from core.providers.remote import Wiring, key_env_of, line_to
+from core.providers.remote import Wiring, line_to
 from core.providers.tokens import TokenCounter
 from core.records import Basis, JsonMap
 
@@ -49,8 +49,6 @@ class RemoteEmbedder(Embedder):
     """
 
     local = False
-    usual_key_env = ""
-    usual_url: str | None = None
     usual_items = 100
     usual_tokens: int | None = None
     usual_types: dict[Purpose, str] | None = None
@@ -63,18 +61,13 @@ class RemoteEmbedder(Embedder):
         self.full_dim = config.full_dim(dim)
         self.normalised = config.normalised
         self.journal, self._meter = wiring.journal, wiring.meter
-        line = line_to(config, wiring, usual_url=self.usual_url, usual_key_env=self.usual_key_env)
+        self._line = line = line_to(config, wiring)
         self.base_url, self.provider = line.base_url, line.provider
         self._counter, self._caller = line.counter, line.caller
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
         self.concurrency = config.limits.concurrency
         self._client = self.connect(line.key())
-
-    @classmethod
-    def key_env(cls, config: ModelConfig) -> str:
-        """Where its key is looked up; empty when it needs none."""
-        return key_env_of(config, usual_url=cls.usual_url, usual_key_env=cls.usual_key_env)
 
     @abstractmethod
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor

@@ -13,8 +13,6 @@ from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
 
-KEY_ENV = "VOYAGE_API_KEY"
-URL = "https://api.voyageai.com/v1"
 _DIMS = (256, 512, 1024, 2048)
 
 
@@ -47,8 +45,6 @@ CATALOGUE = (
 class VoyageEmbedder(RemoteEmbedder):
     """One of Voyage's models."""
 
-    usual_key_env = KEY_ENV
-    usual_url = URL
     usual_items = 1000
     usual_tokens = 120_000
     usual_types = {Purpose.PASSAGE: "document", Purpose.QUERY: "query"}  # noqa: RUF012

@@ -16,7 +16,6 @@ from core.clq.calculator import TOKENS_PER_DOCUMENT, search_units
 from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
-from core.providers.embed.cohere import KEY_ENV, URL
 from core.providers.rerank.remote import Received, RemoteReranker
 from core.records import Basis
 
@@ -42,9 +41,6 @@ CATALOGUE = (
 
 class CohereReranker(RemoteReranker):
     """One of Cohere's models."""
-
-    usual_key_env = KEY_ENV
-    usual_url = URL
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
         """Make the client."""

@@ -44,13 +44,11 @@ class RemoteReranker(Reranker):
     """
 
     local = False
-    usual_key_env = ""
-    usual_url: str | None = None
     usual_items = 1000
     usual_tokens: int | None = None
 
     def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
-        line = line_to(config, wiring, usual_url=self.usual_url, usual_key_env=self.usual_key_env)
+        line = line_to(config, wiring)
         self._config, self._line = config, line
         self.name, self.item = config.name, config.price_item
         self.base_url, self.provider, self.journal = line.base_url, line.provider, wiring.journal

@@ -14,7 +14,6 @@ from typing import Any
 from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
-from core.providers.embed.voyage import KEY_ENV, URL
 from core.providers.rerank.remote import Received, RemoteReranker
 from core.records import Basis
 
@@ -43,8 +42,6 @@ CATALOGUE = (
 class VoyageReranker(RemoteReranker):
     """One of Voyage's models; billed per token, the query's counted with every passage."""
 
-    usual_key_env = KEY_ENV
-    usual_url = URL
     usual_tokens = 600_000
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401

@@ -54,6 +54,22 @@ def stack_rows(made: Plan) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_STACKS, orient="row")
 
 
+def services(made: Plan) -> list[str]:
+    """Who is asked for each model, and which key goes there."""
+    told = []
+    for each in made.services:
+        if not each.key_env:
+            key = "no key"
+        elif not each.allowed_by:
+            key = f"key {each.key_env}, which may not be sent there"
+        else:
+            key = f"key {each.key_env}" + (
+                ", allowed by who runs this" if each.allowed_by != "vendor" else ""
+            )
+        told.append(f"{each.model} is asked at {each.url}: {key}")
+    return told
+
+
 def size_of(made: Plan) -> str:
     """What will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
     passages = ", ".join(

@@ -11,11 +11,12 @@ import voyageai.client  # noqa: F401
 
 from core.clq.prices import Price, PriceBook
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
-from core.providers.calls import Keys, Limits
+from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.records import Batch, Collection, Stack
 from core.store import Store
 from tests.pipeline.corpora import WORDS, passages, queries, random_texts
+from tests.vendors import keys_for
 
 QUESTIONS = [
     f"{one} {other}" for one in ("sort a frame", "lazy mean", "join rows", "plot") for other in WORDS[:4]
@@ -91,7 +92,7 @@ def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: 
             writer.add(batch)
 
     held = store.read().runs()["run_id"].to_list()
-    keys = Keys({"KEY": key}, secrets=())
+    keys = keys_for(url, KEY=key)
     whole = asked or job(url)
     return run_job(whole, sink, work=folder / "evaluations", held=held, keys=keys, **options)
 

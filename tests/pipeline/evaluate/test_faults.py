@@ -103,7 +103,8 @@ def test_an_unknown_price_is_refused_before_anything_is_paid(server: Vendor, tmp
 
 def test_a_vendor_that_fails_leaves_what_was_finished(server: Vendor, tmp_path: Path, key: str):
     broken = paid.job(server.url, attempts=1)
-    models = {**broken.models, "reranker": paid.job("http://127.0.0.1:9", attempts=1).models["reranker"]}
+    nowhere = {"base_url": "http://127.0.0.1:9", "key_env": ""}
+    models = {**broken.models, "reranker": broken.models["reranker"].model_copy(update=nowhere)}
     with pytest.raises(ProviderError, match="voyage r: No answer to use"):
         paid.work(tmp_path, server.url, key, replace(broken, models=models))
     assert status(tmp_path).state is State.FAILED

@@ -13,9 +13,10 @@ from core.pipeline.cut import keep
 from core.pipeline.evaluate import Outcome, run_job
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
-from core.providers.calls import Keys
+from core.providers.calls.keys import ALLOW
 from core.store import Snapshot, Store
 from tests.pipeline.evaluate.vendor import Vendor, vendor
+from tests.vendors import keys_for
 
 DOCUMENTS = {
     "farm.txt": "Once there was a farm. The cat sat on the mat. It was happy there.\n\nDogs bark at night.\n",
@@ -92,12 +93,13 @@ def made(server: Vendor, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outc
         (folder / name).write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KEY", "kinds")
+        patch.setenv(ALLOW, f"KEY={server.url}")
         job, problems = read_job(parse(SPEC.format(url=server.url), "toml", folder=folder))
     assert not [each for each in problems if each.severity == "error"]
     store = Store.open(folder / "store")
     with store.write("evaluate") as writer:
         outcome = run_job(
-            job, writer.add, work=folder / "evaluations", keys=Keys({"KEY": "kinds"}, secrets=())
+            job, writer.add, work=folder / "evaluations", keys=keys_for(server.url, KEY="kinds")
         )
     return outcome, store.read()
 

@@ -265,6 +265,23 @@ def test_what_is_no_specification_at_all(text: str, form: str | None, says: str)
         parse(text, form)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secretpass@127.0.0.1:9/v1",
+        "ftp://h/v1",
+        "127.0.0.1:8000",
+        "http://a\\\\@b/v1",
+        "http://h:x",
+    ],
+)
+def test_addresses_that_are_refused(url: str):
+    text = f'collection = "c"\n[models.m]\nprovider = "openai"\nbase_url = "{url}"\n'
+    (said,) = messages(text, "toml", "s.toml")
+    assert said.startswith("s.toml:4, models.m.base_url: base_url is an address such as ")
+    assert "secretpass" not in said
+
+
 def test_files_that_are_refused(tmp_path: Path):
     big, binary, other = tmp_path / "big.toml", tmp_path / "b.yaml", tmp_path / "s.txt"
     big.write_text("#" * (MAX_BYTES + 1))

@@ -25,7 +25,7 @@ from core.providers.embed import EMBEDDERS
 from core.providers.rerank import RERANKERS
 from core.records import Basis, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
-from tests.vendors import serve
+from tests.vendors import keys_for, serve
 
 TEXTS = ["aaaa bbbb", "aaaa cccc dddd", "eeee", "eeee"]
 """3, 4 and 1 tokens at a token per four bytes, the last one twice."""
@@ -289,7 +289,7 @@ def test_the_plans_dollars_are_those_that_a_run_is_billed(tmp_path: Path):
         )
         made = plan(asked)
         assert not vendors.state.calls
-        keys = Keys({"VOYAGE_API_KEY": "key"}, ())
+        keys = keys_for(vendors.url, VOYAGE_API_KEY="key")
         outcome = run_job(asked, lambda _: None, work=tmp_path, keys=keys)
         assert made.exact
         assert outcome.status.usd == pytest.approx(made.usd, rel=1e-9)

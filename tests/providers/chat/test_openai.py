@@ -18,7 +18,7 @@ from core.providers.chat import CHATS, Chat, chat_config, make_chat
 from core.providers.config import ChatOptions, ModelConfig
 from core.records import Basis
 from tests.providers.calls.made import Ledger
-from tests.vendors import Step, Vendors
+from tests.vendors import Step, Vendors, keys_for
 
 KEY = "sk-THISisTHEkey0123456789"
 ENDPOINT = "openai/chat"
@@ -48,7 +48,7 @@ def connected(
         sleep=waits.append,
         rng=lambda: 1.0,
     )
-    keys = Keys({"OPENAI_API_KEY": key}, ())
+    keys = keys_for(vendors.url, OPENAI_API_KEY=key)
     with make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller) as chat:
         yield chat
 

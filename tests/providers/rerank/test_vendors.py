@@ -19,7 +19,7 @@ from core.providers.rerank import RERANKERS, make_reranker
 from core.providers.rerank.remote import RemoteReranker
 from core.records import Basis
 from tests.providers.calls.made import Ledger
-from tests.vendors import Step, Vendors, answers
+from tests.vendors import Step, Vendors, answers, keys_for
 
 KEY = "pa-THISisTHEkey0123456789"
 MODELS = {
@@ -65,7 +65,7 @@ def connected(
     )
     made = make_reranker(
         RERANKERS[name].model_copy(update=told),
-        keys=Keys({key_env: key}, ()),
+        keys=keys_for(vendors.url, **{key_env: key}),
         journal=journal,
         meter=meter,
         caller=caller,
