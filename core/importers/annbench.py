@@ -105,8 +105,9 @@ class AnnBenchmarks(Format):
 
 def _in_collection(dataset: str, options: Options) -> Options:
     """A data set is a collection, unless the user named one or the file does not say which it is."""
-    chosen = options.collection_id if options.collection_given or not dataset else slug(dataset)
-    return replace(options, collection_id=chosen)
+    if options.collection_given or not dataset:
+        return options
+    return replace(options, collection_id=slug(dataset), collection_name=dataset)
 
 
 def _of_dataset(dataset: str, found: Sequence[Found], options: Options) -> Import:
@@ -204,7 +205,7 @@ def _exact(piece: Piece, count: int, options: Options) -> Import:
     )
     if rows.is_empty():
         raise InputError("The data set holds no neighbours.", where=piece.name)
-    made = golden_set(rows, piece.name, slug(f"nearest-{depth}"), options, "exact search")
+    made = golden_set(rows, piece.name, f"nearest-{depth}", options, "exact search")
     note = (
         f"{piece.name}: the {depth} exact neighbours of each query count as relevant, all others as unjudged."
     )

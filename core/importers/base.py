@@ -6,7 +6,7 @@ import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -30,6 +30,9 @@ LOOK_ROWS = 20
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
 """Of a collection (its id) those of the named documents that are at hand: source, text."""
 _WIDTH = 120
+_ID_CHARACTERS, _HASH_DIGITS = 60, 8
+_PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
+_DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")
 _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
 
 
@@ -41,6 +44,7 @@ class Options:
         format: Name of a format, or the beginning of several ("trec"); None = by content.
         label: Name for the run; with several runs it is put before their own names.
         collection_id: Collection that the rankings and judgements belong to.
+        collection_name: What people read for it where that is not its id.
         collection_given: Whether the user named it; formats whose files name collections of their own ask.
         golden_set_id: Golden set that the judgements make.
         grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
@@ -61,6 +65,7 @@ class Options:
     format: str | None = None
     label: str | None = None
     collection_id: str | None = None
+    collection_name: str | None = None
     collection_given: bool = False
     golden_set_id: str | None = None
     grades: str | None = None
@@ -280,8 +285,27 @@ class Format(ABC):
 
 
 def slug(text: str, fallback: str = "imported") -> str:
-    """A short stable identifier: letters, digits, dot, dash, underscore; at most 60 characters."""
-    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:60].strip("-.") or fallback
+    """A short stable identifier that no other text gives.
+
+    Args:
+        text: A name of any characters.
+        fallback: Begins the identifier of a text without a letter or a digit.
+
+    Returns:
+        The text itself where it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
+        no dot or dash at an end; else its readable beginning, ``~`` and a hash of it.
+    """
+    if _PLAIN.fullmatch(text) and len(text) <= _ID_CHARACTERS:
+        return text
+    short = re.sub(r"[^\w.-]+", "-", text).strip("-.")
+    begin = short[: _ID_CHARACTERS - 1 - _HASH_DIGITS].strip("-.") or fallback
+    # Some file names are no valid Unicode; as ASCII they are told apart all the same.
+    return f"{begin}~{short_hash(ascii(text))[:_HASH_DIGITS]}"
+
+
+def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
+    """The identifier that a user means: one that is known, or was derived before, is taken as it stands."""
+    return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
 def collection_name(tree: Tree) -> str:
@@ -294,7 +318,8 @@ def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
     chosen = options.collection_id or "imported"
     if chosen in options.known_collections:
         return ()
-    return (Collection(collection_id=chosen, name=chosen, source=source),)
+    name = shown(options.collection_name or chosen, 200)
+    return (Collection(collection_id=chosen, name=name, source=source),)
 
 
 def imported_run(

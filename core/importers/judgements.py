@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, slug
+from core.importers.base import Import, LeftOut, Options, chosen_id, slug
 from core.importers.fields import numbers
 from core.importers.grades import decide
 from core.importers.text import place, quoted, shown
@@ -60,19 +60,19 @@ def golden_set(
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
-    chosen = options.golden_set_id or f"{collection}-{slug('qrels' if stem == collection else stem)}"
+    own = slug(stem)
+    chosen = f"{collection}-{'qrels' if own == collection else own}"
+    named = options.golden_set_id or chosen
+    chosen = chosen_id(named, {chosen})
     negative = rows.filter((pl.col("raw") < 0) & ~pl.col("raw").is_in(list(mapping.pairs)))
     notes = [mapping.note]
     if negative.height:
         notes.append(f"{name}: {negative.height} negative grades count as 1, the lowest.")
-    names = {each: f"{chosen}-{slug(each)}" for each in several} or {judge: chosen}
+    ids = {each: f"{chosen}-{slug(each)}" for each in several} or {judge: chosen}
     if several:
         what = "passages" if table == "judgements" else table
         notes.append(f"{name}: {what} were judged by several, so each judge is a golden set of its own.")
     of_judge = pl.col("judge") if several else pl.lit(judge)
-    ids = {each: slug(named) for each, named in names.items()}
-    if len(set(ids.values())) < len(ids):
-        ids = {each: slug(f"{chosen}-{place}") for place, each in enumerate(ids, 1)}
     made = rows.with_columns(
         mapping.apply(pl.col("raw")).alias("grade"),
         pl.col("raw").cast(_RAW),
@@ -80,13 +80,13 @@ def golden_set(
     )
     golden = tuple(
         GoldenSet(
-            golden_set_id=ids[each],
+            golden_set_id=golden_id,
             collection_id=collection,
-            name=shown(named),
+            name=shown(f"{named}-{each}" if several else named),
             mapping=mapping.text,
             judge=shown(each),
         )
-        for each, named in names.items()
+        for each, golden_id in ids.items()
     )
     return Import(golden_sets=golden, frames={table: frame(table, made.to_dict())}, notes=tuple(notes))
 

@@ -19,6 +19,7 @@ from core.importers.base import (
     LeftOut,
     Look,
     Options,
+    chosen_id,
     collection_name,
     merged,
     slug,
@@ -107,8 +108,7 @@ def load(
             raise InputError("Every file is left out.", do="Leave in at least one.")
         if progress is not None:
             progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
-        given = options.collection_id is not None
-        options = replace(options, collection_id=_collection(claims, options), collection_given=given)
+        options = _in_collection(claims, options)
         parts = [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
@@ -228,12 +228,13 @@ def _resembles(head: bytes) -> str:
     return ""
 
 
-def _collection(claims: Sequence[_Claim], options: Options) -> str:
-    if options.collection_id:
-        known = options.collection_id in options.known_collections
-        return options.collection_id if known else slug(options.collection_id)
+def _in_collection(claims: Sequence[_Claim], options: Options) -> Options:
+    """The options with the collection that was named, or that the files name."""
+    given = options.collection_id
     best = max(claims, key=lambda claim: claim.format.names_collection)
-    return slug(collection_name(best.tree))
+    name = given or collection_name(best.tree)
+    chosen = chosen_id(name, options.known_collections) if given else slug(name)
+    return replace(options, collection_id=chosen, collection_name=name, collection_given=bool(given))
 
 
 def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:

@@ -28,6 +28,9 @@ _FACTS = {
     "task_name", "date", "dataset_name",
 }  # fmt: skip
 _EXPERIMENTS = "experiments"
+_SPLIT, _SUBSET = "test", "default"
+"""What names leave out."""
+_SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
 
 
@@ -162,7 +165,7 @@ def _results(piece: Piece) -> Iterator[_Result]:
         for split, rows in expect(whole, "scores", dict, name).items():
             for index, scores in enumerate(_list(rows, at(name, "scores", split))):
                 where = at(name, "scores", split, index)
-                subset = optional(scores, "hf_subset", str, where) or "default"
+                subset = optional(scores, "hf_subset", str, where) or _SUBSET
                 yield _Result(piece, task, split, subset, scores, facts)
         return
     for split, scores in whole.items():
@@ -171,7 +174,7 @@ def _results(piece: Piece) -> Iterator[_Result]:
         facts |= {"evaluation_time": scores["evaluation_time"]} if "evaluation_time" in scores else {}
         subsets = {key: each for key, each in scores.items() if isinstance(each, dict)}
         if any(_MEASURE.fullmatch(key) for key in scores) or not subsets:
-            subsets = {"default": scores}
+            subsets = {_SUBSET: scores}
         for subset, values in subsets.items():
             yield _Result(piece, task, split, subset, values, facts)
 
@@ -195,11 +198,6 @@ def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
         if value is not None:
             k = int(matched["k"]) if matched["k"] else None
             figures.append(Figure(measure=MEASURES[matched["name"]], value=value, k=k))
-    parts = [
-        result.task,
-        *([result.split] if result.split != "test" else []),
-        *([result.subset] if result.subset != "default" else []),
-    ]
     revision = optional(meta, "revision", str, "model_meta.json") or ""
     _, experiment = _place(result.piece)
     made = Reported(
@@ -213,10 +211,29 @@ def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
         },
         spec={**_spec(model, meta), **({"params": {"experiment": experiment}} if experiment else {})},
         figures=tuple(figures),
-        collection="-".join(parts),
+        collection=_collection(result),
         manifest={"result": kept(result.facts), "model": kept(meta), "revision": shown(revision)},
     )
     return made, others
+
+
+def _collection(result: _Result) -> str:
+    """What a result was measured on: a name that no other task, split and subset have."""
+    whole = (result.task, result.split, result.subset)
+    usual = (None, _SPLIT, _SUBSET)
+    name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)
+    if _parted(name) == whole:
+        return name
+    return " · ".join(part.replace("·", "··") for part in whole)
+
+
+def _parted(name: str) -> tuple[str, str, str]:
+    """Task, split and subset as they are read off a short name."""
+    task, _, rest = name.partition("-")
+    split, _, subset = rest.partition("-")
+    if split not in _SPLITS:
+        split, subset = _SPLIT, rest
+    return task, split, subset or _SUBSET
 
 
 def _spec(model: str, meta: Json) -> Json:

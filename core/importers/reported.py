@@ -10,7 +10,7 @@ from types import MappingProxyType
 from core.errors import InputError
 from core.importers.base import Import, Options, imported_run, run_labels, slug
 from core.importers.text import quoted, shown
-from core.records import Collection, JsonMap, Run, short_hash
+from core.records import Collection, JsonMap, Run
 from core.tables import frame
 
 MEASURES: Mapping[str, str] = MappingProxyType(
@@ -120,9 +120,7 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
     given = options.collection_id or "imported"
     if not own or (options.collection_given and not several):
         return given
-    whole = f"{given}-{own}" if options.collection_given else own
-    short = slug(whole)
-    return short if len(whole) <= 60 else f"{short[:47]}-{short_hash(whole)}"
+    return f"{given}-{slug(own)}" if options.collection_given else slug(own)
 
 
 def _run(each: Reported, label: str, options: Options, importer: str) -> Run:

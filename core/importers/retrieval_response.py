@@ -21,10 +21,10 @@ from core.importers.base import (
     Import,
     LeftOut,
     Options,
+    chosen_id,
     collection_of,
     imported_run,
     run_labels,
-    slug,
 )
 from core.importers.piece import Piece, Tree, head_lines
 from core.importers.tabular import READ_ERRORS, explain_json, json_lines
@@ -206,7 +206,9 @@ def _runs(
 
 
 def _golden_id(options: Options) -> str:
-    return slug(options.golden_set_id or f"{options.collection_id or 'imported'}-relevance")
+    if options.golden_set_id:
+        return chosen_id(options.golden_set_id)
+    return f"{options.collection_id or 'imported'}-relevance"
 
 
 def _golden(options: Options) -> GoldenSet:

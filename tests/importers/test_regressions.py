@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from core.importers.base import slug
 from tests.importers.helpers import read, refusal, rows, up
 
 PAGE = """# Regressions
@@ -33,8 +34,8 @@ def test_a_page_is_a_run_for_each_system_and_collection():
         for row in rows(made, "aggregates").iter_rows(named=True)
     }
     assert found == {
-        ("MS-MARCO-Dev", "BM25 (default)", "AP", 1000): 0.1926,
-        ("MS-MARCO-Dev", "+RM3", "AP", 1000): 0.1958,
+        (slug("MS MARCO: Dev"), "BM25 (default)", "AP", 1000): 0.1926,
+        (slug("MS MARCO: Dev"), "+RM3", "AP", 1000): 0.1958,
         ("DL19", "BM25 (default)", "AP", 1000): 0.3013,
         ("DL19", "BM25 (default)", "nDCG", 10): 0.5058,
         ("DL19", "+RM3", "nDCG", 10): 0.5156,

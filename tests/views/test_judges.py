@@ -65,7 +65,7 @@ def test_a_merged_golden_set(store: Store, policy: str):
     (golden,) = batch.golden_sets
     rows = pl.DataFrame(batch.frames["judgements"])
     assert grades(rows) == dict(zip(PLACES, MERGED[policy], strict=True))
-    assert (golden.golden_set_id, golden.name, golden.collection_id) == ("Agreed-on", "Agreed on", "lab")
+    assert (golden.golden_set_id, golden.name, golden.collection_id) == ("Agreed on", "Agreed on", "lab")
     assert golden.judge == "anne, ben, cleo"
     assert golden.mapping == "merged, grades 1-5 of: anne (1-5); ben (1-5); cleo (1-5)"
     for words in (
