@@ -1,7 +1,8 @@
 """The command line: global options, commands, and errors as one plain line.
 
 Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage; of evaluations also 3 stopped by the budget
-and 130 interrupted. Results go to standard output, everything else to standard error.
+and 130 interrupted; of `decide --gate` also 4, a recorded decision no longer holds. Results go to standard
+output, everything else to standard error.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
 
 from core.cli.deciding import Question, deciding
+from core.cli.gate import hold
 from core.cli.output import Format, FormatOption, complain, emit
 from core.clq.significance.bootstrap import RESAMPLES
 from core.importers.text import shown
@@ -23,8 +25,27 @@ _LINE = 2000
 
 
 @deciding
-def run(ctx: typer.Context, question: Question, form: FormatOption = Format.TABLE) -> None:
+def run(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    gate: Annotated[
+        Path | None,
+        typer.Option(
+            help="A decision record (JSON): ends with exit code 4 if its decision no longer holds. What no "
+            "option says is asked as in the record."
+        ),
+    ] = None,
+    gate_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="With --gate: probability above which another stack is chosen."),
+    ] = 0.8,
+    form: FormatOption = Format.TABLE,
+) -> None:
     """Say which stack to ship, the runner-up, the frontier, why the others are out, and how sure this is."""
+    if gate is not None:
+        hold(ctx, gate, question, share=gate_share, form=form)
+        return
     from core.views.decision import status_rows  # noqa: PLC0415
     from core.views.record.data import decision_data  # noqa: PLC0415
 

@@ -13,6 +13,7 @@ import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import complain
+from core.clq.generation import Generation
 from core.clq.intervals import SEED
 from core.clq.prices import DEFAULT_BOOK, PriceBook
 from core.clq.rules import JITTER_MS, Constraints
@@ -86,6 +87,8 @@ class Question:
     judged: Judged
     every_golden_set: bool
     seed: int
+    generation: Generation | None = None
+    """How fast the generator is; no option says so, a record may."""
 
     def on_store(self, context: Context) -> Case:
         """Find what is asked about.
@@ -105,7 +108,7 @@ class Question:
         limits = Constraints(
             sla_ms=self.sla_ms, budget=self.budget, floor=self.min_quality, jitter_ms=self.jitter_ms
         )
-        latency = Latency(self.on.value, self.latency.value)
+        latency = Latency(self.on.value, self.latency.value, generation=self.generation)
         quality = quality_of(self.measure)
         found = self._compared(snapshot, scope, quality, latency, books[self.prices])
         remarks = found.compared.sentences

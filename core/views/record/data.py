@@ -16,6 +16,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views import decide, overview
 from core.views.decision import Asked, record, status_rows
+from core.views.record.question import question
 from core.views.scope import Quality, Scope
 from core.views.stacks import runs_in
 from core.views.verdict import Verdict, verdict
@@ -92,10 +93,11 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         made_at: The time of the record; nothing else in it depends on when it is made.
 
     Returns:
-        The fields of `decision_data`, and format, version, made_at, made_by, link, command, answer (sentence,
-        reason, warning), definition (of the measure), remarks, limiting, soundness, environment, workspace,
-        stack (what the chosen one is made of), runs, revision_made, price_book, price_entries, unpriced and
-        stacks (every stack and what became of it). All of it can be written as JSON; unknown is null.
+        The fields of `decision_data`, and format, version, made_at, made_by, link, command, question (what to
+        ask again, see `core.views.record.question`), answer (sentence, reason, warning), definition (of the
+        measure), remarks, limiting, soundness, environment, workspace, stack (what the chosen one is made
+        of), runs, revision_made, price_book, price_entries, unpriced and stacks (every stack and what became
+        of it). All of it can be written as JSON; unknown is null.
     """
     chosen, runner_up = overview.chosen_rows(found.table, found.decision)
     asked = case.asked
@@ -107,6 +109,7 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         "made_by": {"name": "CLQ Explorer", "version": __version__},
         "link": link or None,
         "command": case.command,
+        "question": question(case),
         "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
         **decision_data(case, found),
         "definition": definition(asked.quality),
@@ -167,6 +170,7 @@ def _stack(row: dict[str, object]) -> dict[str, object]:
     made = row["created_at"]
     return {
         "run_id": row["run_id"],
+        "stack_id": row["stack_id"],
         "spec": spec,
         "origin": row["origin"],
         "pool": row["pool"],

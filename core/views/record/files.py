@@ -10,21 +10,18 @@ from urllib.parse import urljoin
 
 import plotly.graph_objects as go
 
-from core.clq.intervals import SEED
-from core.clq.rules import JITTER_MS
 from core.views import link
 from core.views.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.document.html import html
 from core.views.document.markdown import markdown
-from core.views.judged import WORDS
 from core.views.matched import matched
 from core.views.pareto import pareto
 from core.views.record.data import Case, record_data
 from core.views.record.json import record_json
 from core.views.record.parts import Data
+from core.views.record.question import DEFAULTS, named, narrowed, question
 from core.views.record.words import record_document
-from core.views.scope import Apart, Judging, Latency
-from core.views.stacks import runs_in
+from core.views.scope import Apart, Judging
 from core.views.verdict import Verdict
 
 RUNS_NAMED = 20
@@ -78,11 +75,11 @@ def pinned_link(case: Case, dashboard: str) -> str:
         asked.latency,
         asked.constraints,
         book=case.book.name,
-        runs=_named(case, "name"),
+        runs=named(case, "name"),
     )
     if case.scope.shared:
         values["cq"] = SHARED
-    if case.remarks and not _narrowed(case):
+    if case.remarks and not narrowed(case):
         values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
     elif asked.latency.machine:
         values["env"] = asked.latency.machine
@@ -99,48 +96,29 @@ def command(case: Case) -> str | None:
     another way than the command does, and where the latency holds the generator, whose model has settings of
     its own.
     """
-    asked, usual = case.asked, Latency()
-    limits, runs = asked.constraints, _named(case, "run_id")
+    found = question(case)
     if (
-        len(runs) > RUNS_NAMED
-        or (_narrowed(case) and not _as_usual(case))
-        or asked.latency.scope == "end-to-end"
+        len(named(case, "run_id")) > RUNS_NAMED
+        or (narrowed(case) and not _as_usual(case))
+        or case.asked.latency.scope == "end-to-end"
+        or found.pop("generation") is not None  # no option says how fast the generator is
     ):
         return None
-    if asked.latency.generation is not None:  # no option says how fast the generator is
-        return None
-    options: list[tuple[str, object, object]] = [
-        ("--collection", case.scope.collection_id, None),
-        ("--golden-set", case.scope.golden_set_id, None),
-        *(("--run", run_id, None) for run_id in runs),
-        ("--measure", asked.quality.name, None),
-        ("--sla-ms", limits.sla_ms, None),
-        ("--on", asked.latency.percentile, usual.percentile),
-        ("--latency", asked.latency.scope, usual.scope),
-        ("--budget", limits.budget, None),
-        ("--min-quality", limits.floor, None),
-        ("--rule", asked.rule, "quality"),
-        ("--judged", WORDS.get(case.scope.judging.least), None),
-        ("--jitter-ms", limits.jitter_ms, JITTER_MS),
-        ("--prices", case.book.name, None),
-        ("--revision", case.snapshot.revision, None),
-        ("--seed", case.seed, SEED),
-    ]
     words = [
         word
-        for name, value, default in options
-        if value not in (None, default)
-        for word in (name, *link.written(value))
+        for name, value in {"revision": case.snapshot.revision, **found}.items()
+        if value != DEFAULTS.get(name)
+        for word in _option(name, value)
     ]
-    flags = ["--every-golden-set"] if case.scope.judging.everywhere else []
-    flags += ["--together"] if case.remarks and not _narrowed(case) else []
-    return shlex.join(["python", "-m", "core", "decide", *words, *flags])
+    return shlex.join(["python", "-m", "core", "decide", *words])
 
 
-def _narrowed(case: Case) -> bool:
-    """Whether something of the workspace was left out because it does not compare."""
-    scope = case.scope
-    return bool(scope.apart or scope.shared or scope.judging or case.asked.latency.machine)
+def _option(name: str, value: object) -> list[str]:
+    """An option as it is typed; a flag has no value, and one that takes several is repeated."""
+    option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return [option]
+    return [word for text in link.written(value) for word in (option, text)]
 
 
 def _as_usual(case: Case) -> bool:
@@ -150,12 +128,3 @@ def _as_usual(case: Case) -> bool:
     quality, wanted = case.asked.quality, case.scope.judging
     usual = matched(case.snapshot, whole, quality, anywhere, case.book, wanted=wanted)
     return (usual.scope, usual.latency) == (case.scope, case.asked.latency)
-
-
-def _named(case: Case, column: str) -> tuple[str, ...]:
-    """The chosen runs of a case by a column of the run table; none where all of the collection are."""
-    chosen = set(case.scope.run_ids)
-    whole = case.snapshot.runs(case.scope.collection_id)
-    if not chosen or chosen == set(whole["run_id"]):
-        return ()
-    return tuple(runs_in(case.snapshot, case.scope)[column])

@@ -1,0 +1,159 @@
+"""Whether a recorded decision still holds: exit codes, reasons, refusals, and the recipe of the README."""
+
+import json
+import shlex
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.paths import ROOT
+from tests.stores import Lab
+
+QUERIES = [f"q{number}" for number in range(1, 21)]
+LIMITS = ["--measure", "RR@10", "--sla-ms", "200", "--budget", "2"]
+
+
+def ranking(found):
+    """A passage of every query: the first `found` queries are answered at rank 1, the others at rank 2."""
+    return {query: ["p", "x"] if place < found else ["x", "p"] for place, query in enumerate(QUERIES)}
+
+
+def store(path, **stacks):
+    """A store of stacks: queries answered at rank 1, ms, $ per 1,000 queries (None = unknown)."""
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in QUERIES})
+    for name, (found, ms, cost) in stacks.items():
+        lab.run(
+            name,
+            final=ranking(found),
+            ms={"retrieve": [ms] * len(QUERIES)},
+            figures=[] if cost is None else [{"measure": "usd_per_1k", "k": 10, "value": cost}],
+        )
+    lab.write(path)
+    return path
+
+
+def call(path, *words):
+    return CliRunner().invoke(app, ["--store", str(path), *map(str, words)])
+
+
+BEFORE = {"good": (14, 150.0, 1.0), "cheap": (4, 20.0, 0.1)}
+
+
+@pytest.fixture
+def record(tmp_path):
+    file = tmp_path / "record.json"
+    made = call(store(tmp_path / "before", **BEFORE), "record", file, *LIMITS)
+    assert made.exit_code == 0, made.output
+    return file
+
+
+@pytest.mark.parametrize(
+    ("today", "options", "checks"),
+    [
+        (BEFORE, [], []),
+        ({**BEFORE, "poor": (2, 30.0, 0.2)}, [], []),
+        ({**BEFORE, "good": (14, 250.0, 1.0)}, [], ["limit", "another"]),
+        ({**BEFORE, "good": (14, 150.0, 2.5)}, [], ["limit", "another"]),
+        ({**BEFORE, "good": (14, 150.0, None)}, [], ["limit", "another"]),
+        (BEFORE, ["--sla-ms", "100"], ["limit", "another"]),
+        (BEFORE, ["--sla-ms", "100", "--gate-share", "1"], ["limit"]),
+        ({**BEFORE, "same": (14, 149.0, 1.0)}, [], ["dominated"]),
+        ({**BEFORE, "same": (14, 149.0, 1.0)}, ["--run", "good", "--run", "cheap"], []),
+        ({**BEFORE, "better": (20, 190.0, 1.9)}, [], ["another"]),
+        ({**BEFORE, "better": (20, 190.0, 1.9)}, ["--gate-share", "1"], []),
+        ({**BEFORE, "better": (20, 190.0, 1.9)}, ["--budget", "1.5"], []),
+        ({"cheap": (4, 20.0, 0.1)}, [], ["gone"]),
+    ],
+)
+def test_what_no_longer_holds(tmp_path, record, today, options, checks):
+    path = store(tmp_path / "today", **today)
+    said = call(path, "decide", "--gate", record, *options, "--format", "json")
+    assert said.exit_code == (4 if checks else 0), said.output
+    found = json.loads(said.stdout)
+    assert (found["holds"], found["stack"]) == (not checks, "good")
+    assert [row["check"] for row in found["findings"]] == checks
+    shown = call(path, "decide", "--gate", record, *options)
+    assert shown.exit_code == said.exit_code
+    assert shown.stdout.startswith("No longer holds: good." if checks else "Holds: good: ")
+    assert len(shown.stdout.splitlines()) == 1 or checks
+
+
+def test_a_choice_that_was_dominated_from_the_start_still_holds(tmp_path):
+    # It was taken for its smaller prompt; that another one is as good and faster was known.
+    stacks = {"small": (14, 150.0, 1.0), "large": (14, 149.0, 1.0)}
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in QUERIES})
+    for name, (found, ms, _) in stacks.items():
+        depth = {"candidates": 10 if name == "small" else 50}
+        lab.run(name, spec=depth, final=ranking(found), ms={"retrieve": [ms] * len(QUERIES)})
+    lab.write(tmp_path / "store")
+    file = tmp_path / "record.json"
+    assert call(tmp_path / "store", "record", file, "--measure", "RR@10", "--jitter-ms", "75").exit_code == 0
+    assert json.loads(file.read_text())["chosen"]["stack"] == "small"
+    assert call(tmp_path / "store", "decide", "--gate", file).exit_code == 0
+
+
+def test_figures_without_results_per_query(published_store, tmp_path):
+    file = tmp_path / "record.json"
+    question = ["--collection", "clq-paper", "--sla-ms", "520", "--budget", "2.5"]
+    assert call(published_store, "record", file, *question).exit_code == 0
+    assert call(published_store, "decide", "--gate", file).exit_code == 0
+    said = call(published_store, "decide", "--gate", file, "--sla-ms", "500", "--format", "json")
+    assert said.exit_code == 4
+    limit, another = json.loads(said.stdout)["findings"]
+    assert limit["reason"] == "6.6 ms over the SLA"
+    assert another["now"] == "voyage-3.5 2048 d"
+
+
+def without(data, *keys):
+    for key in keys[:-1]:
+        data = data[key]
+    del data[keys[-1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: without(data, "format"), "This is not a decision record."),
+        (lambda data: data.update(chosen=None), "chose no stack"),
+        (lambda data: data.update(version=99), "version"),
+        (lambda data: without(data, "question"), "question"),
+        (lambda data: data["question"].update(sla_ms="soon"), "question.sla_ms"),
+        (lambda data: data["question"].update(rule="beauty"), "question.rule"),
+        (lambda data: data["question"].update(collection="nowhere"), "nowhere"),
+    ],
+)
+def test_records_that_cannot_be_compared(tmp_path, record, change, said):
+    data = json.loads(record.read_text())
+    change(data)
+    record.write_text(json.dumps(data))
+    refused = call(tmp_path / "before", "decide", "--gate", record)
+    assert refused.exit_code == 1
+    assert said in refused.stderr
+    assert "Traceback" not in refused.output
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 5000])
+def test_files_that_are_no_record(tmp_path, text):
+    path = store(tmp_path / "store", **BEFORE)
+    (tmp_path / "r.json").write_text(text)
+    for file in (tmp_path / "r.json", tmp_path / "absent.json", tmp_path):
+        refused = call(path, "decide", "--gate", file)
+        assert refused.exit_code == 1
+        assert refused.stderr.startswith("error: ")
+
+
+def test_the_recipe_of_the_readme(tmp_path, record, monkeypatch):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(readme.partition("<!-- gate -->\n```yaml\n")[2].partition("```")[0])
+    (job,) = recipe["jobs"].values()
+    lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
+    (command,) = [shlex.split(line)[3:] for line in lines if line.startswith("python -m core")]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "decisions").mkdir()
+    record.rename(tmp_path / command[command.index("--gate") + 1])
+    for today, code in ((BEFORE, 0), ({**BEFORE, "better": (20, 190.0, 1.9)}, 4)):
+        store(tmp_path / f"store{code}", **today)
+        monkeypatch.setenv("CLQ_STORE", str(tmp_path / f"store{code}"))
+        assert CliRunner().invoke(app, command).exit_code == code
