@@ -6,7 +6,7 @@ from core.ui import compare_pair as closer
 from core.ui import show
 from core.ui.compare_holes import with_holes
 from core.ui.pick import pick_from_chart
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import compare
 from core.views.compare_charts import forest
 from core.views.evidence import pairs
@@ -19,7 +19,7 @@ obstacle = compare.nothing(view.table, view.scope, view.quality)
 if obstacle is not None:
     show.head(tells, *obstacle)
     st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
-    st.stop()
+    end()
 place = st.container()
 names = widgets.pick(view)
 setup, against = widgets.settings()

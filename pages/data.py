@@ -1,7 +1,7 @@
 import streamlit as st
 
 from core.ui import cache, deleting, inventory, show
-from core.ui.view import find_view
+from core.ui.view import end, find_view
 from core.views.inventory import answer
 
 view = find_view()
@@ -18,7 +18,7 @@ with st.container():  # always there, so that the tabs below keep their place
 if snapshot.revision == 0:
     st.info("The store is empty. Import results, or load the demo with `make demo`.", icon=":material/inbox:")
     st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
-    st.stop()
+    end()
 
 held, gone, records, out, papers, past = st.tabs(
     ["Runs", "Deleted", "Collections and golden sets", "Export", "Published tables", "History"]

@@ -1,7 +1,7 @@
 import streamlit as st
 
 from core.ui import evidence, judging, show
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import decide
 from core.views.evidence import page
 
@@ -18,7 +18,7 @@ with place:
     show.head(tells, sentence, details, decided.warning)
 if found is None:
     st.page_link("pages/import.py", label="Import judgements", icon=":material/upload:")
-    st.stop()
+    end()
 
 mix, holes, pool, doubts, judges = st.tabs(["Grades", "Holes", "Pool bias", "Copies and conflicts", "Judges"])
 with mix:

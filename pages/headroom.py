@@ -1,7 +1,7 @@
 import streamlit as st
 
 from core.ui import show
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views.headroom import MIXED, conventions, headroom
 
 tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
@@ -14,7 +14,7 @@ if not offered:
         "A ceiling (PROC) needs rankings with their candidate pool, or published ceilings at this cutoff. "
         "Choose another measure or cutoff in the sidebar.",
     )
-    st.stop()
+    end()
 
 place = st.container()
 convention = st.selectbox(
@@ -27,7 +27,7 @@ convention = st.selectbox(
 )
 found = headroom(view.table, view.quality, convention, view.decision.chosen)
 if found is None:
-    st.stop()
+    end()
 with place:
     show.head(tells, found.answer, found.details)
 if found.mixed:

@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.ui import importing, importing_done, importing_large, importing_look, offering, show
+from core.ui.view import end
 
 show.head(
     "What this does: brings results you already have into the store; nothing is written before you say so.",
@@ -14,7 +15,7 @@ if not files:
         "The same from the command line: `python -m core import PATH…` (add `--dry-run` to only look)."
     )
     st.page_link("pages/formats.py", label="What can be imported", icon=":material/description:")
-    st.stop()
+    end()
 
 decided = importing.options()
 if offering.large(files):
@@ -22,12 +23,12 @@ if offering.large(files):
     decided = importing_look.previews(seen, decided)
     seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
     importing_large.start(files, decided, seen)
-    st.stop()
+    end()
 first = importing.read(importing.fingerprint(files, decided), files, decided)
 decided = importing_look.previews(first.previews, decided)
 found = importing.read(importing.fingerprint(files, decided), files, decided)
 if found.made is None:
     importing.problem(found)
-    st.stop()
+    end()
 importing.outcome(found.made)
 importing.write(found.made, [each.name for each in files])

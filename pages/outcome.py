@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.clq.correlation import KINDS
 from core.ui import outcome, show
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views.outcome import page
 
 tells = "What this tells you: which retrieval measure foretells how good the generated answer is."
@@ -15,7 +15,7 @@ if found is None:
         "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",
     )
     st.page_link("pages/import.py", label="Import results", icon=":material/upload:")
-    st.stop()
+    end()
 
 place = st.container()
 offered = page.segments(found.rows)

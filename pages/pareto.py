@@ -5,7 +5,7 @@ from core.ui import show
 from core.ui.live import pareto_chart
 from core.ui.near import near
 from core.ui.pick import pick_stack
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import decide
 from core.views.pareto import pareto
 from core.views.text import count
@@ -31,7 +31,7 @@ with controls[1]:
     selected = pick_stack(view.table, view.decision, "Selected stack")
 if way != widgets.FLAT:
     widgets.draw(view, way, weak=weak, selected=selected, alt=answer.sentence)
-    st.stop()
+    end()
 with controls[0]:
     colour, size = widgets.ask_marks()
 

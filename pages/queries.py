@@ -5,7 +5,7 @@ from core.ui import cache, show
 from core.ui import queries as widgets
 from core.ui.compare_holes import doubt_of
 from core.ui.pick import pick_from_chart, pick_stack
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import queries
 from core.views.query_bars import BARS, bars
 
@@ -23,7 +23,7 @@ if run_id is None or run_id not in ranked["run_id"]:
     with place:
         show.head(tells, *queries.nothing(names.get(run_id or ""), ranked["name"].to_list()))
         st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
-    st.stop()
+    end()
 with right:
     others = ranked.filter(pl.col("run_id") != run_id)
     other = pick_stack(others, view.decision, "Against", key="vs", default="no second stack")
@@ -35,7 +35,7 @@ found = cache.query_answer(view, runs, rows, table.height)
 with place:
     show.head(tells, found.sentence, found.details, doubt_of(view, table, run_id, other))
 if rows.is_empty():
-    st.stop()
+    end()
 chart, listed = st.container(), st.container()
 query_id = widgets.pick_query(rows)
 with listed:

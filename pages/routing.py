@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.ui import routing as widgets
 from core.ui import show
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import routing
 from core.views.routing_chart import chart
 
@@ -13,7 +13,7 @@ view = current_view(tells)
 place = st.container()
 if view.table.filter("has_rankings").height < 1:
     show.head(tells, f"No stack here has rankings to route {view.quality.name} by.", routing.NEEDS)
-    st.stop()
+    end()
 family, options = widgets.pick_options(view)
 widgets.refused(family)
 if len(options) < 2:
@@ -23,7 +23,7 @@ if len(options) < 2:
             f"Choose two or three depths to route {view.quality.name} between.",
             routing.NEEDS,
         )
-    st.stop()
+    end()
 left, middle, right = st.columns([3, 2, 2])
 with left:
     signal = widgets.pick_signal(view, options)
@@ -34,7 +34,7 @@ obstacle = routing.nothing(found)
 if signal is None or found is None or obstacle:
     with place:
         show.head(tells, obstacle or f"No signal to route {view.quality.name} by.", routing.NO_SIGNAL)
-    st.stop()
+    end()
 made = widgets.simulated(found, signal, view, most)
 with place:
     show.head(tells, made.sentence, made.details)

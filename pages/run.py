@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.ui import running, show
+from core.ui.view import end
 
 forbidden = running.forbidden()
 show.head(
@@ -10,7 +11,7 @@ show.head(
 )
 running.evaluations(may_start=not forbidden)
 if forbidden:
-    st.stop()
+    end()
 st.subheader("A new evaluation", anchor=False)
 text = running.draft()
 if st.toggle("Plan", key="_plan_it", help="Counts stacks, calls, tokens and dollars; spends nothing."):

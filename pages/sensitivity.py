@@ -3,7 +3,7 @@ import streamlit as st
 from core.ui import sensitivity as widgets
 from core.ui import show
 from core.ui.pick import pick_stack
-from core.ui.view import current_view
+from core.ui.view import current_view, end
 from core.views import sensitivity, sensitivity_charts
 from core.views.sensitivity_flips import answer
 from core.views.text import plain
@@ -16,7 +16,7 @@ obstacle = sensitivity.nothing(view.table, view.scope)
 if obstacle is not None:
     show.head(tells, *obstacle)
     st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
-    st.stop()
+    end()
 measure, own = sensitivity.weighed(view.quality)
 grid, flips = widgets.grid(view, measure)
 chosen = sensitivity.choices(grid, view.table, view.constraints)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.ui import cache
 from core.ui.sidebar import go_to_workspace
+from core.ui.view import end
 from core.views import imports
 from core.views.text import plain
 
@@ -46,7 +47,7 @@ def done() -> None:
     if more:
         with st.expander("What was read, left out and decided"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))
-    st.stop()
+    end()
 
 
 def _leave() -> None:

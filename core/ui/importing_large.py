@@ -12,6 +12,7 @@ from core.importers import Options, Preview, preview
 from core.ui import cache
 from core.ui.importing import decision
 from core.ui.importing_done import finished
+from core.ui.view import end
 from core.views import background
 from core.views.background import Job
 from core.views.imports import on_page
@@ -63,7 +64,7 @@ def underway() -> None:
         _watch()
     else:
         _ended(job)
-    st.stop()
+    end()
 
 
 def _others() -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import RerunException
 
 from core.errors import ClqError
 from core.ui import cache, record
 from core.ui.pareto_views import FORMS
 from core.ui.sidebar import sidebar
 from core.ui.startup import tame_collector
-from core.ui.state import LATEST, SETTINGS, build, problems
-from core.ui.view import arrive, find_view, remember
+from core.ui.state import LATEST, SETTINGS, build, problems, unreadable
+from core.ui.view import PageEnd, arrive, find_view, remember
 from core.views.deletion import gone
 from core.views.link import RULES
 from core.views.text import count, plain
@@ -44,25 +45,44 @@ def shell(title: str) -> Iterator[None]:
     """
     arrive(title)
     st.logo(ICON, size="large")
-    if _ASKED not in st.session_state:
-        st.session_state[_ASKED] = {key: st.query_params.get_all(key) for key in st.query_params}
+    _read_address()
     notice = st.empty()
     heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     heading.title(title, anchor=False, width="content")
     bar = heading.container(horizontal=True, width="content")
+    started = again = False
     remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
     try:
         view = sidebar()
         remember(view, emptied=view is None and bool(_gone().get("ws")))
         _newer()
+        started = True
         yield
+    except PageEnd:
+        pass
     except ClqError as error:
         show_error(error)
-        st.stop()  # without it a page that never started would count as an error of its own
+    except RerunException:
+        again = True
+        raise
     finally:  # also when a page has stopped early
-        _notice(notice)
+        if not again:  # else it would be gone before anybody saw it
+            _notice(notice)
         _take_away(bar, title)
         tame_collector(title)
+    if not started:
+        st.stop()  # without it a page that never started would count as an error of its own
+
+
+def _read_address() -> None:
+    """Keep what the address asks for, and start over without what no widget could be given."""
+    asked = {key: st.query_params.get_all(key) for key in st.query_params}
+    st.session_state.setdefault(_ASKED, asked)
+    refused = unreadable(asked)
+    for key in refused:
+        del st.query_params[key]
+    if refused:
+        st.rerun()
 
 
 def show_error(error: ClqError) -> None:

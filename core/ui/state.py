@@ -7,6 +7,7 @@ numbers when the data or the defaults have changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -117,6 +118,41 @@ SETTINGS: Mapping[str, str] = {
     "judge": "cost of a judgement",
 }
 """Every setting that may stand in an address, by its key, with the word that people read."""
+
+
+NUMBERS = frozenset({
+    "alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "sla", "budget", "floor", "jitter", "queries",
+    "cand", "tokc", "tokq", "chunks", "toks", "prompt", "out", "cpu", "gpu", "npas", "tokp", "spread",
+    "dims", "copies", "swing", "least", "tol", "most", "thr", "thr2", "gbase", "gin", "gout", "gchunk",
+    "gtok", "gprompt", "gans", "perq", "spend", "judge", "rev",
+})  # fmt: skip
+"""The settings whose values are numbers."""
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
+_LARGEST = 1e9
+_LONGEST = 2_000
+
+
+def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
+    """Which settings of an address are no values at all, whatever the widgets offer.
+
+    Args:
+        asked: The address's settings as they came, whoever wrote them.
+
+    Returns:
+        Keys of `SETTINGS` with an empty or an endless value, or with one that should be a number and is none
+        from -1e9 to 1e9. What is left may still not be on offer; that the widgets find out.
+    """
+    return [
+        key
+        for key, texts in asked.items()
+        if key in SETTINGS and not all(_sound(key, text) for text in texts)
+    ]
+
+
+def _sound(key: str, text: str) -> bool:
+    if key in NUMBERS and (key, text) != ("rev", LATEST):
+        return _NUMBER.fullmatch(text) is not None and abs(float(text)) <= _LARGEST
+    return 0 < len(text) <= _LONGEST
 
 
 def build(address: str, values: Mapping[str, object], revision: int) -> str:

@@ -65,6 +65,15 @@ def arrive(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+class PageEnd(Exception):  # noqa: N818 - nothing went wrong
+    """The page has shown all that it has to show."""
+
+
+def end() -> NoReturn:
+    """End the page here; what stands around it is still drawn, which `st.stop` would prevent."""
+    raise PageEnd
+
+
 def page_title() -> str:
     """Title of the page that this script run shows."""
     return str(st.session_state.get(_PAGE, ""))
@@ -109,7 +118,7 @@ def current_view(tells: str, *, runs: bool = True) -> View:
             icon=":material/delete:",
         )
         st.page_link("pages/data.py", label="Restore what was deleted", icon=":material/restore_from_trash:")
-        st.stop()
+        end()
     if view is None:
         _offer_import(
             tells,
@@ -132,4 +141,4 @@ def _offer_import(tells: str, words: str, what: str) -> NoReturn:
     st.caption(tells)
     st.info(words, icon=":material/inbox:")
     st.page_link("pages/import.py", label=f"Import {what}", icon=":material/upload:")
-    st.stop()
+    end()

@@ -1,0 +1,85 @@
+"""Addresses that nobody meant: whatever stands in one, the page opens with defaults and says so once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.ui.state import NUMBERS, SETTINGS, unreadable
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import PAGES, TITLES, everything
+
+ENDLESS = "9" * 5_000
+BAD = (
+    "",
+    "1e999",
+    "-1e999",
+    "nan",
+    "inf",
+    "1_000",
+    "²",
+    "٣",
+    ENDLESS,
+    "0x10",
+    "1e10",
+    "-",
+    "\u202e1",
+    "\x00",
+)
+"""Values that no number may have."""
+ODD = ("1e9", "-1e9", "0", "-0", "1e-99", "a\nb", "<b>", "100|200", "a:b:c", "'; --", "None", "p95", "latest")
+
+
+@pytest.mark.parametrize(
+    ("key", "texts", "refused"),
+    [
+        *[("queries", [text], True) for text in BAD],
+        *[("floor", [text], False) for text in ("0", "-0", "0.5", "1e9", "-1e-05", "10E3")],
+        *[("on", [text], not 0 < len(text) <= 2_000) for text in BAD],
+        ("thr2", ["0.1", "0.9"], False),
+        ("thr2", ["0.1", "1e999"], True),
+        ("runs", ["a", ""], True),
+        ("rev", ["latest"], False),
+        ("rev", [ENDLESS], True),
+        ("jitter", ["latest"], True),
+        ("of nobody", [""], False),
+    ],
+)
+def test_values_that_no_widget_could_be_given(key: str, texts: Sequence[str], refused: bool):
+    assert unreadable({key: texts}) == [key] * refused
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("value", ["", "1e999", "a\nb"])
+def test_every_setting_with_a_value_that_makes_no_sense(
+    open_page: OpenPage, demo_store: Path, page: str, value: str
+):
+    app = open_page(demo_store, page, **dict.fromkeys(SETTINGS, value))
+    assert not app.exception
+    assert [each.value for each in app.title] == [TITLES[page]]
+    (said,) = [each.value for each in app.warning if "could not be followed" in each.value]
+    assert said.count(r"latency percentile") == 1
+
+
+def test_it_is_said_once(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "import", on="", queries="1e999")
+    assert "could not be followed" in everything(app)
+    assert "could not be followed" not in everything(app.run())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_addresses_drawn_at_random(open_page: OpenPage, demo_store: Path, seed: int):
+    rng = np.random.default_rng(seed)
+    keys = rng.permutation(list(SETTINGS))[: rng.integers(1, 30)]
+    address = {str(key): rng.choice(BAD + ODD, rng.integers(1, 4)).tolist() for key in keys}
+    page = PAGES[seed % len(PAGES)]
+    app = open_page(demo_store, page, **address)
+    assert not app.exception
+    assert [each.value for each in app.title] == [TITLES[page]]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store: Path, page: str):
+    app = open_page(demo_store, page, lat="end-to-end")
+    assert {each.key for each in [*app.number_input, *app.slider]} & set(SETTINGS) <= NUMBERS
