@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
-from core.importers.account import sentences
+from core.importers.account import Account, sentences
 from core.importers.at_hand import with_brought
 from core.importers.base import (
     ACCEPTED,
@@ -34,16 +34,18 @@ from core.importers.text import SAVE_AS, UTF16, shown
 
 _PICKLES = b"\x02\x03\x04\x05"
 """Versions of Python pickles."""
+_CLUTTER = "a link or a system file"
 _AS_GOOD = 0.05
 """Two formats within this confidence of one another are a question to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A format and the tree that it will read."""
+    """A format and the tree that it will read; `beside` = a file of a folder that is of another format."""
 
     format: Format
     tree: Tree
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,21 +100,21 @@ def load(
         raise InputError("Nothing was offered.", do="Name at least one file or folder.")
     with watched(progress), opened(offered, options.limits) as trees:
         claims: list[_Claim] = []
-        left: list[LeftOut] = []
+        parts: list[Import] = []
         for tree in trees:
             wanted, unwanted = _without(tree, options.skip)
-            found, rest = _claims(wanted, options) if wanted else ([], [])
+            found, rest = _claims(wanted, options) if wanted else ([], {})
             claims += found
-            left += [*rest, *unwanted]
+            parts.append(_unread({**rest, **unwanted, **dict.fromkeys(tree.skipped, _CLUTTER)}))
         if not claims:
             raise InputError("Every file is left out.", do="Leave in at least one.")
         if progress is not None:
             progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
         options = _in_collection(claims, options)
-        parts = [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
+        parts += [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
-    made = merged([*parts, Import(left_out=tuple(left))])
+    made = merged(parts)
     _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
     _refuse_twice([each.run_id for each in made.runs], "run", "--label")
     return made
@@ -139,19 +141,33 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
     return tuple(seen)
 
 
-def _without(tree: Tree, skip: frozenset[str]) -> tuple[Tree | None, list[LeftOut]]:
+def _without(tree: Tree, skip: frozenset[str]) -> tuple[Tree | None, dict[str, str]]:
     """The tree without what the user leaves out; None where nothing remains."""
     pieces = () if tree.name in skip else tuple(each for each in tree.pieces if each.name not in skip)
-    gone = len(tree.pieces) - len(pieces)
-    left = [LeftOut(gone, "files that you leave out", tree.name)] if gone else []
-    return (replace(tree, pieces=pieces) if pieces else None), left
+    kept = {piece.name for piece in pieces}
+    gone = {piece.name: "as you wish" for piece in tree.pieces if piece.name not in kept}
+    return (replace(tree, pieces=pieces) if pieces else None), gone
 
 
-def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], list[LeftOut]]:
-    """Which format reads the tree; a folder that is of no format as a whole is read file by file."""
+def _unread(files: Mapping[str, str]) -> Import:
+    """Files that are not read, by name with the reason."""
+    accounts = tuple(Account(name, "file", (), {name: why}) for name, why in files.items())
+    return Import(accounts=accounts, left_out=_told(accounts))
+
+
+def _told(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(count, told, first) for count, told, first in sentences(accounts))
+
+
+def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:
+    """Which format reads the tree; a folder that is of no format as a whole is read file by file.
+
+    Returns:
+        The claims, and the files that are of no format, each with the reason.
+    """
     formats = _wanted(options)
     if len(tree.pieces) == 1:
-        return [_single(tree, formats, options)], _skipped(tree)
+        return [_single(tree, formats, options)], {}
     whole = max(formats, key=lambda each: each.sniff(tree))
     claims, rest = [], tree.split()
     if whole.sniff(tree) >= ACCEPTED:
@@ -159,21 +175,21 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], list[LeftOut]]:
         claims = [_Claim(whole, replace(tree, pieces=mine))]
         names = {piece.name for piece in mine}
         rest = tuple(each for each in rest if each.name not in names)
-    left, reasons = [], []
+    errors: dict[str, InputError] = {}
+    beside = bool(claims)
     for each in rest:
         try:
-            claims.append(_single(each, formats, options))
+            claims.append(replace(_single(each, formats, options), beside=beside))
         except InputError as error:
-            reasons.append(error)
-            left.append(each.name)
+            errors[each.name] = error
     if not claims:
-        raise reasons[0]
-    out = [LeftOut(len(left), "files that are of no known format", left[0])] if left else []
-    return claims, out + _skipped(tree)
+        raise next(iter(errors.values()))
+    return claims, {name: _reason(error) for name, error in errors.items()}
 
 
-def _skipped(tree: Tree) -> list[LeftOut]:
-    return [LeftOut(len(tree.skipped), "links and system files", tree.skipped[0])] if tree.skipped else []
+def _reason(error: InputError) -> str:
+    """Why a file is left out, as the end of a sentence."""
+    return (error.found[:1].lower() + error.found[1:]).rstrip(".")
 
 
 def _wanted(options: Options) -> tuple[Format, ...]:
@@ -238,9 +254,25 @@ def _in_collection(claims: Sequence[_Claim], options: Options) -> Options:
 
 
 def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:
-    trees = [claim.tree for claim in claims if claim.format is format_]
-    if not trees:
+    mine = [claim for claim in claims if claim.format is format_]
+    if not mine:
         return Import()
+    try:
+        return _made(format_, [claim.tree for claim in mine], options)
+    except InputError:
+        if not all(claim.beside for claim in mine):
+            raise
+    # Files that lie beside what a folder is of, and are not what they seemed: they are none of it.
+    parts = []
+    for claim in mine:
+        try:
+            parts.append(_made(format_, [claim.tree], options))
+        except InputError as error:
+            parts.append(_unread({claim.tree.name: _reason(error)}))
+    return merged(parts)
+
+
+def _made(format_: Format, trees: Sequence[Tree], options: Options) -> Import:
     try:
         made = format_.read(trees, options)
         accounts = tuple(format_.accounts(trees, options))
@@ -248,11 +280,10 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
         names = ", ".join(tree.name for tree in trees[:3])
         raise InputError(f"It cannot be read as {format_.title}: {shown(error, 200)}", where=names) from error
     accounts = (*made.accounts, *accounts)
-    left = tuple(LeftOut(count, told, first) for count, told, first in sentences(accounts))
     return replace(
         made,
         accounts=accounts,
-        left_out=(*left, *made.left_out),
+        left_out=(*_told(accounts), *made.left_out),
         detected=tuple(Detected(tree.name, format_.name) for tree in trees),
     )
 

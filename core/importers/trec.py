@@ -6,6 +6,7 @@ the known ones are reserved by trec_eval, ignored here and counted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
@@ -34,6 +35,8 @@ from core.importers.text import place, quoted
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")
+_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')
+"""How a JSON object begins."""
 _UNUSED = {"iteration": "trec_eval does not read it"}
 _RUN_TAKEN, _QRELS_TAKEN = (tuple(name for name in names if name not in _UNUSED) for names in (_RUN, _QRELS))
 
@@ -106,6 +109,7 @@ class TrecQrels(Format):
         return merged([collection, *(self._one(tree.pieces[0], options) for tree in trees)])
 
     def _one(self, piece: Piece, options: Options) -> Import:
+        _refuse_json(piece)
         found = read_fields(
             piece, _QRELS, "This line has {n} fields, qrels have 4: query, iteration, passage, grade."
         )
@@ -126,6 +130,7 @@ class _Read:
     """
 
     def __init__(self, piece: Piece, room: int) -> None:
+        _refuse_json(piece)
         head = _lines(piece)
         if head and all(len(fields) == len(_QRELS) for _, fields in head):
             raise InputError(
@@ -174,13 +179,29 @@ def _fields_of(lines: tuple[str, ...]) -> tuple[tuple[int, list[str]], ...]:
 
 def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
     lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else ()
-    if not lines:
+    if not lines or _is_json(lines):
         return 0.0
     share = sum(good(line) for _, line in lines) / len(lines)
-    if share >= 0.5:
+    if share >= 0.5 and not _has_header(lines, good):
         return SURE if share >= 0.9 else LIKELY
     near = sum(abs(len(line) - fields) <= 1 for _, line in lines) / len(lines)
     return RESEMBLES if max(share, near) >= 0.5 else 0.0
+
+
+def _is_json(lines: Sequence[tuple[int, list[str]]]) -> bool:
+    return _OBJECT.match(" ".join(lines[0][1])) is not None
+
+
+def _has_header(lines: Sequence[tuple[int, list[str]]], good: Callable[[list[str]], bool]) -> bool:
+    """Whether words stand in the first line where the others have numbers: then it is a table."""
+    return len(lines) > 1 and not good(lines[0][1]) and len(lines[0][1]) == len(lines[1][1])
+
+
+def _refuse_json(piece: Piece) -> None:
+    """Refuse JSON lines, whose blanks part fields by chance."""
+    lines = _lines(piece)
+    if lines and _is_json(lines):
+        raise InputError("A JSON object: this is no TREC file.", where=place(piece.name, lines[0][0]))
 
 
 def _misfit(probe: Tree, good: Callable[[list[str]], bool], wanted: str) -> str:

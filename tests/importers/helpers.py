@@ -54,6 +54,14 @@ def zipped(members: Mapping[str, str | bytes], compression: int = zipfile.ZIP_DE
     return buffer.getvalue()
 
 
+def members(data: bytes) -> dict[str, bytes]:
+    """The files of an archive; of another file itself, as "x"."""
+    if not data.startswith(b"PK\3\4") or b"xl/workbook.xml" in data:
+        return {"x": data}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+
+
 def parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 
 import cbor2
@@ -19,7 +18,7 @@ from core.importers import FORMATS, load
 from core.importers.account import Account, keyed, sentences, settled
 from tests.importers import test_excel
 from tests.importers.fuzzing import OPTIONS
-from tests.importers.helpers import read, up
+from tests.importers.helpers import members, read, up
 from tests.importers.samples import SAMPLES
 
 PENDING = {
@@ -29,14 +28,6 @@ PENDING = {
 }  # fmt: skip
 """Formats that do not account for their files yet; to become empty."""
 LINES = {"trec-run": 6, "trec-qrels": 4}
-
-
-def members(data: bytes) -> dict[str, bytes]:
-    """The files of a sample."""
-    if not data.startswith(b"PK\3\4") or b"xl/workbook.xml" in data:
-        return {"x": data}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
 
 
 def unpacked(data: bytes) -> bytes:

@@ -7,9 +7,11 @@ import polars as pl
 import pytest
 
 from core.errors import StoreError
-from core.importers import FORMATS, Options, matrix, preview
+from core.importers import FORMATS, Options, load, matrix, preview
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.fuzzing import OPTIONS
+from tests.importers.helpers import members, read, refusal, rows, up, zipped
+from tests.importers.samples import SAMPLES
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
 QRELS = "q1 0 a 2\nq1 0 b 0\n"
@@ -52,7 +54,7 @@ def test_one_file_that_is_not_understood_refuses_all_that_was_named():
 def test_in_a_folder_it_is_left_out_and_counted():
     made = read(up("x.zip", zipped({"run.txt": RUN, "README": "hello", "LICENSE": "free"})))
     assert made.taken["runs"] == 1
-    assert [(left.count, left.first) for left in made.left_out] == [(2, "x.zip/LICENSE")]
+    assert [(left.count, left.first) for left in made.left_out] == [(1, "x.zip/LICENSE"), (1, "x.zip/README")]
 
 
 def test_a_file_that_two_formats_would_read_asks(monkeypatch):
@@ -123,7 +125,7 @@ def test_files_are_left_out_by_name():
     assert "both.zip/bad.qrels" in refusal(both)
     made = read(both, skip=frozenset({"both.zip/bad.qrels"}))
     assert made.taken["rankings"] == len(RUN.splitlines())
-    assert [(each.count, each.reason) for each in made.left_out] == [(1, "files that you leave out")]
+    assert [(each.count, each.first) for each in made.left_out] == [(1, "both.zip/bad.qrels")]
     assert "Every file is left out." in refusal(both, skip=frozenset({"both.zip"}))
 
 
@@ -147,3 +149,58 @@ def test_runs_of_files_that_differ_in_their_ending_only_have_names_of_their_own(
     other = json.dumps({"testCases": [{**asked[0], "actualOutput": "b"}]})
     made = read(up("cases.json", rows), up("cases.txt", other))
     assert [run.label for run in made.runs] == ["cases.json", "cases.txt"]
+
+
+FOREIGN = {
+    "README.md": b"# About\nSome words.\n",
+    "plot.png": b"\x89PNG\r\n\x1a\n" + bytes(200),
+    "settings.json": b'{"a": {"b": [1, 2]}, "seed": 3}',
+    "params.csv": b"key,value\nlr,0.1\n",
+    "words.txt": b"one two three four five six\nthis is a note of six\n",
+    "log.jsonl": b'{"a": 1, "n": 0.5, "b": 2}\n{"a": 1, "n": 0.5, "b": 2}\n',
+    "scores.jsonl": b'{"q": 1, "d": 2, "s": 3, "n": 0.5 }\n',
+    "empty.txt": b"",
+    "conf.yaml": b"a: 1\nb: [1, 2]\n",
+    "costs.csv": b"stack,latency\nA,fast\nB,slow\n",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (form, _) in SAMPLES.items() if form not in ("clq", "autorag", "rag-gs")]
+)
+def test_a_foreign_file_in_a_folder_is_left_out_by_name(name):
+    files = members(SAMPLES[name][1])
+    own = {f"d/{name if file == 'x' else file}": data for file, data in files.items()}
+    alone = load([up("x.zip", zipped(own, 0))], OPTIONS)
+    foreign = {f"d/{file}": data for file, data in FOREIGN.items() if len(files) > 1 or file != "costs.csv"}
+    made = load([up("x.zip", zipped({**own, **foreign}, 0))], OPTIONS)
+    assert made.taken == alone.taken
+    left = {file for each in made.accounts if each.kind == "file" for file in each.left_out}
+    assert {f"x.zip/{file}" for file in foreign} <= left
+
+
+def test_a_damaged_file_among_equals_refuses_them_all():
+    good, bad = "stack,latency\nA,1\n", "stack,latency\nA,fast\n"
+    assert "x.zip/b.csv:2" in refusal(up("x.zip", zipped({"a.csv": good, "b.csv": bad})))
+
+
+NO_TREC = {
+    "JSON of six words": b'{"a": 1, "b": 2, "c": 0.5}\n' * 3,
+    "JSON of four words": b'{"a": 1, "b": 2}\n' * 3,
+    "header of six": b"query_id\tit\tdoc_id\trank\tscore\ttag\nq1\t0\td1\t1\t0.5\tx\n",
+    "header of four": b"query_id\tit\tdoc_id\tgrade\nq1\t0\td1\t1\nq1\t0\td2\t2\n",
+    "six words": b"a b c d e f\n" + b"1 2 3 4 5 6\n" * 20,
+}
+
+
+@pytest.mark.parametrize("name", NO_TREC)
+def test_what_is_no_trec_file(name):
+    (seen,) = preview([up("x", NO_TREC[name])])
+    assert seen.problem or seen.format == "table"
+    assert (seen.format == "table") or name == "six words"
+
+
+@pytest.mark.parametrize("name", [name for name in NO_TREC if name.startswith("JSON")])
+def test_json_is_not_read_as_trec_even_when_asked(name):
+    form = "trec-run" if "six" in name else "trec-qrels"
+    assert "x:1" in refusal(up("x", NO_TREC[name]), format=form)
