@@ -105,11 +105,15 @@ class Question:
             raise UnknownNameError("price book", self.prices, books)
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
+        quality = quality_of(self.measure)
         limits = Constraints(
-            sla_ms=self.sla_ms, budget=self.budget, floor=self.min_quality, jitter_ms=self.jitter_ms
+            sla_ms=self.sla_ms,
+            budget=self.budget,
+            floor=self.min_quality,
+            jitter_ms=self.jitter_ms,
+            higher_is_better=quality.higher_is_better,
         )
         latency = Latency(self.on.value, self.latency.value, generation=self.generation)
-        quality = quality_of(self.measure)
         found = self._compared(snapshot, scope, quality, latency, books[self.prices])
         remarks = found.compared.sentences
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine

@@ -7,13 +7,15 @@ each of which all stacks are looked at together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.clq.axes import COST, HARM, LATENCY, QUALITY, Axis
 from core.clq.pareto import nondominated
-from core.clq.rules import Constraints, Rule
+from core.clq.rules import RULES, Constraints, Rule
 from core.clq.significance.bootstrap import RESAMPLES, weights
 from core.clq.significance.sample import Floats, quotient
 from core.errors import InputError, UnknownNameError
@@ -35,6 +37,9 @@ class JointSample:
         fixed_quality: [S], the reported mean of stacks without values per query; NaN = unknown.
         fixed_latency: [S], the reported latency of stacks without timings; NaN = unknown.
         share: The percentile of the latency, 0.5 or 0.95 for example.
+        harm: [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back
+            to `fixed_harm`.
+        fixed_harm: [S], the reported harm of stacks without values per query; NaN = unknown.
     """
 
     quality: Floats
@@ -43,6 +48,8 @@ class JointSample:
     fixed_quality: Floats
     fixed_latency: Floats
     share: float = 0.5
+    harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -60,12 +67,50 @@ class JointSample:
     @property
     def quality_varies(self) -> Mask:
         """Which stacks have a quality per query [S]."""
-        return np.asarray((~np.isnan(self.quality)).any(axis=1))
+        return _varies(self.quality)
 
     @property
     def latency_varies(self) -> Mask:
         """Which stacks have a latency per query [S]."""
-        return np.asarray((~np.isnan(self.latency_ms)).any(axis=1))
+        return _varies(self.latency_ms)
+
+    def known(self) -> dict[str, Mask]:
+        """By axis the stacks of which a number is known [S]."""
+        found = {
+            QUALITY.key: self.quality_varies | ~np.isnan(self.fixed_quality),
+            LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
+            COST.key: ~np.isnan(self.cost),
+        }
+        if len(self.fixed_harm):
+            found[HARM.key] = _varies(self.harm) | ~np.isnan(self.fixed_harm)
+        return found
+
+    def required(self, limits: Constraints, rule: Rule) -> tuple[Axis, ...]:
+        """The axes that a stack must be known on; see `core.clq.rules.Constraints.required`."""
+        return limits.required([key for key, there in self.known().items() if there.any()], rule)
+
+    def drawn(self, drawn: Floats, required: tuple[Axis, ...]) -> dict[str, Floats]:
+        """The numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
+
+        Args:
+            drawn: [B, Q], how often each query counts; whole numbers.
+            required: Besides quality, latency and cost: what is looked at.
+        """
+        made = {
+            QUALITY.key: qualities(self, drawn),
+            LATENCY.key: latencies(self, drawn),
+            COST.key: self.cost[:, None],
+        }
+        if any(axis.key == HARM.key for axis in required):
+            unknown = np.full(len(self.cost), np.nan)
+            fixed = self.fixed_harm if len(self.fixed_harm) else unknown
+            made[HARM.key] = _means(self.harm, fixed, drawn) if self.harm.size else fixed[:, None]
+        return made
+
+
+def _varies(values: Floats) -> Mask:
+    """Which stacks have values per query [S]."""
+    return np.asarray((~np.isnan(values)).any(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +118,10 @@ class Chances:
     """Shares of the resamples, 0..1, per stack [S].
 
     Attributes:
-        frontier: In which the stack is on the frontier of the compared axes.
+        frontier: In which the stack is on the frontier of the compared axes; NaN where one of its numbers
+            there is unknown, and where quality is the only axis.
         sla: In which it meets the SLA; NaN without an SLA or where the latency is unknown.
-        feasible: In which it meets every constraint.
+        feasible: In which it meets every constraint; NaN where a number that is required is unknown.
         best: In which it is the best under the rule; equal bests share one. The tie-breaks of the rule are
             left out: this is about which stack is best, not about which of two alike is taken.
         varies: Whether anything of the stack varies between resamples; where not, a share only says what
@@ -105,39 +151,48 @@ def chances(
 
     Args:
         sample: Quality and latency per query, and cost.
-        constraints: SLA, budget, floor and jitter band.
-        rule: "quality" maximises quality; "cost" minimises cost, then maximises quality; "latency" maximises
-            quality within the jitter band of the fastest.
+        constraints: SLA, budget, floor, harm cap, jitter band and the direction of the quality.
+        rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
+            the best quality within the jitter band of the fastest.
         resamples: How many.
         seed: Of the resampling; the same seed draws the same queries as every other interval here.
 
     Returns:
-        The shares. The frontier compares cost and latency where any stack has them; a stack whose value on a
-        compared axis is unknown is not on it, as in `core.clq.pareto.nondominated`.
+        The shares. The frontier compares cost and latency where any stack has them.
 
     Raises:
         UnknownNameError: If the rule does not exist.
         InputError: If there is no resample.
     """
-    if rule not in ("quality", "cost", "latency"):
-        raise UnknownNameError("rule", rule, ("quality", "cost", "latency"))
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
     stacks, queries = sample.quality.shape
-    drawn = weights(queries, resamples, seed)
+    required, known = sample.required(constraints, rule), sample.known()
+    quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
+    weighed = weights(queries, resamples, seed)
     sums = np.zeros((4, stacks))
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):
-        part = drawn[start : start + block]
-        quality, latency = qualities(sample, part), latencies(sample, part)
-        feasible = feasible_in(quality, latency, sample.cost, constraints, rule)
-        sums[0] += _on_frontier(quality, latency, sample.cost)
+        values = sample.drawn(weighed[start : start + block], required)
+        merit, latency = quality_axis.merit(values[QUALITY.key]), values[LATENCY.key]
+        feasible = feasible_in(values, constraints, rule, known=known)
+        sums[0] += _on_frontier(merit, latency, sample.cost)
         sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
         sums[2] += feasible.sum(axis=1)
-        sums[3] += _best(quality, latency, sample.cost, feasible, (rule, constraints.jitter_ms))
+        sums[3] += _best(merit, latency, sample.cost, feasible, (rule, constraints.jitter_ms))
     shares = sums / resamples
-    timed = sample.latency_varies | ~np.isnan(sample.fixed_latency)
-    shares[1, ~timed if constraints.sla_ms is not None else slice(None)] = np.nan
+    compared = [axis for axis in required if axis.compared]
+    shares[0, _any_unknown(known, compared) if len(compared) > 1 else slice(None)] = np.nan
+    shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
+    shares[2, _any_unknown(known, required)] = np.nan
     varies = sample.quality_varies | sample.latency_varies
     return Chances(shares[0], shares[1], shares[2], shares[3], varies, resamples, seed)
+
+
+def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
+    """Which stacks lack a number on one of some axes [S]."""
+    nowhere = np.zeros_like(known[QUALITY.key])
+    return np.asarray(~np.logical_and.reduce([known.get(axis.key, nowhere) for axis in among]))
 
 
 def qualities(sample: JointSample, drawn: Floats) -> Floats:
@@ -150,10 +205,15 @@ def qualities(sample: JointSample, drawn: Floats) -> Floats:
     Returns:
         [S, B]; NaN where no query of a stack counts.
     """
-    known = ~np.isnan(sample.quality)
-    means = quotient(np.where(known, sample.quality, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
-    fixed = ~sample.quality_varies
-    means[fixed] = sample.fixed_quality[fixed, None]
+    return _means(sample.quality, sample.fixed_quality, drawn)
+
+
+def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
+    """Means [S, B] of values per query [S, Q], the reported ones [S] where there are no values."""
+    known = ~np.isnan(values)
+    means = quotient(np.where(known, values, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
+    fixed = ~_varies(values)
+    means[fixed] = reported[fixed, None]
     return means
 
 
@@ -203,22 +263,31 @@ def _within(latency: Floats, sla_ms: float | None) -> Mask:
     return np.asarray(latency <= (np.inf if sla_ms is None else sla_ms))
 
 
-def feasible_in(quality: Floats, latency: Floats, cost: Floats, limits: Constraints, rule: Rule) -> Mask:
-    """Which stacks meet the limits in each resample [S, B].
+def feasible_in(
+    values: Mapping[str, Floats], limits: Constraints, rule: Rule, *, known: Mapping[str, Mask]
+) -> Mask:
+    """Which stacks meet the limits in each resample [S, B], of those known on every required axis.
 
-    As in `core.clq.rules` an unknown value excludes where a constraint or the rule needs it.
+    Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
+
+    Args:
+        values: Of `JointSample.drawn`.
+        limits: What a stack must meet.
+        rule: What is best.
+        known: Of `JointSample.known`.
     """
-    found = ~np.isnan(quality)
-    if limits.sla_ms is not None or rule == "latency":
-        found &= ~np.isnan(latency) & _within(latency, limits.sla_ms)
-    if limits.budget is not None or rule == "cost":
-        found &= (cost <= (np.inf if limits.budget is None else limits.budget))[:, None]
-    if limits.floor is not None:
-        found &= quality >= limits.floor
+    required = limits.required([key for key, there in known.items() if there.any()], rule)
+    found = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
+    for axis in required:
+        limit, numbers = limits.of(axis), values[axis.key]
+        if limit is not None:
+            found &= axis.merit(numbers) >= axis.merit(np.asarray(limit))
+        elif axis.key == rule:
+            found &= ~np.isnan(numbers)
     return found
 
 
-def _best(quality: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, float]) -> Floats:
+def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, float]) -> Floats:
     """How many resamples each stack wins [S]; equal bests share one. The rule comes with its jitter band."""
     name, jitter_ms = rule
     among = feasible
@@ -230,37 +299,37 @@ def _best(quality: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: 
         gap = np.where(feasible, latency, np.inf)
         gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
         among = feasible & ((gap < jitter_ms) | (gap == 0))
-    reached = np.where(among, quality, -np.inf)
+    reached = np.where(among, merit, -np.inf)
     best = among & (reached >= reached.max(axis=0, initial=-np.inf) - _TIE)
     return np.asarray((best / np.maximum(best.sum(axis=0), 1)).sum(axis=1))
 
 
-def _on_frontier(quality: Floats, latency: Floats, cost: Floats) -> Floats:
+def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
     """In how many resamples each stack is on the frontier [S]."""
     timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
     counts = np.zeros(len(cost))
     if not (timed or priced):
         return counts
-    rows = _contenders(quality, latency if timed else None, cost if priced else None)
+    rows = _contenders(merit, latency if timed else None, cost if priced else None)
     paid = cost[rows] if priced else None
-    for q, ms in zip(quality[rows].T, latency[rows].T, strict=True):
+    for q, ms in zip(merit[rows].T, latency[rows].T, strict=True):
         counts[rows] += nondominated(paid, ms if timed else None, q)
     return counts
 
 
-def _contenders(quality: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
+def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
     """Rows that no other row beats in every resample of the block: the others are never on the frontier.
 
     What such a row dominates is dominated by the row that beats it, too, so leaving it out changes nothing.
     """
     slowest, fastest = (None, None) if latency is None else (latency.max(axis=1), latency.min(axis=1))
-    worst, ideal = (cost, slowest, quality.min(axis=1)), (cost, fastest, quality.max(axis=1))
-    kept = np.ones(len(quality), dtype=np.bool_)
+    worst, ideal = (cost, slowest, merit.min(axis=1)), (cost, fastest, merit.max(axis=1))
+    kept = np.ones(len(merit), dtype=np.bool_)
     paid, reachable = _to_minimise(*worst), _to_minimise(*ideal)
     for row in paid[nondominated(*worst)]:
         kept &= ~((row <= reachable).all(axis=1) & (row < reachable).any(axis=1))
     return np.flatnonzero(kept)
 
 
-def _to_minimise(cost: Floats | None, latency: Floats | None, quality: Floats) -> Floats:
-    return np.column_stack([*(axis for axis in (cost, latency) if axis is not None), -quality])
+def _to_minimise(cost: Floats | None, latency: Floats | None, merit: Floats) -> Floats:
+    return np.column_stack([*(axis for axis in (cost, latency) if axis is not None), -merit])

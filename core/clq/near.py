@@ -6,19 +6,16 @@ A limit is missed by a hair as easily as by a mile: within 500 ms and $2.50 the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.clq.axes import COST, LATENCY, Axis, Floats
 from core.clq.rules import Constraints, Decision, Rule, decide
-
-Limit = Literal["sla", "budget", "floor"]
-Floats = NDArray[np.float64]
 
 ROUNDING = 0.01
 """Largest share of a value by which the limit that lets it in is rounded."""
@@ -27,51 +24,42 @@ _DIGITS = 17
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """A limit: its field of `Constraints`, what it is compared with, its unit, whether it is an upper one."""
-
-    field: str
-    column: str
-    unit: str
-    upper: bool = True
-
-
-_KINDS: Mapping[Limit, _Kind] = {
-    "sla": _Kind("sla_ms", "latency_ms", "ms"),
-    "budget": _Kind("budget", "cost", "$ / 1k"),
-    "floor": _Kind("floor", "quality", "", upper=False),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class NearMiss:
     """A stack that one limit alone excludes.
 
     Attributes:
         row: Of the table.
-        limit: Which limit: "sla", "budget" or "floor".
-        value: What the stack has there, in the limit's unit.
+        axis: Whose limit.
+        value: What the stack has there, in the axis's unit.
         over: By how much that breaks the limit; above 0.
-        unit: "ms", "$ / 1k", or "" for a quality.
-        gain: Its quality less that of the chosen stack; None where nothing is chosen.
+        gain: By how much its quality is better than that of the chosen stack; None where nothing is chosen.
         set_to: The nearest round limit that lets it in.
         edge: Whether it breaks the SLA by less than what latencies are told apart by.
     """
 
     row: int
-    limit: Limit
+    axis: Axis
     value: float
     over: float
-    unit: str
     gain: float | None
     set_to: float
     edge: bool
+
+    @property
+    def limit(self) -> str:
+        """The name of the limit: one of `core.clq.axes.LIMITS`."""
+        return self.axis.limit
+
+    @property
+    def unit(self) -> str:
+        """The unit of its value."""
+        return self.axis.unit
 
 
 def near_misses(
     table: pl.DataFrame, decision: Decision, constraints: Constraints, rule: Rule = "quality"
 ) -> list[NearMiss]:
-    """For each limit the stack of highest quality that this limit alone excludes.
+    """For each limit the stack of best quality that this limit alone excludes.
 
     Where that one is beyond the edge of the SLA, the best at the edge is named besides.
 
@@ -83,37 +71,37 @@ def near_misses(
 
     Returns:
         The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or
-        latency, a gain is also to have less of that. Where nothing is chosen, the highest quality first.
+        latency, a gain is also to have less of that. Where nothing is chosen, the best quality first.
     """
-    quality = _column(table, "quality")
+    merit = decision.quality.merit(decision.quality.read(table))
     chosen = decision.chosen
-    here = np.nan if chosen is None else quality[chosen]
-    better = np.ones(table.height, dtype=np.bool_) if chosen is None else quality > here
+    here = np.nan if chosen is None else merit[chosen]
+    better = np.ones(table.height, dtype=np.bool_) if chosen is None else merit > here
     if chosen is not None and rule != "quality":
-        paid = _column(table, "cost" if rule == "cost" else "latency_ms")
+        paid = (COST if rule == "cost" else LATENCY).read(table)
         better |= paid < paid[chosen]
     found = []
-    for limit, kind in _KINDS.items():
-        bound = getattr(constraints, kind.field)
+    for axis in decision.axes:
+        bound = constraints.of(axis)
         if bound is None:
             continue
-        values = _column(table, kind.column)
-        over = values - bound if kind.upper else bound - values
-        lifted: dict[str, Any] = {kind.field: None}
+        values = axis.read(table)
+        over = axis.merit(np.asarray(bound)) - axis.merit(values)
+        lifted: dict[str, Any] = {axis.field: None}
         alone = decide(table, replace(constraints, **lifted), rule).feasible
         rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
-        at_edge = (over < constraints.jitter_ms) & (limit == "sla")
-        for row in _best(quality, over, rows, at_edge):
-            gain = None if chosen is None else float(quality[row] - here)
+        at_edge = (over < constraints.jitter_ms) & (axis == LATENCY)
+        for row in _best(merit, over, rows, at_edge):
+            gain = None if chosen is None else float(merit[row] - here)
             value, beyond = float(values[row]), float(over[row])
-            set_to = lets_in(value, upper=kind.upper)
-            found.append(NearMiss(row, limit, value, beyond, kind.unit, gain, set_to, bool(at_edge[row])))
-    return sorted(found, key=lambda miss: (-quality[miss.row], miss.over))
+            set_to = lets_in(value, upper=not axis.higher_is_better)
+            found.append(NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row])))
+    return sorted(found, key=lambda miss: (-merit[miss.row], miss.over))
 
 
-def _best(quality: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
+def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
     """The best row, and the best of those at the edge where that is another; of equals the closest."""
-    ordered = rows[np.lexsort((over[rows], -quality[rows]))]
+    ordered = rows[np.lexsort((over[rows], -merit[rows]))]
     firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
     return list(dict.fromkeys(int(row) for first in firsts for row in first))
 
@@ -138,7 +126,3 @@ def lets_in(value: float, *, upper: bool = True) -> float:
         if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDING)):
             break
     return float(rounded)
-
-
-def _column(table: pl.DataFrame, name: str) -> Floats:
-    return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()

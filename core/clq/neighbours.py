@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import t as student
 
+from core.clq.axes import QUALITY, Axis
 from core.clq.significance.sample import Floats
 
 LEAST_FREEDOM = 3
@@ -30,7 +31,7 @@ class Neighbour:
         after: Its own value.
         quality: The guess; 0..1 mostly, as the model knows no bounds.
         spread: Standard error of the guess for one new stack.
-        chance: That it scores above the target.
+        chance: That it scores better than the target.
     """
 
     of: int
@@ -43,7 +44,11 @@ class Neighbour:
 
 
 def neighbours(
-    table: pl.DataFrame, axes: Sequence[str], frontier: Sequence[int], target: float
+    table: pl.DataFrame,
+    axes: Sequence[str],
+    frontier: Sequence[int],
+    target: float,
+    quality: Axis = QUALITY,
 ) -> list[Neighbour]:
     """Find the stacks one step from the frontier and guess how good they are.
 
@@ -53,6 +58,7 @@ def neighbours(
         axes: Columns that make a stack.
         frontier: Rows to step from.
         target: Quality to beat; 0..1.
+        quality: The axis of quality, in its direction.
 
     Returns:
         The likeliest to beat the target first, each stack once; empty where no axis is stated, or too few
@@ -64,6 +70,7 @@ def neighbours(
     model = _fit(levels, table["quality"].cast(pl.Float64).fill_null(np.nan).to_numpy())
     if model is None:
         return []
+    up = 1 if quality.higher_is_better else -1
     taken = set(levels.iter_rows())
     found: dict[tuple[str | None, ...], Neighbour] = {}
     for row in frontier:
@@ -74,9 +81,10 @@ def neighbours(
                 if there in taken or there in found:
                     continue
                 guess, spread = model.guess(there)
-                chance = float(student.sf((target - guess) / spread, model.freedom)) if spread > 0 else 0.0
+                ahead = up * (guess - target)
+                chance = float(student.cdf(ahead / spread, model.freedom)) if spread > 0 else 0.0
                 found[there] = Neighbour(row, axis, here[place], after, guess, spread, chance)
-    return sorted(found.values(), key=lambda each: (-each.chance, -each.quality))
+    return sorted(found.values(), key=lambda each: (-each.chance, -up * each.quality))
 
 
 def _others(levels: pl.DataFrame, here: tuple[str | None, ...], place: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +43,14 @@ def nondominated(
             f"A frontier needs two or three axes of one length; found lengths {[len(a) for a in axes]}.",
             do="Give quality with cost, latency or both.",
         )
+    return undominated(axes, weak=weak)
+
+
+def undominated(axes: Sequence[NDArray[np.float64]], *, weak: bool = False) -> NDArray[np.bool_]:
+    """Which points are on the frontier of any number of axes, each [n] and better the lower.
+
+    See `nondominated`, also for the weak form; False where an axis is unknown (NaN).
+    """
     points = np.column_stack(axes)
     known = ~np.isnan(points).any(axis=1)
     mask = np.zeros(len(points), dtype=np.bool_)

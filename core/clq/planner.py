@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.clq.joint import JointSample, feasible_in, latencies, qualities
+from core.clq.axes import LATENCY, QUALITY, Axis, floats
+from core.clq.joint import JointSample, feasible_in, qualities
 from core.clq.rules import Constraints, Rule
 from core.clq.significance.sample import Floats
 from core.errors import InputError, UnknownNameError
@@ -47,23 +48,18 @@ class Stakes:
     order: Rows
 
 
-def stakes(table: pl.DataFrame) -> Stakes:
+def stakes(table: pl.DataFrame, quality: Axis = QUALITY) -> Stakes:
     """Read them from a table of stacks.
 
     Args:
         table: As for `core.clq.rules.decide`; unknown bounds and sizes may be null or absent.
+        quality: The axis of quality, in its direction.
     """
-
-    def column(name: str) -> Floats:
-        if name not in table.columns:
-            return np.full(table.height, np.nan)
-        return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-    quality = column("quality")
-    keys = (-quality, column("latency_ms"), column("cost"), column("chunk_tokens"), column("candidates"))
+    numbers = quality.read(table)
+    sizes = (floats(table, name) for name in ("latency_ms", "cost", "chunk_tokens", "candidates"))
     order = np.empty(table.height, dtype=np.intp)
-    order[np.lexsort(keys)] = np.arange(table.height)
-    return Stakes(quality - column("quality_low"), column("quality_high") - quality, order)
+    order[np.lexsort((-quality.merit(numbers), *sizes))] = np.arange(table.height)
+    return Stakes(numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers, order)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,17 +174,22 @@ class _Stage:
             exact: [W, Q], the weights for the means where `drawn` are rounded ones.
         """
         constraints, rule = self.limits
-        quality = qualities(self.sample, drawn if exact is None else exact)
-        latency, cost = latencies(self.sample, drawn), self.sample.cost
-        feasible = feasible_in(quality, latency, cost, constraints, rule)
+        required = self.sample.required(constraints, rule)
+        values = self.sample.drawn(drawn, required)
+        if exact is not None:
+            values[QUALITY.key] = qualities(self.sample, exact)
+        quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
+        feasible = feasible_in(values, constraints, rule, known=self.sample.known())
         within = _near(latency, cost, feasible, constraints.jitter_ms, rule)
-        best = _reference(np.where(within, quality, -np.inf), latency, cost)
+        merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
+        best = _reference(np.where(within, merit, -np.inf), latency, cost)
         each = np.arange(quality.shape[1])
         top = quality[best, each]
         low, high = top - width * self.held.below[best], top + width * self.held.above[best]
         gap = np.abs(latency - latency[best, each])
         alike = (np.abs(quality - top) <= _TIE) | ((quality >= low) & (quality <= high))
-        tied = within & alike & ((gap < constraints.jitter_ms) | (gap == 0))
+        near = (gap < constraints.jitter_ms) | (gap == 0) | (LATENCY not in required)
+        tied = within & alike & near
         tied[best, each] = True
         chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
         return np.where(feasible.any(axis=0), chosen, -1)
@@ -209,9 +210,9 @@ def _near(
     return feasible
 
 
-def _reference(quality: Floats, latency: Floats, cost: Floats) -> Rows:
+def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
     """The best row of each world, of equal ones the fastest, then the cheapest [W]."""
-    top = quality >= quality.max(axis=0) - _TIE
+    top = merit >= merit.max(axis=0) - _TIE
     waited = np.where(top, np.nan_to_num(latency, nan=_LAST), np.inf)
     top &= waited == waited.min(axis=0)
     cheapest: Rows = np.where(top, np.nan_to_num(cost, nan=_LAST)[:, None], np.inf).argmin(axis=0)

@@ -1,63 +1,90 @@
-"""Which stack to choose under an SLA, a budget and a quality floor (CLQ paper §3.3; metrics.md §9).
+"""Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
 
-1. Keep the rows that meet every constraint. A row with an unknown value on an axis that a constraint or the
-   rule needs is excluded: unknown is not 0.
+1. Keep the rows that meet every limit and are known on every axis that is required: quality, what a limit or
+   the rule asks for, and cost and latency as soon as any stack has them. A row of which a required number is
+   unknown but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not 0.
 2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
    band of the fastest for "latency", those as cheap as the cheapest for "cost". The best of these by quality
-   is the reference.
-3. Rows within the jitter band and within the quality interval of the reference are ties: the smaller prompt
-   wins (fewer candidates, then shorter chunks), then the lower cost, latency, then the better quality.
+   is the reference. Best follows the direction of the measure: the lowest Harm is the best Harm.
+3. Rows that tie with the reference (`core.clq.ties`) are ordered by preference; the first one is chosen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.clq.axes import QUALITY, Axis, Floats, axes
+from core.clq.ties import Alike, Numbers, Rows, tied, within_interval, within_jitter
 from core.errors import UnknownNameError
 
 Rule = Literal["quality", "cost", "latency"]
-Floats = NDArray[np.float64]
+RULES: tuple[Rule, ...] = get_args(Rule)
+Mask = NDArray[np.bool_]
 
 JITTER_MS = 75.0
 """Latency differences under this are noise (CLQ paper §3.2.2)."""
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = ("quality_low", "quality_high", "candidates", "chunk_tokens")
+OPTIONAL = ("quality_low", "quality_high", "harm", "candidates", "chunk_tokens")
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12
 """Decimals that an excess is told with at most."""
-_CONSTRAINTS = (
-    # name, unit, words of the reason
-    ("unknown quality", "", "unknown quality"),
-    ("unknown latency", "ms", "unknown latency"),
-    ("unknown cost", "$ / 1k", "unknown cost"),
-    ("sla", "ms", "{} ms over the SLA"),
-    ("budget", "$ / 1k", "${} / 1k over the budget"),
-    ("floor", "", "{} under the quality floor"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a stack must meet; None = not asked for.
+    """What a stack must meet, None = not asked for, and which direction of the quality is good.
 
     Attributes:
         sla_ms: Highest latency; ms.
         budget: Highest cost; $ per 1,000 queries.
-        floor: Lowest quality; 0..1.
+        floor: Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1.
+        max_harm: Highest harm, of the column "harm"; 0..1.
         jitter_ms: Width of the band within which latencies are not told apart; ms.
+        higher_is_better: The direction of the quality; see `core.metrics.MeasureInfo`.
     """
 
     sla_ms: float | None = None
     budget: float | None = None
     floor: float | None = None
+    max_harm: float | None = None
     jitter_ms: float = JITTER_MS
+    higher_is_better: bool = True
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes, that of quality in its direction."""
+        return axes(higher_is_better=self.higher_is_better)
+
+    def of(self, axis: Axis) -> float | None:
+        """The limit on an axis; None = none."""
+        value: float | None = getattr(self, axis.field)
+        return value
+
+    def required(self, known: Collection[str], rule: Rule) -> tuple[Axis, ...]:
+        """The axes of which a number must be known for a stack to be chosen.
+
+        Args:
+            known: Keys of the axes on which any stack of the workspace has a number.
+            rule: What is best.
+
+        Returns:
+            Quality, what a limit or the rule asks for, and what the frontier compares as far as it is known.
+        """
+        return tuple(
+            axis
+            for axis in self.axes
+            if axis.key in (QUALITY.key, rule)
+            or self.of(axis) is not None
+            or (axis.compared and axis.key in known)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +96,47 @@ class Decision:
         chosen: Row of the table, or None when nothing is feasible.
         runner_up: Row that the rule would choose were the chosen one absent, or None.
         feasible: Mask [n].
-        violated: Position in the list of constraints of the first one that excludes a row [n], −1 = none.
-        by: By how much, in the constraint's unit [n]; NaN where nothing is violated or the value is unknown.
+        violated: Position in the list of reasons of the first one that excludes a row [n], −1 = none.
+        by: By how much, in the limit's unit [n]; NaN where nothing is violated or the value is unknown.
         ties: Rows that the rule could not tell from the best (chosen included), in order of preference.
         note: How a tie was broken, in words; empty when there was none.
+        axes: All axes, that of quality in its direction.
+        required: Those of which a number must be known.
+        unknown: [n, required], where it is not.
     """
 
     run_ids: pl.Series
     chosen: int | None
     runner_up: int | None
-    feasible: NDArray[np.bool_]
+    feasible: Mask
     violated: NDArray[np.int8]
     by: Floats
     ties: tuple[int, ...]
     note: str
+    axes: tuple[Axis, ...]
+    required: tuple[Axis, ...]
+    unknown: Mask
+
+    @property
+    def quality(self) -> Axis:
+        """The axis of quality, in its direction."""
+        return next(axis for axis in self.axes if axis.key == QUALITY.key)
+
+    @property
+    def unasked(self) -> tuple[Axis, ...]:
+        """The compared axes on which nothing is known, so that the choice does not look at them."""
+        return tuple(axis for axis in self.axes if axis.compared and axis not in self.required)
+
+    @property
+    def promising(self) -> Mask:
+        """Rows that break no limit as far as is known, but lack a number that is required [n]."""
+        first = 1 + len(self.axes)  # behind the unknown quality and the limits
+        return np.asarray(self.violated >= first)
 
     def excluded(self) -> pl.DataFrame:
-        """Every excluded row with its first constraint: row, run_id, constraint, by, unit, reason."""
+        """Every excluded row with its first reason: row, run_id, constraint, by, unit, reason."""
         rows = np.flatnonzero(self.violated >= 0)
+        reasons = _reasons(self.axes)
         frame = pl.DataFrame(
             {
                 "row": rows,
@@ -96,30 +146,40 @@ class Decision:
             }
         )
         return frame.with_columns(
-            _lookup([name for name, _, _ in _CONSTRAINTS]).alias("constraint"),
-            _lookup([unit for _, unit, _ in _CONSTRAINTS]).alias("unit"),
-            _reasons(),
+            _lookup([name for name, _, _ in reasons]).alias("constraint"),
+            _lookup([axis.unit for _, axis, _ in reasons]).alias("unit"),
+            _in_words(reasons),
         )
+
+
+def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis, str]]:
+    """Name, axis and words of everything that excludes, in the order in which it does."""
+    rest = [axis for axis in among if axis.key != QUALITY.key]
+    quality = next(axis for axis in among if axis.key == QUALITY.key)
+    return [
+        (quality.unknown, quality, quality.unknown),
+        *((axis.limit, axis, f"{axis.pattern} {axis.beyond}") for axis in among),
+        *((axis.unknown, axis, axis.unknown) for axis in rest),
+    ]
 
 
 def _lookup(words: list[str]) -> pl.Expr:
     return pl.col("constraint").replace_strict(dict(enumerate(words)), return_dtype=pl.String)
 
 
-def _reasons() -> pl.Expr:
-    amounts = {"ms": _amount(0, 10), "$ / 1k": _amount(2, 0.1), "": _amount(3, 0.001)}
-    reason = pl.lit(None, dtype=pl.String)
-    for position, (_, unit, words) in enumerate(_CONSTRAINTS):
-        text = pl.format(words, amounts[unit]) if "{}" in words else pl.lit(words)
-        reason = pl.when(pl.col("constraint") == position).then(text).otherwise(reason)
-    return reason.alias("reason")
+def _in_words(reasons: list[tuple[str, Axis, str]]) -> pl.Expr:
+    said = pl.lit(None, dtype=pl.String)
+    for position, (_, axis, words) in enumerate(reasons):
+        text = pl.format(words, _amount(axis)) if "{}" in words else pl.lit(words)
+        said = pl.when(pl.col("constraint") == position).then(text).otherwise(said)
+    return said.alias("reason")
 
 
-def _amount(decimals: int, least: float) -> pl.Expr:
-    """The excess as text: with fixed decimals from `least` on, with two significant digits below it."""
+def _amount(axis: Axis) -> pl.Expr:
+    """The excess as text: with fixed decimals from the axis's least on, with two significant digits below."""
     by = pl.col("by")
     small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
-    return pl.when(by >= least).then(_fixed(by, decimals)).otherwise(small)
+    return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
 
 
 def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
@@ -132,27 +192,17 @@ def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
     return pl.format("{}.{}", scaled // scale, fraction)
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """The columns of the table as arrays; NaN = unknown."""
-
-    quality: Floats
-    low: Floats
-    high: Floats
-    latency: Floats
-    cost: Floats
-    candidates: Floats
-    chunk_tokens: Floats
-
-
-def decide(table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality") -> Decision:
+def decide(
+    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, alike: Alike | None = None
+) -> Decision:
     """Apply a rule to a table of stacks.
 
     Args:
-        table: One row per stack; columns `REQUIRED` and, where known, `OPTIONAL`. Quality 0..1, latency_ms in
-            ms, cost in $ per 1,000 queries; null or NaN = unknown.
-        constraints: What a stack must meet.
-        rule: "quality" maximises quality, "cost" and "latency" minimise theirs.
+        table: One row per stack of the workspace; columns `REQUIRED` and, where known, `OPTIONAL`. Quality
+            and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
+        constraints: What a stack must meet, and the direction of the quality.
+        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs.
+        alike: Which rows are alike in quality; by default those within the interval of the best.
 
     Returns:
         The decision; rows are positions in the table.
@@ -160,117 +210,77 @@ def decide(table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality"
     Raises:
         UnknownNameError: If a required column or the rule does not exist.
     """
-    if rule not in ("quality", "cost", "latency"):
-        raise UnknownNameError("rule", rule, ("quality", "cost", "latency"))
-    values = _arrays(table)
-    violated, by = _violations(values, constraints, rule)
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
+    for name in REQUIRED:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns)
+    values = {axis.key: axis.read(table) for axis in constraints.axes}
+    known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
+    required = constraints.required(known, rule)
+    violated, by = _violations(values, constraints, required)
     feasible = violated < 0
-    ties, note = _preferred(values, np.flatnonzero(feasible), constraints.jitter_ms, rule)
+    numbers = Numbers.of(table, constraints.axes)
+    limits = (constraints.jitter_ms, rule)
+    ties, note = _preferred(numbers, np.flatnonzero(feasible), limits, alike)
     chosen = int(ties[0]) if len(ties) else None
     runner_up = None
     if chosen is not None:
         others = np.flatnonzero(feasible & (np.arange(len(feasible)) != chosen))
-        second, _ = _preferred(values, others, constraints.jitter_ms, rule)
+        second, _ = _preferred(numbers, others, limits, alike)
         runner_up = int(second[0]) if len(second) else None
-    rows = tuple(int(row) for row in ties)
-    return Decision(table["run_id"], chosen, runner_up, feasible, violated, by, rows, note)
-
-
-def _arrays(table: pl.DataFrame) -> _Table:
-    for name in REQUIRED:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
-
-    def column(name: str) -> Floats:
-        if name not in table.columns:
-            return np.full(table.height, np.nan)
-        return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-    return _Table(
-        quality=column("quality"),
-        low=column("quality_low"),
-        high=column("quality_high"),
-        latency=column("latency_ms"),
-        cost=column("cost"),
-        candidates=column("candidates"),
-        chunk_tokens=column("chunk_tokens"),
+    return Decision(
+        run_ids=table["run_id"],
+        chosen=chosen,
+        runner_up=runner_up,
+        feasible=feasible,
+        violated=violated,
+        by=by,
+        ties=tuple(int(row) for row in ties),
+        note=note,
+        axes=constraints.axes,
+        required=required,
+        unknown=np.column_stack([np.isnan(values[axis.key]) for axis in required]),
     )
 
 
-def _violations(values: _Table, limits: Constraints, rule: Rule) -> tuple[NDArray[np.int8], Floats]:
-    sla = np.inf if limits.sla_ms is None else limits.sla_ms
-    budget = np.inf if limits.budget is None else limits.budget
-    floor = -np.inf if limits.floor is None else limits.floor
-    needs_latency = limits.sla_ms is not None or rule == "latency"
-    needs_cost = limits.budget is not None or rule == "cost"
-    unknown = np.full_like(values.quality, np.nan)
-    checks = (
-        (np.isnan(values.quality), unknown),
-        (np.isnan(values.latency) & needs_latency, unknown),
-        (np.isnan(values.cost) & needs_cost, unknown),
-        (values.latency > sla, values.latency - sla),
-        (values.cost > budget, values.cost - budget),
-        (values.quality < floor, floor - values.quality),
-    )
+def _violations(
+    values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
+) -> tuple[NDArray[np.int8], Floats]:
+    """The first reason that excludes each row, in the order of `_reasons`, and by how much."""
+    unknown = np.full_like(values[QUALITY.key], np.nan)
+    checks = [(np.isnan(values[QUALITY.key]), unknown)]
+    for axis in limits.axes:
+        limit = limits.of(axis)
+        # merits are turned so that more is better: what lies below the limit's own breaks it
+        excess = unknown if limit is None else axis.merit(np.asarray(limit)) - axis.merit(values[axis.key])
+        checks.append((excess > 0, excess))
+    checks += [
+        (np.isnan(values[axis.key]) & (axis in required), unknown)
+        for axis in limits.axes
+        if axis.key != QUALITY.key
+    ]
     hit = [mask for mask, _ in checks]
     violated = np.select(hit, list(range(len(checks))), default=-1).astype(np.int8)
-    by = np.select(hit, [amount for _, amount in checks], default=np.nan)
-    return violated, by
+    return violated, np.select(hit, [amount for _, amount in checks], default=np.nan)
 
 
 def _preferred(
-    values: _Table, rows: NDArray[np.intp], jitter_ms: float, rule: Rule
-) -> tuple[NDArray[np.intp], str]:
+    values: Numbers, rows: Rows, limits: tuple[float, Rule], alike: Alike | None
+) -> tuple[Rows, str]:
     """The rows tied for best, in order of preference, and how the tie was broken."""
     if not len(rows):
         return rows, ""
+    jitter_ms, rule = limits
     within = rows[_near_objective(values, rows, jitter_ms, rule)]
-    best = within[np.lexsort((values.cost[within], values.latency[within], -values.quality[within]))[0]]
-    gap = np.abs(values.latency[within] - values.latency[best])
-    low, high = values.low[best], values.high[best]
-    quality = values.quality[within]
-    alike = (quality == values.quality[best]) | ((quality >= low) & (quality <= high))
-    tied = within[(_within_jitter(gap, jitter_ms) & alike) | (within == best)]
-    keys = (
-        -values.quality[tied],
-        values.latency[tied],
-        values.cost[tied],
-        values.chunk_tokens[tied],
-        values.candidates[tied],
-    )
-    ordered = tied[np.lexsort(keys)]
-    return ordered, _note(values, ordered, int(best), jitter_ms)
+    return tied(values, within, jitter_ms, alike or within_interval(values))
 
 
-def _near_objective(
-    values: _Table, rows: NDArray[np.intp], jitter_ms: float, rule: Rule
-) -> NDArray[np.bool_]:
+def _near_objective(values: Numbers, rows: Rows, jitter_ms: float, rule: Rule) -> Mask:
     if rule == "latency":
         latency = values.latency[rows]
-        return _within_jitter(latency - latency.min(), jitter_ms)
+        return within_jitter(latency - latency.min(), jitter_ms)
     if rule == "cost":
         cost = values.cost[rows]
         return np.asarray(np.isclose(cost, cost.min(), rtol=1e-9, atol=1e-12))
     return np.ones(len(rows), dtype=np.bool_)
-
-
-def _within_jitter(gap: Floats, jitter_ms: float) -> NDArray[np.bool_]:
-    return np.asarray((gap < jitter_ms) | (gap == 0))
-
-
-def _note(values: _Table, ordered: NDArray[np.intp], best: int, jitter_ms: float) -> str:
-    if len(ordered) < 2:
-        return ""
-    first, second = ordered[0], ordered[1]
-    criteria = (
-        ("fewer candidates", values.candidates),
-        ("shorter chunks", values.chunk_tokens),
-        ("lower cost", values.cost),
-        ("lower latency", values.latency),
-        ("higher quality", -values.quality),
-    )
-    by = next((words for words, key in criteria if key[first] < key[second]), "table order")
-    interval = (
-        "within its interval" if not np.isnan(values.low[best]) else "of equal quality (no interval known)"
-    )
-    return f"{len(ordered)} stacks tie with the best: within {jitter_ms:g} ms and {interval}. Chosen by {by}."

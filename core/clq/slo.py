@@ -55,6 +55,6 @@ def conditioned(
     made = []
     for sla_ms in targets_ms:
         found = decide(table, replace(constraints, sla_ms=sla_ms), rule)
-        within = np.where(found.feasible, quality, np.nan)
+        within = np.where(found.feasible, found.quality.merit(quality), np.nan)
         made.append(Conditioned(sla_ms, found, frontier_2d(cost, within)))
     return made

@@ -7,17 +7,15 @@ overlooked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from core.clq.axes import COST, HARM, LATENCY, QUALITY, Axis
 from core.clq.rules import Constraints, Decision, Rule, decide
 
-Axis = Literal["cost", "latency_ms", "quality"]
-_WITH_UNIT: Mapping[Axis, str] = {"cost": "${:g} / 1k", "latency_ms": "{:g} ms", "quality": "{:g}"}
 _SEARCHED = 32
 _HALVINGS = 50
 _DEARER = 10.0
@@ -31,7 +29,7 @@ class Turn:
     Attributes:
         of: Row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse).
         axis: Which number.
-        now: Its value; in $ per 1,000 queries, ms, or 0..1.
+        now: Its value, in the axis's unit.
         then: The nearest value at which the choice has turned; None = no value within reach turns it.
         winner: Row that is chosen then; None = nothing.
         reason: Why `then` is None, in words.
@@ -62,25 +60,26 @@ def turns(
         decision: What was chosen, where it is known already.
 
     Returns:
-        Three changes of the runner-up (cost, latency, quality; each better), which win only by making it the
-        chosen one, then three of the chosen stack (each worse), which turn the choice to whichever stack
-        then wins. Empty without a choice or a runner-up.
+        A change per axis of the runner-up (cost, latency, quality, and harm where it is capped; each
+        better), which win only by making it the chosen one, then those of the chosen stack (each worse),
+        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up.
     """
     found = decision or decide(table, constraints, rule)
     if found.chosen is None or found.runner_up is None:
         return []
-    axes: tuple[Axis, ...] = ("cost", "latency_ms", "quality")
+    looked_at = {axis.key: axis for axis in found.axes if axis.compared or axis in found.required}
+    order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, HARM) if axis.key in looked_at]
 
     def chosen_with(row: int, axis: Axis, value: float) -> int | None:
         return decide(_changed(table, row, axis, value), constraints, rule).chosen
 
     made = [
         _turn(table, found.runner_up, axis, better=True, chosen=chosen_with, wins=_is(found.runner_up))
-        for axis in axes
+        for axis in order
     ]
     made += [
         _turn(table, found.chosen, axis, better=False, chosen=chosen_with, wins=_is_not(found.chosen))
-        for axis in axes
+        for axis in order
     ]
     return made
 
@@ -103,9 +102,9 @@ def _turn(
     wins: Callable[[int | None], bool],
 ) -> Turn:
     """Go from the present value towards the end in steps, then halve the step in which the choice turned."""
-    now = table[axis].cast(pl.Float64)[row]
-    if now is None or np.isnan(now):
-        return Turn(row, axis, None, None, None, f"its {_words(axis)} is unknown")
+    now = float(axis.read(table)[row])
+    if np.isnan(now):
+        return Turn(row, axis, None, None, None, f"its {axis.word} is unknown")
     end = _end(now, axis, better=better)
     kept = now
     for share in np.linspace(0, 1, _SEARCHED + 1)[1:]:
@@ -114,14 +113,8 @@ def _turn(
             break
         kept = there
     else:
-        return Turn(
-            row,
-            axis,
-            now,
-            None,
-            None,
-            f"not even a {_words(axis)} of {_WITH_UNIT[axis].format(end)} turns the choice",
-        )
+        reason = f"not even a {axis.word} of {axis.pattern.format(f'{end:g}')} turns the choice"
+        return Turn(row, axis, now, None, None, reason)
     for _ in range(_HALVINGS):
         middle = (kept + there) / 2
         if abs(there - kept) <= 1e-9 * abs(there):
@@ -131,22 +124,20 @@ def _turn(
 
 
 def _end(now: float, axis: Axis, *, better: bool) -> float:
-    if axis == "quality":
-        return 1.0 if better else 0.0
-    return 0.0 if better else _DEARER * max(now, 1.0)
-
-
-def _words(axis: Axis) -> str:
-    return "latency" if axis == "latency_ms" else axis
+    """Where the search ends: at 0 or, upwards, at 1 or at many times the value."""
+    if better != axis.higher_is_better:
+        return 0.0
+    return 1.0 if not axis.unit else _DEARER * max(now, 1.0)
 
 
 def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
     """The table with one number changed; the interval of a quality moves with it."""
     here = pl.int_range(pl.len()) == row
-    moved = [pl.when(here).then(pl.lit(value)).otherwise(pl.col(axis)).alias(axis)]
-    if axis == "quality":
+    name = axis.column
+    moved = [pl.when(here).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)]
+    if axis.key == QUALITY.key:
         moved += [
-            pl.when(here).then(pl.col(bound) + value - pl.col(axis)).otherwise(pl.col(bound)).alias(bound)
+            pl.when(here).then(pl.col(bound) + value - pl.col(name)).otherwise(pl.col(bound)).alias(bound)
             for bound in ("quality_low", "quality_high")
             if bound in table.columns
         ]

@@ -1,4 +1,4 @@
-"""The three limits that a decision is made under: their ranges, their sliders, and what was set elsewhere."""
+"""The limits that a decision is made under: their ranges, their sliders, and what was set elsewhere."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 import streamlit as st
 
+from core.clq.axes import QUALITY, Axis, Floats, axes
 from core.clq.rules import JITTER_MS, Constraints
 from core.views.scope import Quality
 from core.views.text import plain
 
 SLIDERS = "limits"
 """Key of the container that holds the sliders; pages that bring sliders of their own hide it."""
-_SHORT = {"sla": "latency", "budget": "cost", "floor": "quality"}
 _NEW_RANGES = "_new_ranges"
 
 
@@ -30,7 +31,9 @@ class Limit:
         top: Upper end of its range; the lower end is 0.
         step: Distance of its values.
         none: The value at which there is no limit.
-        column: What it is compared with: latency, cost or quality.
+        word: What it limits.
+        free: What is said where there is no limit.
+        digits: Decimals of a share; None for a number with a unit, which is told with three digits.
         prefix: What stands before its number.
         suffix: What stands behind its number.
     """
@@ -41,7 +44,9 @@ class Limit:
     top: float
     step: float
     none: float
-    column: str
+    word: str
+    free: str
+    digits: int | None
     prefix: str = ""
     suffix: str = ""
 
@@ -60,20 +65,35 @@ def limits(table: pl.DataFrame, quality: Quality) -> list[Limit]:
         quality: The measure that stands for quality.
 
     Returns:
-        SLA, budget and floor; the first two only where latencies, or costs, are known.
+        One per axis of `core.clq.axes`; that of quality always, the others where numbers are known.
     """
-    upper = " At the upper end there is no limit."
-    found = []
-    if top := _ceiling(table["latency_ms"]):
-        text = "Stacks slower than this are excluded." + upper
-        found.append(Limit("sla", "SLA (ms)", text, *_steps(top), "latency", suffix=" ms"))
-    if top := _ceiling(table["cost"]):
-        text = "Stacks that cost more are excluded." + upper
-        label = "Budget ($ per 1,000 queries)"
-        found.append(Limit("budget", label, text, *_steps(top), "cost", prefix="$", suffix=" / 1k"))
-    text = "Stacks that score less are excluded. At 0 there is no floor."
-    found.append(Limit("floor", f"Quality floor ({quality.name})", text, 1.0, 0.01, 0.0, "quality"))
-    return found
+    found = (_limit(axis, table, quality) for axis in axes(higher_is_better=quality.higher_is_better))
+    return [each for each in found if each is not None]
+
+
+def _limit(axis: Axis, table: pl.DataFrame, quality: Quality) -> Limit | None:
+    numbers, share = axis.read(table), not axis.unit
+    if axis.key != QUALITY.key and np.isnan(numbers).all():
+        return None
+    largest = 1.0 if share else _ceiling(numbers)
+    if largest is None:
+        return None
+    top, step, end = (1.0, 0.01, 1.0) if share else _steps(largest)
+    none, where = (0.0, "0") if axis.higher_is_better else (end, "the upper end")
+    prefix, _, suffix = axis.pattern.partition("{}")
+    return Limit(
+        key=axis.limit,
+        label=f"{axis.limit_word[0].upper()}{axis.limit_word[1:]} ({axis.unit_words or quality.name})",
+        help=f"Stacks {axis.beyond} are excluded. At {where} there is none.",
+        top=top,
+        step=step,
+        none=none,
+        word=axis.word,
+        free=f"no {axis.limit_word.split()[-1]}" if share else "no limit",
+        digits=2 if share else None,
+        prefix=prefix,
+        suffix=suffix,
+    )
 
 
 def _steps(top: float) -> tuple[float, float, float]:
@@ -83,10 +103,10 @@ def _steps(top: float) -> tuple[float, float, float]:
     return top, round(top / 200, digits), top
 
 
-def _ceiling(values: pl.Series) -> float | None:
-    """A round number at or above the largest known value; None where nothing is known or all is free."""
-    largest = values.max()
-    if not isinstance(largest, (int, float)) or largest <= 0:
+def _ceiling(values: Floats) -> float | None:
+    """A round number at or above the largest value, of which some are known; None where all is free."""
+    largest = float(np.nanmax(values))
+    if largest <= 0:
         return None
     scale = 10.0 ** math.floor(math.log10(largest))
     return next(scale * step for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if scale * step >= largest)
@@ -110,7 +130,7 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
     with st.container(key=SLIDERS):
         found = limits(table, quality)
         values = {each.key: _slider(each) for each in found}
-        if free := [_SHORT[each.key] for each in found if values[each.key] is None]:
+        if free := [each.word for each in found if values[each.key] is None]:
             st.caption(f"Not limited: {', '.join(free)}.")
     jitter = st.number_input(
         "Jitter (ms)",
@@ -127,9 +147,8 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         # A slider with a new range begins with the value of the address; from the second run on ours counts.
         st.session_state[_NEW_RANGES] = False
         st.rerun()
-    return Constraints(
-        sla_ms=values.get("sla"), budget=values.get("budget"), floor=values["floor"], jitter_ms=jitter
-    )
+    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
+    return Constraints(**given, jitter_ms=jitter, higher_is_better=quality.higher_is_better)
 
 
 def _slider(limit: Limit) -> float | None:
@@ -137,12 +156,12 @@ def _slider(limit: Limit) -> float | None:
     if _NEW_RANGES in st.session_state:
         st.session_state[limit.key] = limit.none
     value: float = st.slider(
-        plain(limit.label) if limit.key == "floor" else limit.label,
+        limit.label if limit.digits is None else plain(limit.label),
         0.0,
         limit.top,
         limit.none,
         limit.step,
-        format="%.2f" if limit.key == "floor" else "%.3g",
+        format="%.3g" if limit.digits is None else f"%.{limit.digits}f",
         key=limit.key,
         bind="query-params",
         help=limit.help,

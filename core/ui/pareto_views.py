@@ -55,7 +55,7 @@ def draw(view: View, way: str, *, weak: bool, selected: str | None, alt: str) ->
         selected: run_id of the stack to mark besides the chosen one; these charts take no clicks.
         alt: What the chart shows, in words.
     """
-    rows = ordered(marked(view.table, view.decision, weak=weak))
+    rows = ordered(marked(view.table, view.decision, weak=weak), view.decision)
     if way == SPACE:
         found = pareto_space.space(rows, view.decision, view.quality, view.latency, selected)
         missing, lacks = pareto_space.undrawn(rows), "cost, latency or quality"

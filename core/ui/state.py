@@ -35,6 +35,8 @@ SETTINGS: Mapping[str, str] = {
     "sla": "SLA",
     "budget": "budget",
     "floor": "quality floor",
+    "cap": "quality cap",
+    "harm": "harm cap",
     "jitter": "jitter band",
     "held": "collection of the runs",
     "named": "name of the runs",

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.clq.frontier import frontier, frontier_rows
 from core.clq.latency import P95_MIN_QUERIES
 from core.clq.near import near_misses
-from core.clq.pareto import nondominated
 from core.clq.rules import Constraints, Decision, Rule
 from core.clq.turning import Turn, turns
 from core.views import text
 from core.views.evidence.holes import overturned
 from core.views.near import near_rows
+from core.views.promising import promising_rows, promising_words, unasked_words
 from core.views.scope import Latency, Quality
 
 FEW_QUERIES = 30
@@ -40,7 +41,6 @@ NUMBERS = (
     "cost_note",
 )
 CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
-_AXES = {"cost": ("cost", "$ / 1k"), "latency_ms": ("latency", "ms"), "quality": ("quality", "")}
 
 
 @dataclass(frozen=True)
@@ -69,56 +69,26 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
     }
 
 
-def frontier_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> list[int]:
-    """Feasible stacks that no other feasible one beats in cost, latency and quality, the best first.
-
-    An axis on which no feasible stack is known is not compared. In the weak form, the paper's, a stack is
-    beaten only by one that is better on every axis.
-    """
-    cost, latency, quality = (
-        np.where(decision.feasible, table[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), np.nan)
-        for name in ("cost", "latency_ms", "quality")
-    )
-    paid = [None if np.isnan(axis).all() else axis for axis in (cost, latency)]
-    if all(axis is None for axis in paid) or np.isnan(quality).all():
-        known = quality[~np.isnan(quality)]
-        return [int(row) for row in np.flatnonzero(quality == known.max(initial=-np.inf))]
-    on = np.flatnonzero(nondominated(paid[0], paid[1], quality, weak=weak))
-    return [int(row) for row in on[np.argsort(-quality[on], kind="stable")]]
-
-
 def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances."""
-    found = [overturned(table, decision, asked.quality), *_left_out(decision)]
+    found = [overturned(table, decision, asked.quality), *_left_out(table, decision)]
     if decision.chosen is not None:
         row = table.row(decision.chosen, named=True)
-        found += [_few(row["n"]), _unknown_of(row), _loose(row, asked), _unlike(row), _unsure(row)]
+        found += [_few(row["n"]), _loose(row, asked), _unlike(row), _unsure(row)]
     return [words for words in found if words]
 
 
-def _left_out(decision: Decision) -> list[str]:
-    """How many stacks an unknown value excluded."""
-    excluded = decision.excluded()
-    unknown = excluded.filter(pl.col("constraint").str.starts_with("unknown"))
-    counts = unknown.group_by("constraint", maintain_order=True).len()
-    return [
-        f"{text.count(number, 'stack')} left out: {constraint}." for constraint, number in counts.iter_rows()
-    ]
+def _left_out(table: pl.DataFrame, decision: Decision) -> list[str]:
+    """What an unknown value keeps from being shipped, and what nobody has."""
+    unscored = decision.excluded().filter(pl.col("constraint") == decision.quality.unknown).height
+    words = f"{text.count(unscored, 'stack')} left out: unknown quality." if unscored else ""
+    return [words, promising_words(promising_rows(table, decision), decision), *unasked_words(decision)]
 
 
 def _few(n: int | None) -> str:
     if n is None:
         return "How many queries the chosen stack was scored on is not known."
     return f"Few queries: the chosen stack was scored on {n}." if n < FEW_QUERIES else ""
-
-
-def _unknown_of(row: dict[str, object]) -> str:
-    missing = [
-        f"{words} ({row[note] or 'no reason given'})"
-        for words, name, note in (("latency", "latency_ms", "latency_note"), ("cost", "cost", "cost_note"))
-        if row[name] is None
-    ]
-    return f"Of the chosen stack unknown: {', '.join(missing)}." if missing else ""
 
 
 def _loose(row: dict[str, object], asked: Asked) -> str:
@@ -158,8 +128,8 @@ def record(
 
     Returns:
         asked, chosen, runner_up (each a stack or null), note, near_misses (see `core.views.near.near_rows`),
-        frontier (stacks), excluded (run_id, stack, constraint, by, unit, reason), would_turn (what would have
-        to be true) and warnings.
+        frontier (stacks), excluded (run_id, stack, constraint, by, unit, reason), promising (see
+        `core.views.promising`), would_turn (what would have to be true) and warnings.
     """
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
@@ -176,6 +146,7 @@ def record(
         "near_misses": near_rows(table, near_misses(table, decision, asked.constraints, asked.rule)),
         "frontier": [stack(at) for at in frontier_rows(table, decision, weak=asked.weak)],
         "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
+        "promising": promising_rows(table, decision).to_dicts(),
         "would_turn": [
             _turn(table, turn) for turn in turns(table, asked.constraints, asked.rule, decision=decision)
         ],
@@ -188,6 +159,7 @@ def _asked(asked: Asked) -> dict[str, object]:
     return {
         "measure": asked.quality.name,
         "latency": asked.latency.name,
+        "better": "higher" if limits.higher_is_better else "lower",
         "rule": asked.rule,
         "sla_ms": limits.sla_ms,
         "budget_usd_per_1k": limits.budget,
@@ -211,7 +183,7 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
         them.
     """
     place = np.where(decision.feasible, 3, 4)
-    place[frontier_rows(table, decision, weak=weak)] = 2
+    place[frontier(table, decision, weak=weak)] = 2
     for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
         if at is not None:
             place[at] = rank
@@ -221,7 +193,12 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
     return (
         table.with_columns(pl.Series("place", place, dtype=pl.Int64))
         .join(reasons, on="run_id", how="left", maintain_order="left")
-        .sort(["place", "quality"], descending=[False, True], nulls_last=True, maintain_order=True)
+        .sort(
+            ["place", "quality"],
+            descending=[False, decision.quality.higher_is_better],
+            nulls_last=True,
+            maintain_order=True,
+        )
         .select(
             pl.col("place").replace_strict(dict(enumerate(names)), return_dtype=pl.String).alias("status"),
             "run_id",
@@ -238,14 +215,13 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
 
 
 def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:
-    axis, unit = _AXES[turn.axis]
     return {
         "stack": table["name"][turn.of],
-        "of": axis,
+        "of": turn.axis.key,
         "now": turn.now,
         "then": _digits(turn.then),
         "by": _digits(turn.change),
-        "unit": unit,
+        "unit": turn.axis.unit,
         "winner": None if turn.winner is None else table["name"][turn.winner],
         "reason": turn.reason or None,
     }

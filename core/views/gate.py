@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, Field, ValidationError
 
+from core.clq.frontier import frontier_rows
 from core.clq.generation import Generation
 from core.errors import InputError
 from core.pipeline.sweep.invalid import problems
 from core.views import text
 from core.views.decide import numbers
-from core.views.decision import Asked, frontier_rows
+from core.views.decision import Asked
 from core.views.record.data import FORMAT, VERSION
 from core.views.verdict import Verdict
 

@@ -7,12 +7,14 @@ removes a dear rival brings stacks onto the frontier of latency and quality that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from core.clq.pareto import nondominated
+from core.clq.axes import LATENCY, QUALITY, Axis
+from core.clq.pareto import undominated
 from core.views import theme
 from core.views.density import Grid
 from core.views.pareto import ParetoView
@@ -27,38 +29,44 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
         view: Its chart.
 
     Returns:
-        latency (ms), cost ($ per 1,000 queries) and quality (NaN = unknown), order (rows by rising latency,
-        the better first among equals) and cell (of `ParetoView.grid`, −1 = none).
+        By the key of each axis its numbers (NaN = unknown), order (rows by rising latency, the better first
+        among equals) and cell (of `ParetoView.grid`, −1 = none).
     """
-    latency, cost, quality = (
-        table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        for name in ("latency_ms", "cost", "quality")
-    )
+    among = view.axes
+    numbers = {axis.key: axis.read(table) for axis in among}
     cell = np.full(table.height, -1, dtype=np.int32)
     if view.grid is not None:
         cell[view.drawn["row"].to_numpy()] = view.grid.cell
-    return pl.DataFrame(
-        {
-            "latency": latency,
-            "cost": cost,
-            "quality": quality,
-            "order": np.lexsort((-quality, latency)).astype(np.int32),
-            "cell": cell,
-        }
-    )
+    merit = _quality(among).merit(numbers[QUALITY.key])
+    order = np.lexsort((-merit, numbers[LATENCY.key])).astype(np.int32)
+    return pl.DataFrame({**numbers, "order": order, "cell": cell})
+
+
+def _quality(among: Sequence[Axis]) -> Axis:
+    return next(axis for axis in among if axis.key == QUALITY.key)
 
 
 def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
     """How the browser draws while a limit is dragged.
 
     Returns:
-        names (by row, of every stack that can be the best by quality under some limits), marks (rows of every
-        trace of marks by its meta), panels (edges and first cell of the density's grids), most (stacks
-        in one cell), and colours.
+        axes (key, limit, direction, and whether a stack must be known on it), names (by row, of every stack
+        that can be the best by quality under some limits), marks (rows of every trace of marks by its meta),
+        panels (edges and first cell of the density's grids), most (stacks in one cell), and colours.
     """
     marks = [trace for trace in view.figure.data if str(trace.meta or "").startswith(MARKS)]
+    required = {axis.key for axis in view.required}
     return {
-        "names": {str(row): table["name"][row] for row in _leaders(table)},
+        "axes": [
+            {
+                "key": axis.key,
+                "limit": axis.limit,
+                "higher": axis.higher_is_better,
+                "required": axis.key in required,
+            }
+            for axis in view.axes
+        ],
+        "names": {str(row): table["name"][row] for row in _leaders(table, view)},
         "marks": {trace.meta: [int(each[0]) for each in trace.customdata] for trace in marks},
         "panels": _panels(view.grid),
         "most": view.grid.most if view.grid else 0,
@@ -78,17 +86,14 @@ def _panels(over: Grid | None) -> list[dict[str, Any]]:
     ]
 
 
-def _leaders(table: pl.DataFrame) -> list[int]:
+def _leaders(table: pl.DataFrame, view: ParetoView) -> list[int]:
     """Rows of which one is the best by quality, whatever the limits: those that nobody dominates.
 
-    What is unknown counts as the worst, since it stays as long as no limit asks for it.
+    Of an axis that need not be known what is unknown counts as the worst: it stays until a limit asks for it.
     """
-    cost, latency = (_worst_if_unknown(table[name].cast(pl.Float64)) for name in ("cost", "latency_ms"))
-    quality = table["quality"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return [int(row) for row in np.flatnonzero(nondominated(cost, latency, quality))]
-
-
-def _worst_if_unknown(values: pl.Series) -> pl.Series:
-    known = values.fill_nan(None)
-    largest = known.max()
-    return known.fill_null(1.0 + largest if isinstance(largest, float) else 0.0)
+    points = []
+    for axis in view.axes:
+        lost = -axis.merit(axis.read(table))
+        if not np.isnan(lost).all():
+            points.append(lost if axis in view.required else np.nan_to_num(lost, nan=np.inf))
+    return [int(row) for row in np.flatnonzero(undominated(points))] if points else []

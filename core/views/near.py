@@ -7,16 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from core.clq.axes import LIMITS
 from core.clq.near import NearMiss
 from core.views import text
 
 Data = Mapping[str, Any]
 HEADING = "Just outside the limits"
-_WRITTEN = {"ms": text.ms, "$ / 1k": text.usd, "": text.score}
-_BROKEN = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
-_LIMITS = {"sla": "SLA", "budget": "budget", "floor": "quality floor"}
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
-_SET = {"ms": "{} ms", "$ / 1k": "${} / 1k", "": "{}"}
 
 
 def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str, object]]:
@@ -27,7 +24,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
         misses: Of `core.clq.near.near_misses` on it.
 
     Returns:
-        For each stack, run_id, limit ("sla", "budget" or "floor"), value, over, unit, gain (of quality over
+        For each stack, run_id, limit (of `core.clq.axes.LIMITS`), value, over, unit, gain (of quality over
         the chosen stack; null where none is chosen), set_to (the limit that lets it in), edge (whether it is
         at the edge of the SLA), quality, latency_ms and cost with least and missing.
     """
@@ -58,10 +55,12 @@ def sentence(row: Data, quality: str) -> str:
 def broken(row: Data) -> str:
     """By how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
-    return f"{_WRITTEN[row['unit']](row['over'])} {_BROKEN[row['limit']]}{edge}"
+    axis = LIMITS[row["limit"]]
+    return f"{axis.written(row['over'])} {axis.beyond}{edge}"
 
 
 def way_in(row: Data) -> str:
     """The limit that lets a near miss in: ``SLA 510 ms``."""
+    axis = LIMITS[row["limit"]]
     number = f"{row['set_to']:,.10g}"
-    return f"{_LIMITS[row['limit']]} {_SET[row['unit']].format(number)}"
+    return f"{axis.limit_word} {axis.pattern.format(number)}"

@@ -9,12 +9,13 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.clq.axes import quality_axis
+from core.clq.frontier import frontier_rows
 from core.clq.intervals import SEED
 from core.clq.joint import JointSample
 from core.clq.planner import Bill, Outlook, outlook, stakes
 from core.clq.rules import Constraints, Decision, Rule
 from core.views import text, theme
-from core.views.decision import frontier_rows
 from core.views.scope import Quality
 
 TELLS = "What this tells you: whether more evaluation would change the decision, and what it would cost."
@@ -88,7 +89,7 @@ def plan(
         fixed_quality=sample.fixed_quality[kept],
         fixed_latency=sample.fixed_latency[kept],
     )
-    held = stakes(table[kept])
+    held = stakes(table[kept], quality_axis(higher_is_better=limits[0].higher_is_better))
     queries = sample.quality.shape[1]
     timed = None
     if part.latency_varies.any():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.clq.frontier import frontier_rows
 from core.clq.neighbours import neighbours
 from core.clq.rules import Decision
 from core.views import text
-from core.views.decision import frontier_rows
 from core.views.stacks import AXES
 
 
@@ -26,7 +26,7 @@ def neighbour_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     if target is None:
         return pl.DataFrame(schema=schema)
     axes = [axis for axis in AXES if not table[axis].is_null().all()]
-    found = neighbours(table, axes, frontier_rows(table, decision), float(target))
+    found = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
     words = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
     rows = [
         {

@@ -9,7 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.clq.pareto import frontier_2d, nondominated
+from core.clq.axes import LATENCY, Axis
+from core.clq.frontier import frontier
+from core.clq.pareto import frontier_2d
 from core.clq.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.density import DENSE_FROM, Grid, density, grid
@@ -35,6 +37,8 @@ class ParetoView:
         undrawn: Stacks that have no quality and are therefore not on the chart.
         drawn: The others, in table order.
         grid: The cells that `drawn` lies in, where the chart shows density; else None.
+        axes: All axes, that of quality in its direction.
+        required: Those of which a number must be known, whatever the limits.
     """
 
     figure: go.Figure
@@ -42,6 +46,8 @@ class ParetoView:
     undrawn: pl.DataFrame
     drawn: pl.DataFrame
     grid: Grid | None
+    axes: tuple[Axis, ...]
+    required: tuple[Axis, ...]
 
 
 def pareto(
@@ -75,8 +81,8 @@ def pareto(
     rows = marked(table, decision, weak=weak)
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
     layout = theme.layout(x=latency.name, y=quality.name, height=520)
-    _axes(layout, drawn)
-    _limits(layout, constraints)
+    _axes(layout, drawn, decision.quality)
+    _limits(layout, constraints, decision.quality)
     dense = drawn.height > DENSE_FROM
     over = grid(drawn, log=layout["xaxis"].get("type") == "log") if dense else None
     # The frontier stands out of a density as marks; everything is marks where there is no density.
@@ -89,12 +95,21 @@ def pareto(
     rings = _rings(drawn, table, decision, selected)
     below = density(drawn, over) if over else []
     fig = theme.finished([*below, *_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
-    return ParetoView(fig, ordered(rows), rows.filter(pl.col("quality").is_null()), drawn, over)
+    return ParetoView(
+        figure=fig,
+        rows=ordered(rows, decision),
+        undrawn=rows.filter(pl.col("quality").is_null()),
+        drawn=drawn,
+        grid=over,
+        axes=decision.axes,
+        required=tuple(axis for axis in decision.required if axis.compared),
+    )
 
 
-def ordered(rows: pl.DataFrame) -> pl.DataFrame:
+def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """The feasible first, of these the frontier, the best first."""
-    return rows.sort(["feasible", "frontier", "quality"], descending=True, nulls_last=True)
+    down = [True, True, decision.quality.higher_is_better]
+    return rows.sort(["feasible", "frontier", "quality"], descending=down, nulls_last=True)
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -120,14 +135,10 @@ def marked(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl
         frontier of the feasible stacks) and frontier (not dominated in cost, latency and quality).
     """
     feasible = decision.feasible
-    cost, latency, quality = (
-        np.where(feasible, table[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), np.nan)
-        for name in ("cost", "latency_ms", "quality")
-    )
-    priced = bool((~np.isnan(cost)).any())
     line = np.zeros(table.height, dtype=np.bool_)
-    line[frontier_2d(latency, quality)] = True
-    on = nondominated(cost if priced else None, latency, quality, weak=weak)
+    merit = decision.quality.merit(decision.quality.read(table))
+    line[frontier_2d(np.where(feasible, LATENCY.read(table), np.nan), merit)] = True
+    on = frontier(table, decision, weak=weak)
     reasons = decision.excluded().select("row", "reason", "constraint")
     return (
         table.with_row_index("row")
@@ -259,8 +270,8 @@ def _row_of(table: pl.DataFrame, run_id: str | None) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _limits(layout: theme.Spec, constraints: Constraints) -> None:
-    """The SLA and the floor as labelled lines; the axes must be set."""
+def _limits(layout: theme.Spec, constraints: Constraints, quality: Axis) -> None:
+    """The SLA and the floor, or cap, as labelled lines; the axes must be set."""
     line = {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}
     sla, floor = constraints.sla_ms, constraints.floor
     layout["shapes"] = []
@@ -276,11 +287,16 @@ def _limits(layout: theme.Spec, constraints: Constraints) -> None:
         layout["shapes"].append(
             {"type": "line", "line": line, "x0": 0, "x1": 1, "y0": floor, "y1": floor, "xref": "x domain"}
         )
-        label = {"text": f"floor {floor:.2f}", "xanchor": "right", "yanchor": "top", "showarrow": False}
+        label = {
+            "text": f"{quality.limit} {floor:.2f}",
+            "xanchor": "right",
+            "yanchor": "top",
+            "showarrow": False,
+        }
         layout["annotations"].append({"x": 1, "y": floor, "xref": "x domain", **label})
 
 
-def _axes(layout: theme.Spec, drawn: pl.DataFrame) -> None:
+def _axes(layout: theme.Spec, drawn: pl.DataFrame, quality: Axis) -> None:
     """Ranges, ticks and the strip of unknown latencies."""
     latency = drawn["latency_ms"].drop_nulls()
     positive = latency.filter(latency > 0)
@@ -312,5 +328,7 @@ def _axes(layout: theme.Spec, drawn: pl.DataFrame) -> None:
             "zeroline": False,
             "title": {"text": "latency unknown"},
         }
-    better = {"text": "↖ better", "showarrow": False, "font": {"size": 12}}
-    layout["annotations"] = [{"x": 0.01, "y": 0.99, "xref": "paper", "yref": "paper", **better}]
+    up = quality.higher_is_better
+    better = {"text": f"{'↖' if up else '↙'} better", "showarrow": False, "font": {"size": 12}}
+    place = {"x": 0.01, "y": 0.99 if up else 0.01, "xref": "paper", "yref": "paper"}
+    layout["annotations"] = [{**place, **better}]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.clq.axes import LIMITS
 from core.views import text, theme
 
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
@@ -17,7 +18,6 @@ SIZES = ("same", "candidates", "dim", "cost")
 LATENCY_AXIS, UNKNOWN_AXIS = "x", "x2"
 MARKS = "marks-"
 """How the meta of a trace of marks begins; a browser knows the trace again by it."""
-_EXCLUDED = {"sla": "over the SLA", "budget": "over the budget", "floor": "under the quality floor"}
 _SMALL, _LARGE = 7.0, 20.0
 _Groups = Iterator[tuple[str, bool, bool, npt.NDArray[np.intp]]]
 
@@ -76,7 +76,7 @@ def _groups(drawn: pl.DataFrame) -> _Groups:
     reasons, feasible = drawn["constraint"].fill_null(""), drawn["feasible"].to_numpy()
     placed = (drawn["axis"] == LATENCY_AXIS).to_numpy()
     masks = {"feasible": feasible}
-    masks |= {title: (reasons == name).to_numpy() for name, title in _EXCLUDED.items()}
+    masks |= {axis.beyond: (reasons == name).to_numpy() for name, axis in LIMITS.items()}
     masks["a value is unknown"] = ~np.logical_or.reduce(list(masks.values()))
     for there, suffix in ((placed, ""), (~placed, ", latency unknown")):
         for title, mask in masks.items():

@@ -108,6 +108,11 @@ class Quality:
         return str(self.measure or f"{self.bare}@{self.k}")
 
     @property
+    def higher_is_better(self) -> bool:
+        """Which direction is good; of a measure that this product does not compute, upwards."""
+        return self.measure is None or self.measure.info.higher_is_better
+
+    @property
     def ceiling(self) -> Measure | None:
         """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
         measure = self.measure

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from core.clq.frontier import frontier_rows
 from core.views import theme
 from core.views.curves import curve_table, curves
-from core.views.decision import frontier_rows, status_rows
+from core.views.decision import status_rows
 from core.views.document.blocks import Block, Cell, Chart, Column, Document, Facts, Say, Section, Table
 from core.views.document.html import html
 from core.views.evidence import page as evidence

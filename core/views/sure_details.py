@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.clq.axes import COST, LATENCY, LIMITS
 from core.clq.front_shape import hypervolume, knee
+from core.clq.frontier import frontier
 from core.clq.rules import Decision
 from core.clq.turning import Turn
 from core.views import text
-from core.views.decision import frontier_rows
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
@@ -22,16 +23,15 @@ def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
         turns: From `core.clq.turning.turns` on the same table.
 
     Returns:
-        stack, number ("cost", "latency" or "quality"), now, then and change in words with their unit, winner
+        stack, number (the word of its axis), now, then and change in words with their unit, winner
         (what is chosen then) and reason (why nothing turns the choice).
     """
-    names = {"cost": "cost", "latency_ms": "latency", "quality": "quality"}
     rows = [
         {
             "stack": table["name"][turn.of],
-            "number": names[turn.axis],
-            "now": _amount(turn.now, turn.axis),
-            "then": None if turn.then is None else _amount(turn.then, turn.axis),
+            "number": turn.axis.word,
+            "now": turn.axis.written(turn.now),
+            "then": None if turn.then is None else turn.axis.written(turn.then),
             "change": _change(turn),
             "winner": _winner(table, turn),
             "reason": turn.reason or None,
@@ -48,23 +48,19 @@ def _winner(table: pl.DataFrame, turn: Turn) -> str | None:
     return "no stack" if turn.winner is None else str(table["name"][turn.winner])
 
 
-def _amount(value: float | None, axis: str) -> str:
-    return {"cost": text.usd, "latency_ms": text.ms}.get(axis, text.score)(value)
-
-
 def _change(turn: Turn) -> str | None:
     if turn.change is None or turn.now is None:
         return None
     sign = "+" if turn.change >= 0 else "−"
     share = f" ({sign}{abs(turn.change) / turn.now:.1%})".replace("%", " %") if turn.now else ""
-    return f"{sign}{_amount(abs(turn.change), turn.axis)}{share}"
+    return f"{sign}{turn.axis.written(abs(turn.change))}{share}"
 
 
 def turning_words(turned: pl.DataFrame) -> str:
     """The first half of `turn_rows`, the runner-up's, as a sentence."""
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
-    mine = turned.head(3)
+    mine = turned.head(turned.height // 2)
     found = mine.filter(pl.col("then").is_not_null())
     name = mine["stack"][0]
     if found.is_empty():
@@ -108,28 +104,28 @@ class Front:
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     """Size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
-    arrays = {
-        name: table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        for name in ("cost", "latency_ms", "quality")
-    }
-    known = {name: not np.isnan(values).all() for name, values in arrays.items()}
-    if not known["quality"] or not (known["cost"] or known["latency_ms"]):
+    compared = [axis for axis in decision.required if axis.compared]
+    quality = decision.quality.read(table)
+    if np.isnan(quality).all() or len(compared) < 2:
         return None
-    cost, latency = (arrays[name] if known[name] else None for name in ("cost", "latency_ms"))
-    quality = np.where(decision.feasible, arrays["quality"], np.nan)
-    complete = ~np.isnan(np.column_stack([arrays[name] for name in arrays if known[name]])).any(axis=1)
+    # Of a measure that is better the lower what it lacks to 1 is the gain, so that the ideal is 0.
+    gain = quality if decision.quality.higher_is_better else 1.0 - quality
+    cost, latency = (axis.read(table) if axis in compared else None for axis in (COST, LATENCY))
+    paid = [each for each in (cost, latency) if each is not None]
+    complete = ~np.isnan(np.column_stack([gain, *paid])).any(axis=1)
     if not complete.any():
         return None
     corner = (
         None if cost is None else float(cost[complete].max()),
         None if latency is None else float(latency[complete].max()),
-        float(arrays["quality"][complete].min()),
+        float(gain[complete].min()),
     )
-    bend = knee(cost, latency, quality)
+    within = np.where(decision.feasible, gain, np.nan)
+    bend = knee(cost, latency, within)
     return Front(
-        size=len(frontier_rows(table, decision)),
-        volume=hypervolume(cost, latency, quality, reference=corner),
-        of_all=hypervolume(cost, latency, arrays["quality"], reference=corner),
+        size=int(frontier(table, decision).sum()),
+        volume=hypervolume(cost, latency, within, reference=corner),
+        of_all=hypervolume(cost, latency, gain, reference=corner),
         knee=None if bend is None else str(table["name"][bend]),
     )
 
@@ -138,7 +134,7 @@ def excluded_words(excluded: pl.DataFrame) -> str:
     """How many stacks each limit excludes, in words."""
     if excluded.is_empty():
         return "Nothing: every stack is within the limits."
-    words = {"sla": "the SLA", "budget": "the budget", "floor": "the quality floor"}
+    words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
     counts = excluded.group_by("constraint", maintain_order=True).len().rows()
     return (
         f"{text.count(excluded.height, 'stack')}: "

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
-UNKNOWN = "unknown"
-NOT_APPLICABLE = "–"
+from core.clq.written import NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
 
-
-def known(value: float | None) -> bool:
-    """Whether a number is there: neither None nor NaN."""
-    return value is not None and not math.isnan(value)
-
-
-def score(value: float | None) -> str:
-    """A quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
-    return f"{value:.3f}" if value is not None and known(value) else NOT_APPLICABLE
+__all__ = (
+    "NOT_APPLICABLE",
+    "UNKNOWN",
+    "cost",
+    "cost_of",
+    "count",
+    "escape",
+    "interval",
+    "known",
+    "ms",
+    "percent",
+    "plain",
+    "sample",
+    "score",
+    "shorten",
+    "usd",
+)
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -26,25 +32,6 @@ def interval(low: float | None, high: float | None) -> str:
     if low is None or high is None or not (known(low) and known(high)):
         return ""
     return f" [{low:.3f}, {high:.3f}]"
-
-
-def ms(value: float | None) -> str:
-    """A latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``; "unknown" where it was not measured."""
-    if value is None or not known(value):
-        return UNKNOWN
-    if value >= 1000:
-        return f"{value / 1000:.2f} s"
-    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
-
-
-def usd(value: float | None, per: str = "1k") -> str:
-    """A cost: ``$1.25 / 1k``; small ones keep two significant digits; "unknown" where no price is known."""
-    if value is None or not known(value):
-        return UNKNOWN
-    digits = 2
-    if 0 < abs(value) < 0.1:
-        digits = min(9, 1 - math.floor(math.log10(abs(value))))
-    return f"${value:,.{digits}f}" + (f" / {per}" if per else "")
 
 
 def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:

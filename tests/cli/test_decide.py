@@ -31,7 +31,11 @@ def test_the_paper_within_an_sla_and_a_budget(cli):
     assert found["runner_up"]["stack"] == "voyage-3.5 1024 d + rerank-2.5, K = 50"
     assert found["chosen"]["stack"] in [row["stack"] for row in found["frontier"]]
     assert {"run_id", "stack", "constraint", "by"} <= set(found["excluded"][0])
-    assert any("unknown latency" in words for words in found["warnings"])
+    assert {row["constraint"] for row in found["excluded"]} > {"unknown latency"}
+    untimed = [row["run_id"] for row in found["excluded"] if row["constraint"] == "unknown latency"]
+    assert sorted(row["run_id"] for row in found["promising"]) == sorted(untimed)
+    assert all("not timed" in row["missing"] for row in found["promising"])
+    assert found["promising"][0]["quality"] == max(row["quality"] for row in found["promising"])
     assert (found["collection"], found["seed"], found["prices"]) == ("clq-paper", 20251112, "list")
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -57,14 +59,51 @@ def test_quality_and_latency_come_from_the_same_queries():
     assert found.sla[0] > 0.6
 
 
-def test_unknown_values_exclude_where_they_are_needed_only():
+def test_shares_of_what_is_unknown_are_unknown():
     made = sample([[0.5, 0.6], [0.7, 0.8], [NAN, NAN]], cost=[1.0, NAN, 1.0])
-    free = chances(made, Constraints(), resamples=50, seed=1)
-    assert free.best.tolist() == [0.0, 1.0, 0.0]
-    assert free.frontier.tolist() == [1.0, 0.0, 0.0]
-    capped = chances(made, Constraints(budget=2.0), resamples=50, seed=1)
-    assert capped.best.tolist() == [1.0, 0.0, 0.0]
+    for limits in (Constraints(), Constraints(budget=2.0)):  # some have a cost, so it is required
+        found = chances(made, limits, resamples=50, seed=1)
+        assert found.best.tolist() == [1.0, 0.0, 0.0]
+        assert found.frontier.tolist() == pytest.approx([1.0, NAN, NAN], nan_ok=True)
+        assert found.feasible.tolist() == pytest.approx([1.0, NAN, NAN], nan_ok=True)
     assert chances(made, Constraints(sla_ms=10), resamples=50, seed=1).best.sum() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("latency", "cost", "frontier"),
+    [
+        ([[1.0], [2.0]], [1.0, 2.0], [1.0, 1.0]),
+        ([[1.0], [NAN]], [1.0, 2.0], [1.0, NAN]),
+        ([[NAN], [NAN]], [1.0, 2.0], [1.0, 1.0]),  # compared in cost and quality alone
+        ([[NAN], [NAN]], [NAN, NAN], [NAN, NAN]),  # quality alone is no frontier
+    ],
+)
+def test_the_chance_to_be_on_the_frontier_is_unknown_where_a_number_is(latency, cost, frontier):
+    made = sample([[0.5], [0.6]], latency=latency, cost=cost)
+    found = chances(made, Constraints(), resamples=20, seed=1)
+    assert found.frontier.tolist() == pytest.approx(frontier, nan_ok=True)
+
+
+def test_a_measure_that_is_better_the_lower():
+    made = sample([[0.2, 0.2], [0.5, 0.5], [0.9, 0.9]], cost=[3.0, 2.0, 1.0])
+    up, down = Constraints(floor=0.5), Constraints(floor=0.5, higher_is_better=False)
+    for limits, best, feasible in ((up, [0, 0, 1], [0, 1, 1]), (down, [1, 0, 0], [1, 1, 0])):
+        found = chances(made, limits, resamples=20, seed=1)
+        assert (found.best.tolist(), found.feasible.tolist()) == (best, feasible)
+    assert chances(made, up, resamples=20, seed=1).frontier.tolist() == [0, 0, 1]
+    assert chances(made, down, resamples=20, seed=1).frontier.tolist() == [1, 1, 1]
+    assert chances(made, down, "cost", resamples=20, seed=1).best.tolist() == [0, 1, 0]
+
+
+def test_a_harm_cap_is_resampled_with_the_queries():
+    # Harm is 0 on one query and 1 on the other: of two draws the mean is 0, 1/2 or 1 with 1/4, 1/2 and 1/4.
+    base = sample([[0.5, 0.5]] * 3, cost=[1.0] * 3)
+    harm = np.array([[0.0, 1.0], [NAN, NAN], [NAN, NAN]])
+    made = replace(base, harm=harm, fixed_harm=np.array([NAN, 0.2, NAN]))
+    found = chances(made, Constraints(max_harm=0.5), resamples=4_000, seed=SEED)
+    assert found.feasible.tolist() == pytest.approx([0.75, 1.0, NAN], abs=0.025, nan_ok=True)
+    free = chances(made, Constraints(), resamples=20, seed=SEED)
+    assert free.feasible.tolist() == [1.0, 1.0, 1.0]  # harm is only required where it is capped
 
 
 def test_rules():
@@ -106,7 +145,7 @@ def test_weighted_percentile_equals_numpy_on_repeated_values(values, share):
 
 def oracle(made, limits, rule, drawn):
     """One resample after the other, one stack after the other."""
-    stacks = len(made.cost)
+    stacks, sign = len(made.cost), 1 if limits.higher_is_better else -1
     sums = np.zeros((3, stacks))
     for row in drawn.astype(int):
         picked = np.repeat(np.arange(len(row)), row)
@@ -117,17 +156,15 @@ def oracle(made, limits, rule, drawn):
                 quality[s] = np.nanmean(q) if (~np.isnan(q)).any() else NAN
             if made.latency_varies[s]:
                 latency[s] = np.nanquantile(ms, made.share) if (~np.isnan(ms)).any() else NAN
-        sums[0] += nondominated(made.cost, latency, quality)
+        sums[0] += nondominated(made.cost, latency, sign * quality)
         ok = ~np.isnan(quality)
         ok &= latency <= limits.sla_ms if limits.sla_ms is not None else True
         ok &= made.cost <= limits.budget if limits.budget is not None else True
-        ok &= quality >= limits.floor if limits.floor is not None else True
-        if rule == "cost":
-            ok &= ~np.isnan(made.cost)
+        ok &= sign * quality >= sign * limits.floor if limits.floor is not None else True
         sums[1] += ok
         if ok.any():
             among = ok & (made.cost == made.cost[ok].min()) if rule == "cost" else ok
-            best = among & (quality >= quality[among].max() - 1e-12)
+            best = among & (sign * quality >= (sign * quality)[among].max() - 1e-12)
             sums[2] += best / best.sum()
     return sums / len(drawn)
 
@@ -144,10 +181,16 @@ def test_equals_an_oracle_that_loops(data, stacks, queries):
 
     known = np.nan_to_num(drawn(stacks))  # an axis that is unknown throughout is not compared at all
     made = JointSample(drawn(stacks, queries), drawn(stacks, queries), known, drawn(stacks), known, 0.95)
-    limits = Constraints(sla_ms=data.draw(st.sampled_from([None, 3.0])), floor=None, budget=2.0)
+    limits = Constraints(
+        sla_ms=data.draw(st.sampled_from([None, 3.0])),
+        floor=data.draw(st.sampled_from([None, 2.0])),
+        budget=2.0,
+        higher_is_better=data.draw(st.booleans()),
+    )
     rule = data.draw(st.sampled_from(["quality", "cost"]))
     found = chances(made, limits, rule, resamples=12, seed=5)
     frontier, feasible, best = oracle(made, limits, rule, weights(queries, 12, 5))
-    assert found.frontier == pytest.approx(frontier)
-    assert found.feasible == pytest.approx(feasible)
+    unscored = ~made.quality_varies & np.isnan(made.fixed_quality)
+    assert found.frontier == pytest.approx(np.where(unscored, NAN, frontier), nan_ok=True)
+    assert found.feasible == pytest.approx(np.where(unscored, NAN, feasible), nan_ok=True)
     assert found.best == pytest.approx(best)

@@ -108,8 +108,10 @@ def without_one_limit(table, limits, rule):
     """Drop each limit and look at every row that comes in: highest quality by limit, and that at the edge."""
     asked = {name: getattr(limits, field) for name, field in FIELDS.items()}
     needs = {
-        "latency_ms": asked["sla"] is not None or rule == "latency",
-        "cost": asked["budget"] is not None or rule == "cost",
+        "latency_ms": asked["sla"] is not None
+        or rule == "latency"
+        or table["latency_ms"].is_not_null().any(),
+        "cost": asked["budget"] is not None or rule == "cost" or table["cost"].is_not_null().any(),
         "quality": True,
     }
 

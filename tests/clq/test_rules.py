@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.clq.frontier import frontier, frontier_rows
 from core.clq.rules import Constraints, decide
 from core.errors import UnknownNameError
 
@@ -33,7 +34,7 @@ def names(rows, found):
 @pytest.mark.parametrize(
     ("limits", "rule", "chosen", "runner_up"),
     [
-        ({}, "quality", "hybrid", "full200"),
+        ({}, "quality", "full200", "full100"),
         ({"sla_ms": 4000}, "quality", "full200", "full100"),
         ({"sla_ms": 700}, "quality", "full100", "lite50"),
         ({"sla_ms": 600}, "quality", "lite50", "full50"),  # ties with full50: same K, lower cost
@@ -86,20 +87,35 @@ def test_excluded_rows_name_their_first_constraint():
     assert [rows[name]["unit"] for name in ("full100", "full50", "dense")] == ["ms", "$ / 1k", ""]
 
 
+UNTIMED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("latency_ms"))
+UNPRICED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+
+
 @pytest.mark.parametrize(
-    ("limits", "rule", "constraint"),
+    ("rows", "limits", "rule", "expected"),
     [
-        ({}, "quality", None),
-        ({"budget": 99}, "quality", "unknown cost"),
-        ({}, "cost", "unknown cost"),
-        ({}, "latency", "unknown latency"),
-        ({"floor": 0.9}, "quality", "floor"),
+        (STACKS, {}, "quality", ("full200", "unknown latency", [])),
+        (STACKS, {"floor": 0.9}, "quality", (None, "floor", [])),  # breaks a limit: not promising
+        (STACKS, {}, "cost", ("dense", "unknown latency", [])),
+        (UNTIMED, {}, "quality", ("lite50", "unknown cost", ["latency"])),  # ties without a latency to differ
+        (UNPRICED, {}, "quality", ("full200", "unknown latency", ["cost"])),
+        (UNPRICED, {"sla_ms": 700}, "quality", ("full100", "unknown latency", ["cost"])),
+        (BARE, {}, "quality", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {"floor": 0.83}, "quality", ("hybrid", None, ["latency", "cost"])),
+        # a limit asks for its axis, whatever is known of it
+        (BARE, {"sla_ms": 700}, "quality", (None, "unknown latency", ["cost"])),
+        (BARE, {"max_harm": 0.2}, "quality", (None, "unknown harm", ["latency", "cost"])),
+        (BARE, {}, "cost", (None, "unknown cost", ["latency"])),
     ],
 )
-def test_unknown_excludes_only_where_it_is_needed(limits, rule, constraint):
-    excluded = decide(STACKS, Constraints(**limits), rule).excluded()
-    found = excluded.filter(pl.col("run_id") == "hybrid")["constraint"].to_list()
-    assert found == ([constraint] if constraint else [])
+def test_an_axis_that_some_stacks_have_is_required(rows, limits, rule, expected):
+    found = decide(rows, Constraints(**limits), rule)
+    excluded = dict(found.excluded().select("run_id", "constraint").iter_rows())
+    hybrid = excluded.get("hybrid")
+    assert (names(rows, found.chosen), hybrid, [axis.key for axis in found.unasked]) == expected
+    place = rows["run_id"].to_list().index("hybrid")
+    assert found.promising[place] == (hybrid is not None and hybrid.startswith("unknown"))
 
 
 def test_unknown_quality_is_never_chosen():
@@ -171,7 +187,128 @@ def test_no_rows():
     assert found.excluded().height == 0
 
 
+def harms(*values):
+    """Stacks of growing Harm and quality at once; the measure is either."""
+    rows = [(f"r{n}", value, value - 0.05, value + 0.05, 100.0 * n + 1, 1.0, 10) for n, value in values]
+    return table(*rows)
+
+
+LOW_TO_HIGH = harms((1, 0.2), (2, 0.5), (3, 0.8)).with_columns(pl.col("quality").alias("harm"))
+
+
+@pytest.mark.parametrize("rule", ["quality", "cost", "latency"])
+@pytest.mark.parametrize(
+    ("limits", "up", "down"),
+    [
+        ({}, ("r3", "r2"), ("r1", "r2")),
+        ({"floor": 0.5}, ("r3", "r2"), ("r1", "r2")),
+        ({"floor": 0.4}, ("r3", "r2"), ("r1", None)),
+        ({"floor": 0.1}, ("r3", "r2"), (None, None)),
+        ({"max_harm": 0.5}, ("r2", "r1"), ("r1", "r2")),
+        ({"max_harm": 0.5, "floor": 0.3}, ("r2", None), ("r1", None)),
+        ({"sla_ms": 250.0}, ("r2", "r1"), ("r1", "r2")),
+        ({"budget": 0.5}, (None, None), (None, None)),
+    ],
+)
+def test_best_follows_the_direction(limits, up, down, rule):
+    wide = 1e6 if rule == "latency" else 75.0  # one band, so that every rule is about quality here
+    alone = LOW_TO_HIGH.with_columns(pl.lit(None, pl.Float64).alias("quality_low"))
+    for higher, expected in ((True, up), (False, down)):
+        asked = Constraints(**limits, jitter_ms=wide, higher_is_better=higher)
+        found = decide(alone, asked, rule)
+        assert (names(alone, found.chosen), names(alone, found.runner_up)) == expected
+
+
+@pytest.mark.parametrize(
+    ("higher", "constraint", "reason"),
+    [(True, "floor", "0.100 under the quality floor"), (False, "cap", "0.100 over the quality cap")],
+)
+def test_a_floor_is_a_cap_where_lower_is_better(higher, constraint, reason):
+    worst = 0.4 if higher else 0.6
+    asked = Constraints(floor=0.5, higher_is_better=higher)
+    rows = table(("a", worst, None, None, 1.0, 1.0, 1), ("b", 0.5, None, None, 1.0, 1.0, 1))
+    found = decide(rows, asked).excluded()
+    assert found.select("run_id", "constraint", "reason").rows() == [("a", constraint, reason)]
+
+
+def test_ties_of_a_measure_that_is_better_the_lower():
+    rows = table(
+        ("least", 0.20, 0.15, 0.25, 100.0, 1.0, 100),
+        ("smaller", 0.24, 0.19, 0.29, 100.0, 1.0, 50),
+        ("worse", 0.30, 0.10, 0.50, 100.0, 1.0, 10),
+    )
+    found = decide(rows, Constraints(higher_is_better=False))
+    assert [rows["run_id"][row] for row in found.ties] == ["smaller", "least"]
+
+
 known = st.one_of(st.none(), st.integers(0, 6).map(float))
+four = st.tuples(known, known, known, known)  # quality, latency, cost, harm
+FIELDS = ("floor", "sla_ms", "budget", "max_harm")
+
+
+def naive(rows, limits, rule, sign):
+    """Row by row: which meet all, which lack a number only, and the best values of those that meet all."""
+    asked = [any(row[axis] is not None for row in rows) if axis in (1, 2) else axis == 0 for axis in range(4)]
+    asked = [
+        needed or limit is not None or axis == {"latency": 1, "cost": 2}.get(rule)
+        for axis, (needed, limit) in enumerate(zip(asked, limits, strict=True))
+    ]
+    feasible, promising = set(), set()
+    for place, row in enumerate(rows):
+        if row[0] is None:
+            continue
+        signs = (-sign, 1, 1, 1)  # every limit as "at most"
+        broken = any(
+            value is not None and limit is not None and up * value > up * limit
+            for value, limit, up in zip(row, limits, signs, strict=True)
+        )
+        lacks = any(value is None and needed for value, needed in zip(row, asked, strict=True))
+        if not broken:
+            (promising if lacks else feasible).add(place)
+    best = {rows[place][{"latency": 1, "cost": 2}.get(rule, 0)] for place in feasible}
+    wanted = (max if rule == "quality" and sign > 0 else min)(best, default=None)
+    among = [rows[p][0] for p in feasible if rule == "quality" or rows[p][1 + (rule == "cost")] == wanted]
+    return feasible, promising, (max if sign > 0 else min)(among, default=None)
+
+
+@given(rows=st.lists(four, min_size=1, max_size=20), limits=four, higher=st.booleans(), data=st.data())
+def test_equals_a_naive_oracle_in_both_directions(rows, limits, higher, data):
+    rule = data.draw(st.sampled_from(["quality", "cost", "latency"]))
+    named = [(f"r{n}", q, q, q, ms, usd, 1) for n, (q, ms, usd, _) in enumerate(rows)]
+    made = table(*named).with_columns(pl.Series("harm", [row[3] for row in rows], dtype=pl.Float64))
+    asked = dict(zip(FIELDS, limits, strict=True))
+    found = decide(made, Constraints(**asked, jitter_ms=0, higher_is_better=higher), rule)
+    feasible, promising, best = naive(rows, limits, rule, 1 if higher else -1)
+    assert set(np.flatnonzero(found.feasible)) == feasible
+    assert set(np.flatnonzero(found.promising)) == promising
+    assert (None if found.chosen is None else rows[found.chosen][0]) == best
+    lacking = found.unknown[found.promising]
+    assert lacking.any(axis=1).all()
+    assert not found.unknown[found.feasible].any()
+
+
+@given(rows=st.lists(four, min_size=1, max_size=20), higher=st.booleans(), weak=st.booleans(), sla=known)
+def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
+    named = [(f"r{n}", q, None, None, ms, usd, 1) for n, (q, ms, usd, _) in enumerate(rows)]
+    made, asked = table(*named), Constraints(sla_ms=sla, higher_is_better=higher)
+    found = decide(made, asked)
+    left = {int(row) for row in np.flatnonzero(found.feasible)}
+    compared = [axis for axis in (1, 2) if any(row[axis] is not None for row in rows)]
+    points = {
+        row: [*(rows[row][axis] for axis in compared), (-1 if higher else 1) * rows[row][0]] for row in left
+    }
+
+    def beats(one, other):
+        if weak:
+            return all(a < b for a, b in zip(one, other, strict=True))
+        return all(a <= b for a, b in zip(one, other, strict=True)) and one != other
+
+    expected = {row for row in left if not any(beats(points[each], points[row]) for each in left)}
+    assert set(np.flatnonzero(frontier(made, found, weak=weak))) == expected
+    order = [points[row][-1] for row in frontier_rows(made, found, weak=weak)]
+    assert order == sorted(order)
+
+
 stacks = st.lists(st.tuples(known, known, known, known), min_size=1, max_size=25)
 
 

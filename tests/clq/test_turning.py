@@ -23,7 +23,7 @@ APART = table(  # no ties: points without intervals, far apart in time
 
 
 def found(rows, constraints, rule="quality"):
-    return {(turn.of, turn.axis): turn for turn in turns(rows, constraints, rule)}
+    return {(turn.of, turn.axis.column): turn for turn in turns(rows, constraints, rule)}
 
 
 def test_the_runner_up_needs_the_quality_of_the_chosen():

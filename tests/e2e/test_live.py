@@ -7,13 +7,14 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import polars as pl
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from core.clq.pareto import frontier_2d
 from core.clq.rules import Constraints, decide
 from core.paths import ROOT
-from core.views.live import points
+from core.views.live import drawing, points
 from core.views.pareto import pareto
 from core.views.scope import Latency
 from tests.e2e.watch import Visit
@@ -23,45 +24,55 @@ from tests.views.made import AT_10, stacks
 pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 SCRIPT = ROOT / "core" / "ui" / "live" / "chart.js"
-_MASK = """async ([source, points, limits]) => {
+_MASK = """async ([source, points, limits, axes, names]) => {
   const module = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
   for (const name of Object.keys(points)) points[name] = points[name].map(each => each ?? NaN);
   return limits.map(each => {
-    const ok = module.meets(points, each);
-    return [Array.from(ok), module.frontier(points, ok)];
+    const ok = module.meets(points, each, axes);
+    const best = module.leader(points, ok, axes, names) ?? null;
+    return [Array.from(ok), module.frontier(points, ok, axes), best];
   });
 }"""
 
 
+@pytest.mark.parametrize("higher", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_browser_removes_what_python_removes(browser: Browser, seed: int) -> None:
+def test_the_browser_removes_what_python_removes(browser: Browser, seed: int, higher: bool) -> None:
     rng = np.random.default_rng(seed)
     columns = {
         name: [None if rng.random() < 0.1 else float(value) for value in rng.integers(0, 12, 300) / 12]
-        for name in ("quality", "latency_ms", "cost")
+        for name in ("quality", "latency_ms", "cost", "harm")
+        if not (name == "cost" and seed == 4)  # nobody has one, so it is not asked for
     }
-    rows, free = stacks(**columns), Constraints()
+    harm = pl.Series("harm", columns.pop("harm"), dtype=pl.Float64)
+    rows, free = stacks(**columns).with_columns(harm), Constraints(higher_is_better=higher)
     view = pareto(rows, decide(rows, free), free, quality=AT_10, latency=Latency())
-    numbers = (
-        points(rows, view)
-        .select("latency", "cost", "quality", "order")
-        .fill_nan(None)
-        .to_dict(as_series=False)
-    )
+    numbers = points(rows, view).drop("cell").fill_nan(None).to_dict(as_series=False)
+    drawn = drawing(rows, view)
+    axes, names = drawn["axes"], [int(row) for row in drawn["names"]]
     limits = [
-        {name: int(rng.integers(0, 12)) / 12 for name in ("sla", "budget", "floor") if rng.random() < 0.6}
+        {each["limit"]: int(rng.integers(0, 12)) / 12 for each in axes if rng.random() < 0.5}
         for _ in range(20)
     ]
     page = browser.new_page()
-    answers = page.evaluate(_MASK, [SCRIPT.read_text(encoding="utf-8"), numbers, limits])
+    answers = page.evaluate(_MASK, [SCRIPT.read_text(encoding="utf-8"), numbers, limits, axes, names])
     page.close()
     latency, quality = (rows[name].fill_null(np.nan).to_numpy() for name in ("latency_ms", "quality"))
-    for limit, (ok, line) in zip(limits, answers, strict=True):
-        asked = Constraints(sla_ms=limit.get("sla"), budget=limit.get("budget"), floor=limit.get("floor"))
+    merit = quality if higher else -quality
+    for limit, (ok, line, best) in zip(limits, answers, strict=True):
+        asked = Constraints(
+            sla_ms=limit.get("sla"),
+            budget=limit.get("budget"),
+            floor=limit.get("floor" if higher else "cap"),
+            max_harm=limit.get("harm"),
+            higher_is_better=higher,
+        )
         feasible = decide(rows, asked).feasible
         assert (np.array(ok) == feasible).all()
         on = np.where(feasible, 1.0, np.nan)
-        assert sorted(line) == sorted(frontier_2d(latency * on, quality * on).tolist())
+        assert sorted(line) == sorted(frontier_2d(latency * on, merit * on).tolist())
+        assert (best is None) == (not feasible.any())
+        assert best is None or merit[best] == merit[feasible].max()
         assert (np.diff(latency[line]) >= 0).all()
 
 

@@ -1,20 +1,33 @@
 import math
 
+import polars as pl
 import pytest
 import streamlit as st
 
 from core.ui.limits import limits, take
+from core.views.scope import Quality
 from tests.views.made import AT_10, stacks
 
 
-def offered(**columns):
-    return {limit.key: limit for limit in limits(stacks(**columns), AT_10)}
+def offered(measure=AT_10, harm=None, **columns):
+    rows = stacks(**columns)
+    rows = rows if harm is None else rows.with_columns(pl.Series("harm", harm, dtype=pl.Float64))
+    return {limit.key: limit for limit in limits(rows, measure)}
 
 
 def test_a_limit_needs_something_known_to_compare():
     assert list(offered(quality=[0.5])) == ["floor"]
     assert list(offered(quality=[0.5], latency_ms=[3.0])) == ["sla", "floor"]
     assert list(offered(quality=[0.5], cost=[0.0])) == ["floor"]
+    assert list(offered(quality=[0.5], harm=[None])) == ["floor"]
+    assert list(offered(quality=[0.5], harm=[0.0])) == ["floor", "harm"]
+
+
+def test_the_floor_of_a_measure_that_is_better_the_lower_is_a_cap():
+    found = offered(Quality("Harm", 10), quality=[0.5])["cap"]
+    assert (found.none, found.top, found.label) == (1.0, 1.0, "Quality cap (Harm@10)")
+    floor = offered(quality=[0.5])["floor"]
+    assert (floor.none, floor.label) == (0.0, "Quality floor (RA-nWG@10)")
 
 
 @pytest.mark.parametrize(

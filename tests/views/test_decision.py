@@ -87,7 +87,6 @@ def test_the_frontier_without_costs_or_latencies():
     [
         ({"n": 12}, {}, "Few queries: the chosen stack was scored on 12."),
         ({"n": None}, {}, "How many queries the chosen stack was scored on is not known."),
-        ({"latency_ms": None}, {}, "latency (no reason given)"),
         ({"latency_high": 700.0}, {"sla_ms": 600}, "lies within the interval of its latency"),
         ({"latency_n": 15}, {}, "Its latency rests on 15 queries only, its quality on 50."),
         ({"p_feasible": 0.5}, {}, "In 50.0 % of the resamples"),

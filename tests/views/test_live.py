@@ -19,20 +19,22 @@ LEVELS = st.sampled_from([None, 0.1, 0.2, 0.3, 0.5])
 LIMITS = (None, 0.1, 0.2, 0.3)
 
 
-def sent(rows: pl.DataFrame):
-    free = Constraints()
+def sent(rows: pl.DataFrame, *, higher: bool = True):
+    free = Constraints(higher_is_better=higher)
     view = pareto(rows, decide(rows, free), free, quality=AT_10, latency=Latency())
     return points(rows, view), drawing(rows, view)
 
 
-@given(st.lists(st.tuples(LEVELS, LEVELS, LEVELS), min_size=1, max_size=10))
-def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | None, ...]]):
+@given(st.lists(st.tuples(LEVELS, LEVELS, LEVELS), min_size=1, max_size=10), st.booleans())
+def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | None, ...]], higher: bool):
+    sign = 1 if higher else -1
     columns = dict(zip(("quality", "latency_ms", "cost"), map(list, zip(*found, strict=True)), strict=True))
     rows = stacks(**columns)
-    numbers, drawn = sent(rows)
-    latency, quality = numbers["latency"].to_numpy(), numbers["quality"].to_numpy()
+    numbers, drawn = sent(rows, higher=higher)
+    latency, quality = numbers["latency"].to_numpy(), sign * numbers["quality"].to_numpy()
     for sla, budget, floor in product(LIMITS, LIMITS, LIMITS):
-        left = decide(rows, Constraints(sla_ms=sla, budget=budget, floor=floor)).feasible
+        asked = Constraints(sla_ms=sla, budget=budget, floor=floor, higher_is_better=higher)
+        left = decide(rows, asked).feasible
         line: list[int] = []
         for row in numbers["order"]:
             if left[row] and not np.isnan(latency[row]):

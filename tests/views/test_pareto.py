@@ -46,11 +46,11 @@ def test_the_frontier_is_what_nobody_dominates(points: list[tuple[float | None, 
     columns = dict(zip(("quality", "latency_ms", "cost"), map(list, zip(*points, strict=True)), strict=False))
     rows = stacks(0, **columns)
     found = marked(rows, decide(rows, Constraints(sla_ms=sla)))
-    for flag, axes in (("frontier", ("quality", "latency_ms", "cost")), ("line", ("quality", "latency_ms"))):
-        if flag == "frontier" and not found.filter("feasible")["cost"].is_not_null().any():
-            continue
+    compared = [axis for axis in ("latency_ms", "cost") if rows[axis].is_not_null().any()]
+    for flag, axes in (("frontier", ["quality", *compared]), ("line", ["quality", "latency_ms"])):
         known = found.filter(pl.col("feasible"), *(pl.col(axis).is_not_null() for axis in axes))
-        at = [{"cost": 0.0, **row} for row in known.select(axes).iter_rows(named=True)]
+        free = {"cost": 0.0, "latency_ms": 0.0}
+        at = [{**free, **row} for row in known.select(axes).iter_rows(named=True)]
         expected = {row for row, each in zip(known["row"], at, strict=True) if not dominated(each, at)}
         assert set(found.filter(flag)["row"]) == expected
 
@@ -88,7 +88,7 @@ def test_many_marks_are_drawn_once(height: int, fixed: bool | None):
         quality=[0.5] * height,
         latency_ms=[float(place) for place in range(height)],
         reranker=["a reranker", None] * (height // 2),
-        cost=[1.0, None] * (height // 2),
+        cost=[1.0, 2.0] * (height // 2),
     )
     found = view(rows, Constraints(sla_ms=200.0), colour="reranker")
     marks = [trace for trace in found.figure.data if trace.customdata is not None]
@@ -209,9 +209,18 @@ def test_whiskers_show_the_interval_of_the_frontier():
 
 def test_a_hover_never_shows_what_is_unknown_as_a_number():
     rows = stacks(quality=[0.5] * 3, latency_ms=[0.0, 1.0, 2.0], n=[None, 50, 50], cost=[None, 1.25, 1.25])
-    for trace in (trace for trace in view(rows).figure.data if trace.customdata is not None):
-        assert trace.text[0] == "stack 0"
-        assert list(trace.hovertext[:2]) == [" (n = unknown) · cost unknown", " (n = 50) · $1.25 / 1k"]
+    hovers = {
+        name: words
+        for trace in view(rows).figure.data
+        if trace.customdata is not None
+        for name, words in zip(trace.text, trace.hovertext, strict=True)
+    }
+    priced = " (n = 50) · $1.25 / 1k"
+    assert hovers == {
+        "stack 0": " (n = unknown) · cost unknown",
+        "stack 1": priced,
+        "stack 2": priced,
+    }
 
 
 def scale_of(rows: pl.DataFrame, colour: str) -> tuple[list[float], list[str]]:

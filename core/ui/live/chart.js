@@ -5,25 +5,41 @@
 // and density, frontier and limits are drawn on a canvas below. On release Python gets the values and answers with
 // the next chart. Names come from users: they reach the page as text only.
 
-/** Which stacks meet the limits; a value that is not known (NaN) meets none. */
-export function meets(points, limits) {
-  const ok = new Uint8Array(points.quality.length);
-  for (let row = 0; row < ok.length; row++) {
-    ok[row] =
-      points.quality[row] >= (limits.floor ?? -Infinity) &&
-      (limits.sla == null || points.latency[row] <= limits.sla) &&
-      (limits.budget == null || points.cost[row] <= limits.budget) ? 1 : 0;
+/** Which stacks meet the limits; a value that is not known (NaN) meets none, nor what is required. */
+export function meets(points, limits, axes) {
+  const ok = new Uint8Array(points.quality.length).fill(1);
+  for (const { key, limit, higher, required } of axes) {
+    const values = points[key];
+    const bound = limits[limit];
+    if (bound == null && !required) continue;
+    const sign = higher ? 1 : -1;
+    const least = bound == null ? -Infinity : sign * bound;
+    for (let row = 0; row < ok.length; row++) if (!(sign * values[row] >= least)) ok[row] = 0;
   }
   return ok;
 }
 
+/** The sign that turns quality so that more is better. */
+const turned = (axes) => (axes.find(({ key }) => key === "quality").higher ? 1 : -1);
+
+/** The row of the best quality among some that are left. */
+export function leader(points, ok, axes, rows) {
+  const sign = turned(axes);
+  let best;
+  for (const row of rows) {
+    if (ok[row] && !(sign * points.quality[row] <= sign * points.quality[best])) best = row;
+  }
+  return best;
+}
+
 /** Rows on the frontier of latency and quality among those that are left, by rising latency. */
-export function frontier(points, ok) {
+export function frontier(points, ok, axes) {
+  const sign = turned(axes);
   const line = [];
   let last = -1;
   for (const row of points.order) {
     if (!ok[row] || Number.isNaN(points.latency[row])) continue;
-    const gain = last < 0 ? 1 : points.quality[row] - points.quality[last];
+    const gain = last < 0 ? 1 : sign * (points.quality[row] - points.quality[last]);
     if (gain > 0 || (gain === 0 && points.latency[row] === points.latency[last])) line.push((last = row));
   }
   return line;
@@ -87,9 +103,7 @@ class Live {
     this.waiting = false;
     this.data = data;
     this.points = {};
-    for (const name of ["latency", "cost", "quality", "order", "cell"]) {
-      this.points[name] = data.points.getChild(name).toArray();
-    }
+    for (const { name } of data.points.schema.fields) this.points[name] = data.points.getChild(name).toArray();
     if (moved) return this.held || this.release(); // the sliders have moved on
     this.values = { ...data.values };
     this.sliders();
@@ -138,8 +152,8 @@ class Live {
 
   words(limit) {
     const value = this.values[limit.key];
-    if (value === limit.none) return limit.key === "floor" ? "no floor" : "no limit";
-    const digits = limit.key === "floor" ? value.toFixed(2) : Number(value.toPrecision(3));
+    if (value === limit.none) return limit.free;
+    const digits = limit.digits == null ? Number(value.toPrecision(3)) : value.toFixed(limit.digits);
     return `${limit.prefix}${digits}${limit.suffix}`;
   }
 
@@ -244,11 +258,9 @@ class Live {
   now() {
     const limits = {};
     for (const { key, none } of this.data.limits) if (this.values[key] !== none) limits[key] = this.values[key];
-    const ok = meets(this.points, limits);
-    let best;
-    for (const row of Object.keys(this.data.drawing.names)) {
-      if (ok[row] && !(this.points.quality[row] <= this.points.quality[best])) best = row;
-    }
+    const { axes, names } = this.data.drawing;
+    const ok = meets(this.points, limits, axes);
+    const best = leader(this.points, ok, axes, Object.keys(names));
     return { limits, ok, best, left: ok.reduce((sum, each) => sum + each, 0) };
   }
 
@@ -312,7 +324,7 @@ class Live {
   /** The frontier of what is left as steps, and a ring around its best. */
   line(pen, { ok, best }) {
     const { latency, quality } = this.points;
-    const at = frontier(this.points, ok).map((row) => [this.px("x", latency[row]), this.px("y", quality[row])]);
+    const at = frontier(this.points, ok, this.data.drawing.axes).map((row) => [this.px("x", latency[row]), this.px("y", quality[row])]);
     Object.assign(pen, { strokeStyle: this.data.drawing.frontier, fillStyle: this.data.drawing.frontier, lineWidth: 2 });
     pen.beginPath();
     at.forEach(([x, y], place) => {
@@ -329,9 +341,11 @@ class Live {
     }
   }
 
-  /** SLA and floor as labelled lines. */
-  rules(pen, { sla, floor }, right) {
+  /** SLA and floor, or cap, as labelled lines. */
+  rules(pen, limits, right) {
     const { x, y } = this.axes;
+    const { sla } = limits;
+    const own = this.data.drawing.axes.find(({ key }) => key === "quality").limit;
     const words = (key) => this.words(this.data.limits.find((limit) => limit.key === key));
     Object.assign(pen, { strokeStyle: this.data.drawing.accent, lineWidth: 1.5 });
     pen.fillStyle = getComputedStyle(this.host).color;
@@ -348,11 +362,11 @@ class Live {
       rule([left, y._offset], [left, y._offset + y._length]);
       pen.fillText(`SLA ${words("sla")}`, left + 4, y._offset + y._length - 6);
     }
-    const high = this.px("y", floor);
+    const high = this.px("y", limits[own]);
     if (high >= y._offset && high <= y._offset + y._length) {
       rule([x._offset, high], [right, high]);
       pen.textAlign = "right";
-      pen.fillText(`floor ${words("floor")}`, right - 4, high + 14);
+      pen.fillText(`${own} ${words(own)}`, right - 4, high + 14);
       pen.textAlign = "left";
     }
     pen.setLineDash([]);
