@@ -6,6 +6,7 @@ from the user and are never to be rendered as HTML or Markdown.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 
 
@@ -45,6 +46,10 @@ class StoreError(ClqError):
     """The store cannot be opened or read as asked."""
 
 
+class StoreDamagedError(StoreError):
+    """A file of the store is missing, or has other bytes than were written."""
+
+
 class StoreBusyError(StoreError):
     """Another process is writing and did not finish within the bound."""
 
@@ -80,3 +85,55 @@ class ProviderError(ClqError):
 
 class JournalError(ClqError):
     """The file that keeps replies of providers cannot be used."""
+
+
+class DiskError(ClqError):
+    """The system refused to read or to write a file."""
+
+
+# Libraries that wrap a system error keep its words and lose its number.
+_REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
+    (
+        (errno.ENOSPC, errno.EDQUOT),
+        ("no space left", "disk is full", "quota exceeded"),
+        "the disk is full.",
+        "Free some space and try again; what was there is unchanged.",
+    ),
+    (
+        (errno.EROFS,),
+        ("read-only file system", "readonly database"),
+        "the disk may only be read.",
+        "Make it writable, or name another folder.",
+    ),
+    (
+        (errno.EACCES, errno.EPERM),
+        ("permission denied", "operation not permitted"),
+        "permission is missing.",
+        "Let this user read and write the folder, or name another one.",
+    ),
+    (
+        (errno.EMFILE, errno.ENFILE),
+        ("too many open files",),
+        "too many files are open.",
+        "Try again in a moment; if it stays, allow more with `ulimit -n`.",
+    ),
+    (
+        (errno.EIO,),
+        ("input/output error", "i/o error"),
+        "the disk does not answer as it should.",
+        "Check the disk; then run `python -m core doctor`.",
+    ),
+)
+
+
+def refusal(error: BaseException) -> DiskError | None:
+    """What a system error says in words; None if it is none that a user can do something about.
+
+    Args:
+        error: Raised by the system, or by a library that met a system error.
+    """
+    words, number = str(error).lower(), getattr(error, "errno", None)
+    for numbers, parts, found, do in _REFUSALS:
+        if number in numbers or any(part in words for part in parts):
+            return DiskError(found, where=str(getattr(error, "filename", None) or ""), do=do)
+    return None

@@ -7,6 +7,7 @@ output, everything else to standard error.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,11 +35,12 @@ from core.cli import (
     resume,
     score,
     snapshot,
+    store,
 )
 from core.cli import run as run_command
 from core.cli.context import Context
 from core.cli.output import complain
-from core.errors import ClqError
+from core.errors import ClqError, refusal
 
 # One line per command: its name and its function (one file each).
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
@@ -72,6 +74,12 @@ class _Group(TyperGroup):
         except ClqError as error:
             complain(f"error: {error}")
             raise typer.Exit(1) from None
+        except (OSError, sqlite3.Error) as error:
+            said = refusal(error)
+            if said is None:
+                raise
+            complain(f"error: {said}")
+            raise typer.Exit(1) from None
 
 
 app = typer.Typer(
@@ -99,3 +107,4 @@ for _name, _command in COMMANDS:
     app.command(_name)(_command)
 app.add_typer(prices.app, name="prices")
 app.add_typer(judges.app, name="judges")
+app.add_typer(store.app, name="store")

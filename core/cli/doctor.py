@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import polars as pl
 import typer
 
-from core.cli.context import Context
+from core.cli.context import Context, waiting
 from core.cli.evaluating import work_of
 from core.cli.output import Format, FormatOption, emit
 from core.store.doctor import Report, examine
+from core.store.repair import repair as mend
 from core.views import text
 
 _SCHEMA = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
 _ARTIFACTS = "Results do not need them; the next evaluation that does builds them again."
 
 
-def run(ctx: typer.Context, form: FormatOption = Format.TABLE) -> None:
-    """Examine the store; exit code 1 if something is damaged."""
+def run(
+    ctx: typer.Context,
+    *,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="First go back to the newest sound catalogue, and make derived files anew."
+        ),
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Examine the store: every byte against its checksum; exit code 1 if something is damaged.
+
+    A repair deletes nothing; it says what is lost, which only a backup can bring back.
+    """
     context: Context = ctx.obj
+    done = mend(context.store(), on_wait=waiting) if repair else []
     report = examine(context.store())
-    emit(pl.concat([_artifacts(context), _rows(report)]), form)
+    mended = pl.DataFrame([("repair", "", each, "") for each in done], schema=_SCHEMA, orient="row")
+    emit(pl.concat([mended, _artifacts(context), _rows(report)]), form)
     if not report.sound:
         raise typer.Exit(1)
 
@@ -42,10 +60,14 @@ def _artifacts(context: Context) -> pl.DataFrame:
 def _rows(report: Report) -> pl.DataFrame:
     rows = [
         ("store", "path", str(report.path), ""),
-        ("store", "revision", str(report.revision), ""),
-        ("store", "schema", f"{report.schema} (this release writes {report.newest_schema})", ""),
+        ("store", "revision", _known(report.revision), ""),
+        ("store", "schema", f"{_known(report.schema)} (this release writes {report.newest_schema})", ""),
         *(("count", name, str(count), "") for name, count in report.counts.items()),
         *((each.level.value, "", each.found, each.do) for each in report.findings),
         ("verdict", "", "sound" if report.sound else "damaged", ""),
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _known(number: int | None) -> str:
+    return "unknown" if number is None else str(number)

@@ -9,10 +9,13 @@ another one. A part of an earlier release, which has no such file, is coded when
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -23,9 +26,12 @@ import pyarrow.parquet as pq
 
 from core.store.distinct import coded_column
 from core.store.engine import ENGINE
+from core.store.faults import FAULTS
+from core.store.seals import Sealed, checksum, sound, verify
 
 CODED = ("rankings", "judgements")
 """Tables that are joined by passage."""
+SUFFIX = ".codes.arrow"
 STAGES = ("final", "pool")
 _AT_ONCE = 5_000_000
 """Rows of a part that are coded in memory."""
@@ -78,9 +84,21 @@ class Coded:
         return np.diff(self.start)
 
 
+class Filed(NamedTuple):
+    """A part of rankings or judgements.
+
+    Attributes:
+        part: The Parquet file.
+        codes: The file of its codes; None where an earlier release wrote the part.
+    """
+
+    part: Sealed
+    codes: Sealed | None
+
+
 def path_of(part: Path) -> Path:
     """Where the codes of a part lie."""
-    return part.with_suffix(".codes.arrow")
+    return part.with_suffix(SUFFIX)
 
 
 # Rows of a part are sorted by these columns, so that lists in this order cover the rows one after the other.
@@ -147,7 +165,10 @@ def _column(part: Path, column: str) -> pa.ChunkedArray:
 
 def write(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Path:
     """Write the codes of a part beside it and return their path; arguments as for `encode`."""
-    coded, target = encode(part, cursor), path_of(part)
+    return _save(encode(part, cursor), path_of(part))
+
+
+def _save(coded: Coded, target: Path) -> Path:
     columns: dict[str, pa.Array] = {
         "ids": _one(coded.ids),
         "owners": _one(pa.array(coded.owners, type=pa.large_string())),
@@ -169,15 +190,29 @@ def _one(values: pa.Array) -> pa.Array:
 
 
 @lru_cache(maxsize=512)
-def coded(part: str) -> Coded:
-    """The codes of a part: from their file, mapped into memory, or made now where it cannot be read.
+def coded(filed: Filed) -> Coded:
+    """The codes of a part: from their file, mapped into memory, or made from the part where that is unsound.
 
-    Kept, for files of a store never change.
+    Kept, for files of a store never change. Arrow follows the offsets in a file wherever they lead, so only a
+    file with the checksum that it was written with is mapped.
+
+    Raises:
+        StoreDamagedError: If the part itself is needed, and missing or damaged.
     """
-    try:
-        table = pa.ipc.open_file(pa.memory_map(str(path_of(Path(part))))).read_all()
-    except (FileNotFoundError, pa.ArrowInvalid):  # of an earlier release, or damaged, which the doctor finds
-        return encode(Path(part))
+    if filed.codes is not None and sound(filed.codes):
+        return _mapped(filed.codes.path)
+    verify([filed.part])
+    part = Path(filed.part.path)
+    made = encode(part)
+    if filed.codes is not None:
+        with suppress(*FAULTS):  # a store that cannot be written can still be read
+            renew(part, made, only=filed.codes.checksum)
+    return made
+
+
+def _mapped(path: str) -> Coded:
+    with pa.memory_map(path) as source:
+        table = pa.ipc.open_file(source).read_all()
     held = {name: table[name].chunk(0).values for name in table.column_names}
     numbers = {name: held[name].to_numpy(zero_copy_only=True) for name in _INTEGERS if name in held}
     return Coded(
@@ -186,6 +221,24 @@ def coded(part: str) -> Coded:
         queries=tuple(held["queries"].to_pylist()),
         **numbers,
     )
+
+
+def renew(part: Path, made: Coded, *, only: str = "") -> None:
+    """Put the codes of a part in the place of their file, at once: another process may have mapped it.
+
+    Args:
+        part: The part.
+        made: Its codes.
+        only: Do so only if the file then has this checksum.
+    """
+    path = path_of(part)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        _save(made, draft)
+        if only in ("", checksum(draft)):
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:

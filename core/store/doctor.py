@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import duckdb
 
+from core.errors import StoreError, StoreVersionError
 from core.store import lock, migrations
 from core.store.engine import Catalogue
-from core.store.layout import Layout
+from core.store.layout import REPAIR, Layout, entries, sealed
 from core.store.ledger import KINDS
-from core.store.parts import checksum, folders
+from core.store.parts import folders
+from core.store.seals import MEND, Sealed
 from core.store.snapshot import Snapshot
 from core.store.standing import DELETED, THERE
 from core.store.store import Store
+from core.store.sweep import unfinished, unused
 from core.tables import TABLES
 
 
@@ -43,8 +47,8 @@ class Report:
 
     Attributes:
         path: The store's folder.
-        revision: The revision examined.
-        schema: Number of the catalogue's last migration.
+        revision: The revision examined; None where no catalogue can be read.
+        schema: Number of the catalogue's last migration; None likewise.
         newest_schema: The number that this release writes.
         counts: Records by kind (apart: those that were removed, and those that a removed one hides) and rows
             by table.
@@ -52,8 +56,8 @@ class Report:
     """
 
     path: Path
-    revision: int
-    schema: int
+    revision: int | None
+    schema: int | None
     newest_schema: int
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
@@ -109,27 +113,74 @@ _ORDER = list(Level)
 
 
 def examine(store: Store) -> Report:
-    """Examine the current revision. Reads every byte of the store, writes nothing.
+    """Examine the current revision. Reads every byte of the store; writes nothing but an upgrade.
 
     Args:
         store: The store; an absent one is sound and empty.
 
     Raises:
-        StoreError: If not even the catalogue can be opened.
         StoreVersionError: If a newer release wrote it.
     """
-    snapshot = store.read()
-    catalogue = snapshot.catalogue
-    counts = dict.fromkeys(("collections", "golden_sets", "runs", *TABLES), 0)
-    counts |= _counts(snapshot)
-    counts.update(catalogue.cursor().execute(_ROWS).fetchall())
-    findings = list(_integrity(catalogue, store.path))
-    if not findings:
-        findings += [*_runs(snapshot), *_golden_sets(snapshot, store.path), *_texts(snapshot)]
-    findings += _leftovers(catalogue, store.path)
-    findings.sort(key=lambda finding: _ORDER.index(finding.level))
     newest = migrations.MIGRATIONS[-1].number
-    return Report(store.path, snapshot.revision, catalogue.version, newest, counts, tuple(findings))
+    try:
+        snapshot = store.read()
+        counts = dict.fromkeys(("collections", "golden_sets", "runs", *TABLES), 0)
+        counts |= _counts(snapshot)
+        counts.update(snapshot.catalogue.cursor().execute(_ROWS).fetchall())
+        findings = tuple(sorted(_findings(snapshot, store.path), key=lambda each: _ORDER.index(each.level)))
+        return Report(store.path, snapshot.revision, snapshot.catalogue.version, newest, counts, findings)
+    except StoreVersionError:
+        raise
+    except StoreError as error:
+        found = Finding(Level.DAMAGE, error.found, error.do)
+    except Exception as error:
+        found = Finding(Level.DAMAGE, f"The catalogue cannot be read: {type(error).__name__}.", REPAIR)
+    return Report(store.path, None, None, newest, {}, (found, *_older(Layout(store.path))))
+
+
+def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
+    catalogue, layout = snapshot.catalogue, Layout(root)
+    if catalogue.path is not None:
+        yield from _whole_catalogue(catalogue, catalogue.path)
+    damage = list(_integrity(catalogue, root))
+    yield from damage
+    if all(finding.level is not Level.DAMAGE for finding in damage):
+        yield from _runs(snapshot)
+        yield from _golden_sets(snapshot, root)
+        yield from _texts(snapshot)
+    yield from _older(layout)
+    yield from _leftovers(catalogue, layout)
+
+
+def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
+    """Every byte of the current catalogue is as written; where nothing vouches for it, every row is read."""
+    seal = sealed(path)
+    if seal is not None:
+        if problem := seal.problem():
+            yield Finding(Level.DAMAGE, f"The catalogue {path.name} {problem}.", REPAIR)
+        return
+    catalogue.read_all()
+    yield Finding(
+        Level.NOTE,
+        "The catalogue has no checksum, for an earlier release wrote it.",
+        "The next write makes one that has.",
+    )
+
+
+def _older(layout: Layout) -> Iterator[Finding]:
+    """Catalogues that a repair could not fall back to."""
+    with suppress(StoreError, OSError):
+        current = None
+        with suppress(StoreError):
+            current = layout.current()
+        for path in layout.published():
+            seal = sealed(path)
+            if path != current and seal is not None and (problem := seal.problem()):
+                yield Finding(
+                    Level.MISSING,
+                    f"The catalogue {path.name}, which is not the current one, {problem}.",
+                    f"No page reads it. {REPAIR}",
+                )
 
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:
@@ -153,17 +204,17 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
     cursor = catalogue.cursor()
     for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
         file = root / path
-        if not file.is_file():
-            problem = "is missing"
-        elif file.stat().st_size != size:
-            problem = f"has {file.stat().st_size} bytes, not {size}"
-        elif checksum(file) != digest:
-            problem = "has other bytes than were written"
-        elif file.suffix == ".parquet" and (found := _rows_of(cursor, file)) != rows:
+        problem = Sealed(str(file), size, digest).problem()
+        if not problem and file.suffix == ".parquet" and (found := _rows_of(cursor, file)) != rows:
             problem = f"has {found} rows, not {rows}"
-        else:
-            continue
-        yield Finding(Level.DAMAGE, f"The file {path} {problem}.", "Restore it from a backup.")
+        if problem and file.suffix == ".parquet":
+            yield Finding(Level.DAMAGE, f"The file {path} {problem}.", MEND)
+        elif problem:
+            yield Finding(
+                Level.MISSING,
+                f"The file {path} {problem}; it only says again what a part says.",
+                "It is made anew when it is read, or by `python -m core doctor --repair`.",
+            )
 
 
 def _rows_of(cursor: duckdb.DuckDBPyConnection, file: Path) -> int:
@@ -221,18 +272,26 @@ def _texts(snapshot: Snapshot) -> Iterator[Finding]:
             yield _missing(sorted(without), "collection", f"no {table}, so their texts cannot be shown")
 
 
-def _leftovers(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
-    layout = Layout(root)
+def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
     if lock.held(layout.lock):
         yield Finding(Level.NOTE, f"A writer is active: {lock.holder(layout.lock) or 'unnamed'}.")
         return
-    orphans = layout.orphans(folders(catalogue.column("SELECT path FROM parts")))
-    if orphans:
-        yield Finding(
-            Level.NOTE,
-            f"{len(orphans)} files or folders of writers that did not finish.",
-            "The next write removes them.",
-        )
+    listed = folders(catalogue.column("SELECT path FROM parts"))
+    for found, what, do in (
+        (
+            unfinished(layout, listed),
+            "of writers that did not finish",
+            "The next write moves them to trash/, which a later one empties after a day.",
+        ),
+        (unused(layout, listed), "that no revision in use refers to", "Nothing removes them."),
+        (
+            entries(layout.aside),
+            "in aside/, which a repair or a restore took out of use",
+            "Nothing removes them.",
+        ),
+    ):
+        if found:
+            yield Finding(Level.NOTE, f"{len(found)} files or folders {what}.", do)
 
 
 def _missing(ids: list[str], kind: str, what: str) -> Finding:

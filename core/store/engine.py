@@ -13,15 +13,17 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 
-from core.errors import StoreError
+from core.errors import StoreDamagedError, StoreError, refusal
 from core.store import migrations
+from core.store.faults import EXAMINE, told
+from core.store.layout import REPAIR, sealed
 
 _CACHED = 4
 _REMEMBERED = 64
@@ -32,6 +34,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "temp_directory": str(Path(tempfile.gettempdir()) / f"clq-spill-{os.getpid()}"),
 }
+_OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
 
 Params = Mapping[str, Any]
 
@@ -58,8 +61,9 @@ class Catalogue:
 
     def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query as a frame."""
-        found: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
-        return found
+        with self._told():
+            found: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
+            return found
 
     def records(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query over the catalogue's own tables, once: a published catalogue never changes."""
@@ -73,7 +77,21 @@ class Catalogue:
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:
         """The first column of a query's answer."""
-        return [row[0] for row in self.cursor().execute(sql, dict(params) if params else None).fetchall()]
+        with self._told():
+            found = self.cursor().execute(sql, dict(params) if params else None)
+            return [row[0] for row in found.fetchall()]
+
+    def read_all(self) -> None:
+        """Read every row of its own tables, so that damage shows where no checksum tells.
+
+        Raises:
+            StoreError: If a row cannot be read.
+        """
+        for table in self.column(_OWN_TABLES):
+            self.frame(f"SELECT * FROM {table}")  # noqa: S608 - own names
+
+    def _told(self) -> AbstractContextManager[None]:
+        return told("reading", self.path.parents[1] if self.path else Path(), EXAMINE)
 
 
 class Engine:
@@ -139,6 +157,10 @@ class Engine:
     def _load(self, path: Path | None) -> Catalogue:
         while self._unused:
             self.detach(self._unused.popleft())
+        if path is not None and (seal := sealed(path)) is not None and (problem := seal.problem()):
+            if not path.exists():
+                raise FileNotFoundError(path)
+            raise StoreDamagedError(f"The catalogue {problem}.", where=str(path), do=REPAIR)
         alias = None
         try:
             alias = self.attach(path, read_only=path is not None)
@@ -153,10 +175,13 @@ class Engine:
                 raise
             if path is not None and not path.exists():
                 raise FileNotFoundError(path) from error
-            raise StoreError(
-                f"The catalogue cannot be opened: {error}",
-                where=str(path),
-                do="Restore a backup, or write the name of an older file in catalogue/ into CURRENT.",
+            if (said := refusal(error)) is not None:
+                raise StoreError(
+                    f"The catalogue cannot be opened: {said.found}", where=str(path), do=said.do
+                ) from error
+            first = str(error).partition("\n")[0]
+            raise StoreDamagedError(
+                f"The catalogue cannot be opened: {first}", where=str(path), do=REPAIR
             ) from error
         # A finalizer may run anywhere, so it only notes the alias; the next load detaches it.
         weakref.finalize(catalogue, self._unused.append, alias)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from core.store.codes import coded, found_in
+from core.store import seals
+from core.store.codes import Filed, coded, found_in
 from core.store.judged import LINEAR, Five, Judged, judged
 from core.store.lists import Axes, Judges, Lists, Places
 from core.store.memory import Memory
@@ -83,7 +84,7 @@ def size(graded: Graded) -> int:
 
 def forget() -> None:
     """Forget what was read, for measurements that begin at the files."""
-    for kept in (_MEMORY.clear, _PLACES.clear, coded.cache_clear, judged.cache_clear):
+    for kept in (_MEMORY.clear, _PLACES.clear, coded.cache_clear, judged.cache_clear, seals.forget):
         kept()
 
 
@@ -91,7 +92,7 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
     axes = Axes.of(run_ids, goldens)
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
-    found: list[dict[str, Lists]] = []
+    found: list[dict[Filed, Lists]] = []
     for group, golden in zip(groups, goldens, strict=True):
         lists = {file: Lists.of(coded(file), group.run_ids, stage, axes) for file in group.rankings}
         found.append({file: each.among_queries() for file, each in lists.items()})
@@ -113,7 +114,7 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
 
 
 def _places(
-    lists: Mapping[str, Lists], golden: Judged, judgements: tuple[str, ...]
+    lists: Mapping[Filed, Lists], golden: Judged, judgements: tuple[Filed, ...]
 ) -> list[npt.NDArray[np.int32]]:
     """Per part, of each of its passages the place in a query's table of grades.
 

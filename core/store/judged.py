@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.store.codes import coded
+from core.store.codes import Filed, coded
 
 Five = tuple[float, float, float, float, float]
 LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -40,7 +40,7 @@ class Judged:
 
 
 @lru_cache(maxsize=64)
-def judged(golden_set_id: str, judgements: Sequence[str]) -> Judged:
+def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
     """Read a golden set; kept, for files of a store never change.
 
     Args:

@@ -4,29 +4,43 @@
 
     CURRENT                                   name of the current catalogue, replaced atomically
     LOCK                                      locked by the one writer; says who holds it
+    JOURNAL                                   what the writer has made that is not published yet
     catalogue/00000012-9f3c….duckdb           immutable once published; the last few are kept
     parts/00000012-51ab…/rankings.parquet     immutable; written to a hidden folder first, then renamed
     parts/00000012-51ab…/rankings.codes.arrow the same rows as integers, for joining (core.store.codes)
+    trash/1793…-00000012-51ab…                of a writer that did not finish; emptied after a day
+    aside/                                    what a repair or a restore took out of use; nothing empties it
 
-Names carry random digits so that a name never comes back with other content, not even after a store was
+A catalogue's name is its revision and its checksum, and it lists the checksums of all parts: so the pointer
+vouches for every byte. (Names of earlier releases have eight random digits instead, which vouch for nothing.)
+Names of parts carry random digits. So a name never comes back with other content, not even after a store was
 deleted and made again: readers may cache by name.
+
+`CURRENT` is there before the first catalogue is published. So a store that has a catalogue and no pointer has
+lost it, and neither reads as empty nor is written to.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import StoreError
+from core.errors import StoreDamagedError, StoreError
+from core.store.seals import Sealed, checksum
 
 KEPT_CATALOGUES = 5
 """A reader that was handed a name has this many publications' time to open it (and then asks again)."""
 
+REPAIR = "Run `python -m core doctor --repair`; it deletes nothing."
+RESTORE = "Restore a backup with `python -m core store restore BACKUP`, or name another store."
+_NOTHING_YET = "nothing yet"
 _REMOVALS = 10
-_OWN_NAMES = {"CURRENT", "LOCK", "catalogue", "parts"}
+_OWN_NAMES = {"CURRENT", "LOCK", "JOURNAL", "catalogue", "parts", "trash", "aside"}
+_CATALOGUE = re.compile(r"([0-9]{8,18})-([0-9a-f]{8}|[0-9a-f]{32})\.duckdb")
+_NUMBERED = re.compile(r"([0-9]{8,18})-.+")
 
 
 def sync(path: Path) -> None:
@@ -63,6 +77,16 @@ class Layout:
         """Folder of the part folders."""
         return self.root / "parts"
 
+    @property
+    def trash(self) -> Path:
+        """Folder of what unfinished writers left."""
+        return self.root / "trash"
+
+    @property
+    def aside(self) -> Path:
+        """Folder of what was taken out of use."""
+        return self.root / "aside"
+
     def check(self) -> None:
         """Refuse a path that holds something other than a store.
 
@@ -71,7 +95,7 @@ class Layout:
         """
         if self.root.is_dir():
             foreign = {entry.name for entry in self.root.iterdir() if not entry.name.startswith(".")}
-            if "CURRENT" not in foreign and not foreign <= _OWN_NAMES:
+            if "CURRENT" not in foreign and not foreign <= _OWN_NAMES and not self.published():
                 shown = ", ".join(sorted(foreign - _OWN_NAMES)[:3])
                 raise StoreError(
                     f"This folder is not a store and is not empty; it holds {shown}.",
@@ -91,82 +115,158 @@ class Layout:
         self.catalogues.mkdir(parents=True, exist_ok=True)
         self.parts.mkdir(exist_ok=True)
 
+    def begin(self) -> Path | None:
+        """The current catalogue, for a writer that holds the lock; a new store gets its pointer."""
+        current = self.current()
+        if current is None:
+            self._point(_NOTHING_YET)
+        return current
+
     def current(self) -> Path | None:
-        """The current catalogue file; None for a store that nobody has written to yet."""
-        try:
-            name = (self.root / "CURRENT").read_text(encoding="ascii").strip()
-        except (FileNotFoundError, NotADirectoryError):
+        """The current catalogue file; None for a store that nobody has written to yet.
+
+        Raises:
+            StoreDamagedError: If the pointer is damaged, or missing from a store that holds something.
+        """
+        name = self._pointed()
+        if name is None and (held := self._held()):
+            name = self._pointed()  # a first write may have come between
+            if name is None:
+                raise StoreDamagedError(
+                    f"The pointer CURRENT is missing, and the store holds {held}.",
+                    where=str(self.root),
+                    do=REPAIR if self.published() else RESTORE,
+                )
+        if name is None or name == _NOTHING_YET:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise StoreError(f"The pointer CURRENT cannot be read: {error}", where=str(self.root)) from error
         self.revision_of(name)
         return self.catalogues / name
+
+    def _pointed(self) -> str | None:
+        try:
+            return (self.root / "CURRENT").read_text(encoding="ascii").removesuffix("\n")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except UnicodeDecodeError as error:
+            raise StoreDamagedError(
+                f"The pointer CURRENT cannot be read: {error}.", where=str(self.root), do=REPAIR
+            ) from error
+
+    def _held(self) -> str:
+        """What a store without a pointer holds that was published; empty for nothing."""
+        catalogues = len(self.published())
+        if catalogues:
+            return f"{catalogues} catalogue{'s' if catalogues > 1 else ''}"
+        parts = [entry for entry in entries(self.parts) if not entry.name.startswith(".")]
+        return "parts without a catalogue" if parts else ""
+
+    def published(self) -> list[Path]:
+        """Catalogues under their final name, the newest first."""
+        named = [entry for entry in entries(self.catalogues) if _CATALOGUE.fullmatch(entry.name)]
+        return sorted(named, key=lambda entry: (self.revision_of(entry.name), entry.name), reverse=True)
 
     def revision_of(self, name: str) -> int:
         """The revision that a catalogue's file name states.
 
         Raises:
-            StoreError: If it is not the name of a catalogue.
+            StoreDamagedError: If it is not the name of a catalogue.
         """
-        digits, dash, _ = name.partition("-")
-        if not (dash and digits.isdecimal() and name.endswith(".duckdb")):
-            raise StoreError(
+        parts = _CATALOGUE.fullmatch(name)
+        if parts is None:
+            raise StoreDamagedError(
                 f"The pointer CURRENT names {name[:80]!r}, which is not a catalogue.",
                 where=str(self.root),
-                do="Write the name of the newest file in catalogue/ into it, or restore a backup.",
+                do=REPAIR,
             )
-        return int(digits)
+        return int(parts[1])
 
-    def publish(self, working: Path, revision: int) -> None:
-        """Make a finished catalogue the current one. The pointer is swapped as the very last step.
+    def newest(self) -> int:
+        """The highest revision that any name in the store states, whether it is in use or not."""
+        names = (
+            entry.name for folder in (self.catalogues, self.parts, self.aside) for entry in entries(folder)
+        )
+        return max((int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))), default=0)
 
-        Args:
-            working: A closed catalogue file in the catalogue folder.
-            revision: What it holds.
-        """
-        name = f"{revision:08d}-{secrets.token_hex(4)}.duckdb"
+    def finish(self, working: Path, revision: int) -> Path:
+        """Give a closed catalogue its final name, which vouches for its bytes; publish it after."""
         sync(working)
-        working.rename(self.catalogues / name)
+        final = self.catalogues / f"{revision:08d}-{checksum(working)}.duckdb"
+        self.note(final)
+        working.rename(final)
+        return final
+
+    def publish(self, catalogue: Path) -> None:
+        """Make a catalogue the current one. The pointer is swapped as the very last step."""
         sync(self.parts)
         sync(self.catalogues)
+        self._point(catalogue.name)
+
+    def _point(self, name: str) -> None:
         pointer = self.root / ".CURRENT.new"
         pointer.write_text(name + "\n", encoding="ascii")
         sync(pointer)
         pointer.replace(self.root / "CURRENT")
         sync(self.root)
 
-    def orphans(self, referenced: set[str]) -> list[Path]:
-        """What writers left behind that died or gave up; only under the writers' lock safe to remove.
+    def note(self, made: Path) -> None:
+        """Write into the journal that the writer is about to give something its final name."""
+        with self._journal.open("a", encoding="utf-8") as file:
+            file.write(f"{made.relative_to(self.root)}\n")
+            file.flush()
+            os.fsync(file.fileno())
 
-        Args:
-            referenced: Names of the part folders that the current catalogue lists.
-        """
-        parts = [entry for entry in _entries(self.parts) if entry.name not in referenced]
-        current = self.current()
-        return parts + [
-            entry
-            for entry in _entries(self.catalogues)
-            if entry.name.startswith(".")
-            or (entry.suffix == ".duckdb" and (current is None or _later(entry.name, current.name)))
-        ]
+    def noted(self) -> set[Path]:
+        """What the journal names."""
+        try:
+            lines = self._journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {self.root / line for line in lines}
+
+    def close_journal(self) -> None:
+        """Forget what the journal names: it is published, or gone."""
+        self._journal.unlink(missing_ok=True)
+
+    @property
+    def _journal(self) -> Path:
+        return self.root / "JOURNAL"
 
     def superseded(self) -> list[Path]:
         """Published catalogues that are older than any that a reader may still be about to open."""
         current = self.current()
-        older = sorted(
+        older = [
             entry
-            for entry in _entries(self.catalogues)
-            if current is not None and entry.suffix == ".duckdb" and _later(current.name, entry.name)
-        )
-        return older[:-KEPT_CATALOGUES]
+            for entry in self.published()
+            if current is not None and self.revision_of(entry.name) < self.revision_of(current.name)
+        ]
+        return older[KEPT_CATALOGUES:]
 
 
-def _later(name: str, than: str) -> bool:
-    """Whether a catalogue's name states another content of the same revision, or a later one."""
-    return name != than and name.partition("-")[0] >= than.partition("-")[0]
+def sealed(catalogue: Path) -> Sealed | None:
+    """A published catalogue with the checksum in its name; None where an earlier release wrote it."""
+    parts = _CATALOGUE.fullmatch(catalogue.name)
+    if parts is None or len(parts[2]) == 8:
+        return None
+    return Sealed(str(catalogue), None, parts[2])
 
 
-def _entries(folder: Path) -> list[Path]:
+def copy_catalogue(catalogue: Path, target: Path) -> None:
+    """Copy a published catalogue; what is copied must be what was written, or a new name would vouch for it.
+
+    Closing the copy's handle drops this process's locks on the original. That is harmless only because a
+    published catalogue is never opened for writing by anybody.
+
+    Raises:
+        StoreDamagedError: If it has other bytes than were written.
+    """
+    shutil.copyfile(catalogue, target)
+    seal = sealed(catalogue)
+    if seal is not None and (problem := seal._replace(path=str(target)).problem()):
+        raise StoreDamagedError(f"The catalogue {problem}.", where=str(catalogue), do=REPAIR)
+
+
+def entries(folder: Path) -> list[Path]:
+    """What a folder holds, sorted; nothing where there is none."""
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 

@@ -15,6 +15,7 @@ from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, Run, canonical_json
 from core.store import chunkings
 from core.store.parts import Part
+from core.store.seals import Sealed
 from core.store.standing import STATE, THERE, WHOLES, standing
 
 Kind = Literal["collection", "golden_set", "run"]
@@ -27,6 +28,7 @@ _READ = {
     "run": "SELECT * FROM runs WHERE run_id IN (SELECT unnest($ids))",
     "stack": "SELECT * FROM stacks WHERE stack_id IN (SELECT unnest($ids))",
 }
+_HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
 # When something was run does not make it another run: a repeated import is seen as such.
 _NOT_COMPARED = "created_at"
 
@@ -48,10 +50,10 @@ class Ledger:
         found = self._standing(kind)
         return frozenset((found if kind == "run" else found.filter(THERE))["id"])
 
-    def held(self, table: str, root: Path) -> dict[str, Path]:
+    def held(self, table: str, root: Path) -> dict[str, Sealed]:
         """Which file of the store at `root` holds an id's rows of a table."""
-        found = self._cursor.execute("SELECT id, path FROM held(?, ?)", [table, self._revision])
-        return {owner: root / path for owner, path in found.fetchall()}
+        found = self._cursor.execute(_HELD, [table, self._revision])
+        return {owner: Sealed(f"{root}/{path}", *seal) for owner, path, *seal in found.fetchall()}
 
     def paths(self) -> list[str]:
         """Every file that the catalogue lists, relative to the store."""
@@ -138,6 +140,12 @@ class Ledger:
                 for key, (rows, queries) in part.keys.items()
             ],
         )
+
+    def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
+        """List files with other bytes and checksums."""
+        for path, seal in files.items():
+            self._cursor.execute("UPDATE parts SET bytes = ?, checksum = ? WHERE path = ?", [*seal, path])
+        self.changed = True
 
     def add_revision(self, at: datetime, action: str, note: str) -> None:
         """Record what made this revision, and when."""

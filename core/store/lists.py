@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.store.codes import STAGES, Coded
+from core.store.codes import STAGES, Coded, Filed
 from core.store.judged import Judged
 
 Places = npt.NDArray[np.int64]
@@ -23,14 +23,14 @@ class Judges:
     Attributes:
         golden_set_id: The golden set, whole or part.
         run_ids: The runs.
-        rankings: Parquet files with the runs' rankings.
-        judgements: Parquet files with the golden set's judgements.
+        rankings: Files with the runs' rankings.
+        judgements: Files with the golden set's judgements.
     """
 
     golden_set_id: str
     run_ids: tuple[str, ...]
-    rankings: tuple[str, ...]
-    judgements: tuple[str, ...]
+    rankings: tuple[Filed, ...]
+    judgements: tuple[Filed, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import StoreBusyError
+from core.store.faults import told
 
 _POLL_S = 0.02
 _TELL_S = 1.0
@@ -57,12 +58,15 @@ def exclusive(
 
     Raises:
         StoreBusyError: If the other writer did not finish in time.
+        StoreError: If the system refuses the file.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with told("taking the lock", path.parent, "Nothing was changed."):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _acquire(handle, path, wait_s, on_wait)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps({"pid": os.getpid(), "action": action}).encode(), 0)
+        with told("taking the lock", path.parent, "Nothing was changed."):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps({"pid": os.getpid(), "action": action}).encode(), 0)
         try:
             yield
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from core.errors import InputError, StoreError, UnknownNameError
 from core.store import codes, rules
 from core.store.engine import bounded
 from core.store.layout import Layout, remove, sync
+from core.store.seals import Sealed, checksum, verify
 from core.tables import TABLES, Frame, Pieces
 
 ROW_GROUP = 20_480
@@ -62,14 +62,8 @@ class Known:
     """
 
     ids: Mapping[str, frozenset[str]]
-    held: Mapping[str, Mapping[str, Path]]
+    held: Mapping[str, Mapping[str, Sealed]]
     replaced: frozenset[str] = frozenset()
-
-
-def checksum(path: Path) -> str:
-    """BLAKE2b of a file, 128 bits, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def write_parts(
@@ -121,6 +115,7 @@ def write_parts(
                     parts += [part, *_codes(worker, part, working)]
         if parts:
             sync(working)
+            layout.note(layout.parts / name)
             working.rename(layout.parts / name)
     finally:
         remove(working)
@@ -199,14 +194,15 @@ def _write(
 
 
 def _differing(
-    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, Path]
+    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, Sealed]
 ) -> set[str]:
     """The owners whose rows are not those that the store has."""
     if not held:
         return set()
     rule = rules.RULES[table]
     digest = _DIGEST.format(owner=rule.owner, columns=", ".join(TABLES[table]))
-    stored = sorted({str(file) for file in held.values()})
+    verify(held.values())
+    stored = sorted({file.path for file in held.values()})
     offered, present = (
         {owner: counts for owner, *counts in cursor.execute(digest, [files, list(held)]).fetchall()}
         for files in ([str(staged)], stored)

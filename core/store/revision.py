@@ -9,7 +9,9 @@ from typing import Self
 import polars as pl
 
 from core.errors import UnknownNameError
+from core.store.codes import Filed, path_of
 from core.store.engine import Catalogue
+from core.store.seals import Sealed, verify
 from core.store.standing import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
@@ -17,9 +19,11 @@ from core.store.standing import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 # for every kind or table at once.
 _HELD = """
 SELECT p.table_name, k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
-    arg_max(k.queries, part_id) AS queries
+    arg_max(k.queries, part_id) AS queries, arg_max(p.bytes, part_id) AS bytes,
+    arg_max(p.checksum, part_id) AS checksum
 FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision GROUP BY p.table_name, k.id
 """
+_CODES = "SELECT path, bytes, checksum FROM parts WHERE ends_with(table_name, '.codes')"
 _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
 """
@@ -162,9 +166,25 @@ class Revision:
         return found.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
-        held = self._held(table)
-        files = held.filter(pl.col("id").is_in(list(ids)))["path"].unique().sort()
-        return [str(self._root / path) for path in files]
+        """Files with rows of some owners; each is verified once per process."""
+        files = self._sealed(table, ids)
+        verify(files)
+        return [file.path for file in files]
+
+    def _filed(self, table: str, ids: Sequence[str]) -> tuple[Filed, ...]:
+        """The same files with those of their codes; verified when they are read."""
+        codes = self.catalogue.records(_CODES).rows_by_key("path", unique=True)
+        root, paired = str(self._root), []
+        for part in self._sealed(table, ids):
+            path = str(path_of(Path(part.path)))
+            seal = codes.get(path[len(root) + 1 :])
+            paired.append(Filed(part, None if seal is None else Sealed(path, *seal)))
+        return tuple(paired)
+
+    def _sealed(self, table: str, ids: Sequence[str]) -> list[Sealed]:
+        held = self._held(table).filter(pl.col("id").is_in(list(ids)))
+        files = held.select("path", "bytes", "checksum").unique().sort("path")
+        return [Sealed(f"{self._root}/{path}", size, digest) for path, size, digest in files.iter_rows()]
 
     def _known(self, kind: str, ids: Iterable[str]) -> None:
         known = frozenset(self.standing(kind).filter(THERE)["id"])

@@ -8,6 +8,7 @@ import polars as pl
 
 from core.store import chunkings, graded, sources
 from core.store.engine import Params
+from core.store.faults import EXAMINE, told
 from core.store.graded import Graded
 from core.store.lists import Judges
 from core.store.revision import RUNS, Revision
@@ -149,7 +150,8 @@ class Snapshot(Revision):
             UnknownNameError: If a run or the golden set does not exist.
         """
         asked, groups = self._judges(run_ids, golden_set_id)
-        return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
+        with told("reading", self._root, EXAMINE):
+            return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
 
     def sources(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int
@@ -159,11 +161,14 @@ class Snapshot(Revision):
         searched = self.searched(asked)
         collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
         passages = [(name, tuple(self._files("passages", [name]))) for name in collections]
-        return sources.join(groups, passages, run_ids=asked, stage=stage, depth=depth)
+        with told("reading", self._root, EXAMINE):
+            return sources.join(groups, passages, run_ids=asked, stage=stage, depth=depth)
 
     def has_sources(self, collection_id: str) -> bool:
         """Whether any passage of a collection (or of a part with chunks) says what it was cut from."""
-        return sources.any_source(collection_id, tuple(self._files("passages", [collection_id])))
+        files = tuple(self._files("passages", [collection_id]))
+        with told("reading", self._root, EXAMINE):
+            return sources.any_source(collection_id, files)
 
     def _judges(
         self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
@@ -178,8 +183,8 @@ class Snapshot(Revision):
             Judges(
                 name,
                 tuple(runs),
-                tuple(self._files("rankings", runs)),
-                tuple(self._files("judgements", [name])),
+                self._filed("rankings", runs),
+                self._filed("judgements", [name]),
             )
             for (name, _), runs in (together or {(golden_set_id, ""): []}).items()
         ]

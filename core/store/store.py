@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import StoreError
+from core.errors import StoreDamagedError, StoreError
 from core.paths import DEFAULT_STORE
 from core.store import migrations
 from core.store.engine import ENGINE, Catalogue
-from core.store.layout import Layout
+from core.store.faults import EXAMINE, told
+from core.store.layout import REPAIR, Layout
 from core.store.lock import exclusive
 from core.store.snapshot import Snapshot
-from core.store.writer import Writer
+from core.store.writer import Writer, publishing
 
 _TRIES = 5
 
@@ -47,12 +48,14 @@ class Store:
             StoreError: If the path is a file, or a folder that holds something else.
         """
         store = cls(default_path() if path is None else path)
-        store._layout.check()
+        with told("looking for it", store.path):
+            store._layout.check()
         return store
 
     def revision(self) -> int:
         """The current revision (0: nothing was written yet). Reads one small file."""
-        current = self._layout.current()
+        with told("reading", self.path, EXAMINE):
+            current = self._layout.current()
         return 0 if current is None else self._layout.revision_of(current.name)
 
     def read(self, revision: int | None = None) -> Snapshot:
@@ -65,11 +68,11 @@ class Store:
             StoreError: If there is no such revision, or the store is damaged.
             StoreVersionError: If a newer release wrote it.
         """
-        catalogue = self._catalogue()
+        catalogue = self.catalogue()
         if catalogue.version < migrations.MIGRATIONS[-1].number:
             with self.write("upgrade", f"schema {catalogue.version} to {migrations.MIGRATIONS[-1].number}"):
                 pass
-            catalogue = self._catalogue()
+            catalogue = self.catalogue()
         current = 0 if catalogue.path is None else self._layout.revision_of(catalogue.path.name)
         if revision is not None and not 0 <= revision <= current:
             raise StoreError(
@@ -79,15 +82,16 @@ class Store:
             )
         return Snapshot(catalogue, self.path, current if revision is None else revision)
 
-    def _catalogue(self) -> Catalogue:
-        """Follow the pointer; again when the file it named was swept before it was opened."""
-        for _ in range(_TRIES):
-            try:
-                return ENGINE.catalogue(self._layout.current())
-            except FileNotFoundError as error:
-                missing = error
-        raise StoreError(
-            f"The current catalogue is missing: {missing}.", where=str(self.path), do="Restore a backup."
+    def catalogue(self) -> Catalogue:
+        """The current catalogue as it is, of an earlier release too; for use within this package."""
+        with told("reading", self.path, EXAMINE):
+            for _ in range(_TRIES):  # a file that was named may be swept before it is opened
+                try:
+                    return ENGINE.catalogue(self._layout.current())
+                except FileNotFoundError as error:
+                    missing = error
+        raise StoreDamagedError(
+            f"The current catalogue is missing: {missing}.", where=str(self.path), do=REPAIR
         )
 
     @contextmanager
@@ -114,15 +118,20 @@ class Store:
             StoreError: If the folder cannot be written or holds something else.
             StoreVersionError: If a newer release wrote the store.
         """
-        try:
-            self._layout.create()
-        except OSError as error:
-            raise StoreError(f"The store cannot be written: {error}", where=str(self.path)) from error
-        with exclusive(self._layout.lock, action, wait_s, on_wait):
-            writer = Writer(self._layout)
-            try:
+        with self.locked(action, wait_s=wait_s, on_wait=on_wait) as layout:
+            with told("writing", self.path, "Nothing was changed."):
+                base = layout.begin()
+                number = 0 if base is None else layout.revision_of(base.name)
+                writer = Writer(layout, base, number + 1)
+            with publishing(writer, action, note):
                 yield writer
-                writer.publish(action, note)
-            except BaseException:
-                writer.discard()
-                raise
+
+    @contextmanager
+    def locked(
+        self, action: str, *, wait_s: float = 30.0, on_wait: Callable[[float], None] | None = None
+    ) -> Iterator[Layout]:
+        """Keep other writers out; for use within this package. Arguments and errors as for `write`."""
+        with told("writing", self.path, "Nothing was changed."):
+            self._layout.create()
+        with exclusive(self._layout.lock, action, wait_s, on_wait):
+            yield self._layout

@@ -7,19 +7,18 @@ writer leaves behind is invisible; the next writer sweeps it away.
 from __future__ import annotations
 
 import secrets
-import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import duckdb
 
 from core.errors import StoreError, UnknownNameError
 from core.records import Batch, now
-from core.store import migrations
+from core.store import faults, migrations
 from core.store.engine import ENGINE
-from core.store.layout import Layout, remove
+from core.store.layout import Layout, copy_catalogue, remove
 from core.store.ledger import KINDS, Kind, Ledger
 from core.store.parts import Known, folders, write_parts
+from core.store.sweep import sweep
 from core.tables import TABLES
 
 
@@ -30,35 +29,35 @@ class Writer:
         revision: The revision that this transaction makes; after it ended without a change, the one before.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, base: Path | None, revision: int) -> None:
+        """Begin a transaction.
+
+        Args:
+            layout: The store, whose writers' lock is held.
+            base: The catalogue to go on from; None for a new store.
+            revision: The one to make.
+        """
         self._layout = layout
-        base = layout.current()
         self._base = 0 if base is None else layout.revision_of(base.name)
-        self.revision = self._base + 1
+        self.revision = revision
         self._failed = False
         self._made: list[Path] = []
+        self._final: Path | None = None
         self._working = layout.catalogues / f".{self.revision:08d}-{secrets.token_hex(4)}.duckdb"
-        if base is not None:
-            # Closing a copy's handle drops this process's locks on the original. That is harmless here only
-            # because a published catalogue is never opened for writing by anybody.
-            shutil.copyfile(base, self._working)
-        self._alias = ENGINE.attach(self._working, read_only=False)
-        self._cursor = ENGINE.cursor(self._alias)
-        self._ledger = Ledger(self._cursor, self.revision)
+        self._alias = ""
         try:
+            if base is not None:
+                copy_catalogue(base, self._working)
+            self._alias = ENGINE.attach(self._working, read_only=False)
+            self._cursor = ENGINE.cursor(self._alias)
+            self._ledger = Ledger(self._cursor, self.revision)
             self._cursor.execute("BEGIN")
             applied = migrations.migrate(self._cursor, str(layout.root), empty=base is None)
             self._ledger.changed = applied > 0 and base is not None
-            self._sweep()
+            sweep(layout, folders(self._ledger.paths()), self._working)
         except BaseException:
             self.discard()
             raise
-
-    def _sweep(self) -> None:
-        unneeded = self._layout.orphans(folders(self._ledger.paths())) + self._layout.superseded()
-        for orphan in unneeded:
-            if not orphan.name.startswith(self._working.name):
-                remove(orphan)
 
     def add(
         self,
@@ -113,6 +112,14 @@ class Writer:
         """Bring deleted runs back; see `restore`."""
         self.restore("run", run_ids)
 
+    def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
+        """List derived files with other bytes; a revision is made even where there are none.
+
+        Args:
+            files: Path relative to the store to bytes and checksum.
+        """
+        self._guarded(lambda: self._ledger.reseal(files))
+
     def _guarded(self, change: Callable[[], None]) -> None:
         """Run a change; once one has failed, the transaction cannot be published any more."""
         self._refuse_failed()
@@ -120,10 +127,8 @@ class Writer:
             change()
         except BaseException as error:
             self._failed = True
-            if isinstance(error, duckdb.Error | OSError):
-                raise StoreError(
-                    f"Writing failed: {error}", where=str(self._layout.root), do="Nothing was changed."
-                ) from error
+            if isinstance(error, faults.FAULTS):
+                raise faults.of(error, "writing", self._layout.root, "Nothing was changed.") from error
             raise
 
     def _refuse_failed(self) -> None:
@@ -156,24 +161,40 @@ class Writer:
             self.discard()
             self.revision = self._base
             return
-        try:
+        with faults.told("writing", self._layout.root, "Nothing was changed."):
             self._ledger.add_revision(now(), action, note)
             self._cursor.execute("COMMIT")
             self._cursor.execute("CHECKPOINT " + self._alias)
             self._close()
-            self._layout.publish(self._working, self.revision)
-        except (duckdb.Error, OSError) as error:
-            raise StoreError(f"Writing failed: {error}", where=str(self._layout.root)) from error
+            self._final = self._layout.finish(self._working, self.revision)
+            self._layout.publish(self._final)
+        with suppress(OSError):  # what it names is in use: the next sweep sees that
+            self._layout.close_journal()
 
     def discard(self) -> None:
         """Undo everything, unless it has been published (the failure came later)."""
         self._close()
-        current = self._layout.current()
-        if current is not None and self._layout.revision_of(current.name) == self.revision:
-            return
-        for leftover in (*self._made, self._working, self._working.with_suffix(".duckdb.wal")):
-            remove(leftover)
+        with suppress(StoreError, OSError):
+            if self._final is not None and self._layout.current() == self._final:
+                return
+            made = [*self._made, self._working, self._working.with_suffix(".duckdb.wal")]
+            for leftover in made if self._final is None else [*made, self._final]:
+                remove(leftover)
+            self._layout.close_journal()
 
     def _close(self) -> None:
-        self._cursor.close()
-        ENGINE.detach(self._alias)
+        if self._alias:
+            self._cursor.close()
+            ENGINE.detach(self._alias)
+            self._alias = ""
+
+
+@contextmanager
+def publishing(writer: Writer, action: str, note: str) -> Iterator[Writer]:
+    """Publish a transaction at the end of the block, or undo it where something fails."""
+    try:
+        yield writer
+        writer.publish(action, note)
+    except BaseException:
+        writer.discard()
+        raise

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException
 
-from core.errors import ClqError
+from core.errors import ClqError, refusal
 from core.ui import cache, record
 from core.ui.pareto_views import FORMS
 from core.ui.sidebar import sidebar
@@ -62,6 +62,10 @@ def shell(title: str) -> Iterator[None]:
         pass
     except ClqError as error:
         show_error(error)
+    except OSError as error:
+        if (said := refusal(error)) is None:
+            raise
+        show_error(said)
     except RerunException:
         again = True
         raise

@@ -31,6 +31,11 @@ def parts(store: Store) -> dict[str, Path]:
     return {path.stem: path for path in store.path.glob("parts/*/*.parquet")}
 
 
+def filed(store: Store, table: str) -> codes.Filed:
+    (only,) = store.read()._filed(table, ["a", "gold"])
+    return only
+
+
 def without_codes(store: Store) -> Store:
     """The store as an earlier release left it."""
     for file in store.path.glob("parts/*/*.codes.arrow"):
@@ -51,12 +56,12 @@ def test_every_part_that_is_joined_has_its_codes(filled: Store) -> None:
     for table in codes.CODED:
         part = parts(filled)[table]
         assert codes.path_of(part).is_file()
-        assert arrays(codes.coded(str(part))) == arrays(codes.encode(part))
+        assert arrays(codes.coded(filed(filled, table))) == arrays(codes.encode(part))
     assert doctor.examine(filled).sound
 
 
 def test_codes_name_the_rows(filled: Store) -> None:
-    coded = codes.coded(str(parts(filled)["rankings"]))
+    coded = codes.coded(filed(filled, "rankings"))
     rows = pl.read_parquet(parts(filled)["rankings"])
     lists = np.repeat(np.arange(len(coded.owner)), coded.length)
     assert [coded.owners[place] for place in coded.owner[lists]] == rows["run_id"].to_list()
@@ -92,10 +97,15 @@ def test_a_part_without_codes_is_coded_when_it_is_read(filled: Store) -> None:
 @pytest.mark.parametrize("content", [b"", b"ARROW1\0\0 and then nothing"])
 def test_damaged_codes_are_made_again_and_the_doctor_tells(filled: Store, content: bytes) -> None:
     before = filled.read().graded(["a", "b"], "gold").grades.tolist()
-    codes.path_of(parts(filled)["rankings"]).write_bytes(content)
+    file = codes.path_of(parts(filled)["rankings"])
+    written = file.read_bytes()
+    file.write_bytes(content)
     graded.forget()
+    (finding,) = doctor.examine(filled).findings
+    assert (finding.level, file.name in finding.found) == (doctor.Level.MISSING, True)
     assert filled.read().graded(["a", "b"], "gold").grades.tolist() == before
-    assert not doctor.examine(filled).sound
+    assert file.read_bytes() == written
+    assert not doctor.examine(filled).findings
 
 
 def test_the_first_release_is_read_by_the_same_join(tmp_path: Path) -> None:

@@ -89,8 +89,12 @@ def test_leftovers_and_writers(filled: Store) -> None:
         (filled.path / name).mkdir()
     (filled.path / "catalogue" / ".00000002-dead.duckdb").write_text("x")
     (filled.path / "catalogue" / "00000002-dead.duckdb").write_text("x")
-    assert "4 files or folders" in words(filled, Level.NOTE)
+    assert "2 files or folders of writers" in words(filled, Level.NOTE)
+    assert "2 files or folders that no revision" in words(filled, Level.NOTE)
     with filled.write("long import") as writer:
         assert "long import" in words(filled, Level.NOTE)
         writer.add(material.small())
-    assert not examine(filled).findings
+    assert "2 files or folders of writers" not in words(filled, Level.NOTE)
+    left = sorted(path.name.partition("-")[2] for path in (filled.path / "trash").iterdir())
+    assert left == ["00000002-dead", "00000002-dead.duckdb"]
+    assert (filled.path / "parts" / "00000002-dead").is_dir(), "nothing proves that a writer left it"

@@ -62,7 +62,7 @@ def test_a_store_of_the_first_release_opens(tmp_path: Path) -> None:
     """`first_light.zip` was written by the first release: `material.small` of then, and run b removed."""
     shutil.unpack_archive(Path(__file__).with_name("first_light.zip"), tmp_path / "store")
     store = Store.open(tmp_path / "store")
-    assert store._catalogue().version == 1
+    assert store.catalogue().version == 1
     snapshot = store.read()
     assert (snapshot.revision, snapshot.catalogue.version) == (3, MIGRATIONS[-1].number)
     assert snapshot.runs().select("run_id", "chunking").rows() == [("a", None)]

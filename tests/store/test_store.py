@@ -217,7 +217,7 @@ def test_damaged_pointer(filled: Store, pointer: str) -> None:
 
 
 def test_damaged_catalogue(filled: Store) -> None:
-    name = "00000002-damaged.duckdb"
+    name = "00000002-0badc0de.duckdb"
     (filled.path / "catalogue" / name).write_bytes(b"not a database")
     (filled.path / "CURRENT").write_text(name)
     with pytest.raises(StoreError, match="cannot be opened"):

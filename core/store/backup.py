@@ -1,0 +1,188 @@
+"""A backup is a store of its own: the current catalogue, with all history, and every part that it lists."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core.errors import StoreDamagedError, StoreError
+from core.store import codes
+from core.store.engine import Catalogue
+from core.store.faults import told
+from core.store.layout import Layout, copy_catalogue, remove, sync
+from core.store.repair import go_on, set_aside, sound
+from core.store.seals import MEND, Sealed
+from core.store.store import Store
+
+_TRIES = 5
+_FILES = "SELECT path, bytes, checksum FROM parts ORDER BY path"
+_FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a backup or a restore did.
+
+    Attributes:
+        revision: The one that the copy shows.
+        files: Parts and files derived from them that belong to it.
+        copied: Those of them that were not there already.
+        size: Bytes of all of them.
+        aside: Catalogues that were taken out of use.
+    """
+
+    revision: int
+    files: int
+    copied: int
+    size: int
+    aside: int = 0
+
+
+def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | None = None) -> Copied:
+    """Copy a store as it is now, while others go on writing to it.
+
+    What the target has from an earlier backup is not copied again, but every byte of it is compared with its
+    checksum. The target becomes the new copy in one step, as the last.
+
+    Args:
+        store: What to copy.
+        target: An empty or a new folder, or an earlier backup of the same store.
+        on_wait: As for `Store.write`.
+
+    Raises:
+        StoreError: If the target holds something else, or cannot be written.
+        StoreDamagedError: If the store is damaged.
+    """
+    copy = Store.open(target)
+    if copy.path.resolve() == store.path.resolve():
+        raise StoreError("A store is no backup of itself.", where=str(copy.path), do="Name another folder.")
+    with (
+        copy.locked("backup", on_wait=on_wait) as layout,
+        told("copying", copy.path, "The copy is unchanged."),
+    ):
+        catalogue, working = _taken(store, layout)
+        try:
+            held = layout.begin()
+            if held is not None:
+                _refuse_other(catalogue, copy)
+            done = _bring(catalogue, store.path, layout)
+            layout.publish(layout.finish(working, done.revision))
+            layout.close_journal()
+        finally:
+            remove(working)
+        for each in layout.superseded():
+            remove(each)
+        return done
+
+
+def restore(
+    store: Store, source: Path, *, back: bool = False, on_wait: Callable[[float], None] | None = None
+) -> Copied:
+    """Mend a store with what a backup holds, whatever state it is in.
+
+    Files that are missing or damaged are replaced. The backup's revision becomes the current one where the
+    store has no sound one, or an older one. What goes out of use then stays in the store: catalogues are set
+    aside, and a revision that was gone back to gets a number that was never used.
+
+    Args:
+        store: What to mend, or a new folder.
+        source: The backup.
+        back: Go back to the backup's revision also where the store has a later one that is sound.
+        on_wait: As for `Store.write`.
+
+    Raises:
+        StoreError: If the source holds nothing, or the store is another one and sound.
+        StoreDamagedError: If the backup is damaged.
+    """
+    origin = Store.open(source)
+    with store.locked("restore", on_wait=on_wait) as layout, told("restoring", store.path):
+        catalogue, working = _taken(origin, layout)
+        try:
+            held = None
+            with suppress(StoreDamagedError):
+                held = layout.begin()
+                if held is not None:
+                    _refuse_other(catalogue, store)
+            done = _bring(catalogue, origin.path, layout)
+            newest = 0 if held is None or not sound(held) else layout.revision_of(held.name)
+            if newest > done.revision and not back:
+                return replace(done, revision=newest)
+            final = layout.finish(working, done.revision)
+            layout.close_journal()
+        finally:
+            remove(working)
+        revision = done.revision
+        if layout.newest() > revision:
+            revision = go_on(layout, final, "restore", f"went back to revision {revision}").revision
+        else:
+            layout.publish(final)
+        used = (final, layout.current())
+        old = [each for each in layout.published() if layout.revision_of(each.name) >= done.revision]
+        gone = set_aside(layout, [each for each in old if each not in used])
+        return replace(done, revision=revision, aside=len(gone))
+
+
+def _taken(store: Store, layout: Layout) -> tuple[Catalogue, Path]:
+    """The current catalogue of a store, and a copy of it under a hidden name in another one."""
+    working = layout.catalogues / f".{secrets.token_hex(4)}.duckdb"
+    for _ in range(_TRIES):
+        catalogue = store.catalogue()
+        if catalogue.path is None:
+            raise StoreError("The store holds nothing yet.", where=str(store.path), do="Nothing was copied.")
+        with suppress(FileNotFoundError):  # swept by a writer since
+            copy_catalogue(catalogue.path, working)
+            return catalogue, working
+    raise StoreError("Others write too often.", where=str(store.path), do="Try again.")
+
+
+def _refuse_other(catalogue: Catalogue, store: Store) -> None:
+    """Refuse a store that did not begin as the one with this catalogue did."""
+    own = store.catalogue()
+    if own.path is not None and not own.frame(_FIRST).equals(catalogue.frame(_FIRST)):
+        raise StoreError(
+            "This store is not a copy of the other one, and it is not empty.",
+            where=str(store.path),
+            do="Name another folder.",
+        )
+
+
+def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
+    """Copy the files that a catalogue lists from its store into another, where they are not there already."""
+    files = catalogue.frame(_FILES).rows()
+    copied = size = 0
+    folders = set()
+    for path, length, digest in files:
+        size += length
+        target = Sealed(str(layout.root / path), length, digest)
+        if not target.problem():
+            continue
+        if _copy(Sealed(str(root / path), length, digest), Path(target.path)):
+            copied += 1
+            folders.add(Path(target.path).parent)
+    for folder in folders:
+        sync(folder)
+    assert catalogue.path is not None  # noqa: S101 - `_taken` saw to it
+    return Copied(layout.revision_of(catalogue.path.name), len(files), copied, size)
+
+
+def _copy(file: Sealed, target: Path) -> bool:
+    """Copy a file if it is what was written; a damaged one that can be made anew is left out."""
+    target.parent.mkdir(exist_ok=True)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with suppress(FileNotFoundError):
+            shutil.copyfile(file.path, draft)
+        if problem := file._replace(path=str(draft)).problem():
+            if target.name.endswith(codes.SUFFIX):
+                return False
+            where = Path(file.path)
+            raise StoreDamagedError(f"The file {where.name} {problem}.", where=str(where.parent), do=MEND)
+        sync(draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return True

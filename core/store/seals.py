@@ -1,0 +1,93 @@
+"""Files as they were written: their bytes and checksums, looked at before a file is believed.
+
+Published files never change, so each is looked at once per process, on its first reading. Reading every byte
+of a part costs less than decoding it (tests/bench/verifying.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from core.errors import StoreDamagedError
+
+MEND = "`python -m core doctor` lists all damage; `python -m core store restore BACKUP` mends it."
+_AT_ONCE = 4
+
+_guard = threading.Lock()
+_sound: set[Sealed] = set()
+
+
+class Sealed(NamedTuple):
+    """A published file; cheap to compare, for it is part of what computed things are kept under.
+
+    Attributes:
+        path: Where it is.
+        size: Its bytes when it was written; None where only the checksum is known.
+        checksum: Its `checksum` when it was written.
+    """
+
+    path: str
+    size: int | None
+    checksum: str
+
+    def problem(self) -> str:
+        """What is wrong with it now, as in "is missing"; empty where nothing is. Reads every byte."""
+        try:
+            path = Path(self.path)
+            size = path.stat().st_size
+            if self.size not in (None, size):
+                return f"has {size} bytes, not {self.size}"
+            return "" if checksum(path) == self.checksum else "has other bytes than were written"
+        except (FileNotFoundError, NotADirectoryError):
+            return "is missing"
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+
+
+def checksum(path: Path) -> str:
+    """BLAKE2b of a file, 128 bits, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def sound(file: Sealed) -> bool:
+    """Whether a file is what was written; each that is, is read once per process."""
+    return not _problem(file)
+
+
+def verify(files: Iterable[Sealed]) -> None:
+    """Refuse files that are not what was written.
+
+    Raises:
+        StoreDamagedError: If one is missing, cannot be read or has other bytes.
+    """
+    new = list({file: None for file in files if file not in _sound})
+    if not new:
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(new))) as pool:
+        problems = list(pool.map(_problem, new))
+    for file, problem in zip(new, problems, strict=True):
+        if problem:
+            path = Path(file.path)
+            raise StoreDamagedError(f"The file {path.name} {problem}.", where=str(path.parent), do=MEND)
+
+
+def forget() -> None:
+    """Look at every file again."""
+    with _guard:
+        _sound.clear()
+
+
+def _problem(file: Sealed) -> str:
+    if file in _sound:
+        return ""
+    problem = file.problem()
+    if not problem:
+        with _guard:
+            _sound.add(file)
+    return problem
