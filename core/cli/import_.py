@@ -44,6 +44,8 @@ _DECIDED: dict[IfChanged, Choice] = {
     IfChanged.REPLACE: "replace",
     IfChanged.RESTORE: "restore",
 }
+_MOST_RUNS = 50
+"""Runs that a table lists by name."""
 _FORMATS = ", ".join(row["name"] for row in matrix())
 
 
@@ -67,6 +69,9 @@ def run(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split of a BEIR collection, or all.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel workbook.")] = None,
+    all_tasks: Annotated[
+        bool, typer.Option("--all-tasks", help="Of MTEB results those of other tasks than retrieval too.")
+    ] = False,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,6 +117,7 @@ def run(
         grades=grades,
         split=split,
         sheet=sheet,
+        all_tasks=all_tasks,
         columns=_columns(column or []),
         row=row.value if row else None,
         without=frozenset(without or []),
@@ -120,11 +126,12 @@ def run(
         documents=StoredDocuments.of(snapshot),
     )
     note = ", ".join(path.name for path in paths)[:200]
+    most = _MOST_RUNS if form is Format.TABLE else None
     with reporting(status) as tell:
         progress = Progress(tell)
         made = load(paths, options, progress)
         if dry_run:
-            emit(report(made, "would take"), form)
+            emit(report(made, "would take", most=most), form)
             return
 
         def write(choice: Choice | None) -> tuple[bool, str]:
@@ -132,7 +139,7 @@ def run(
 
         fresh, sentence = _written(write, if_changed)
         tell.done(made, fresh=fresh, sentence=sentence)
-    emit(report(made, "taken" if fresh else "known already", sentence), form)
+    emit(report(made, "taken" if fresh else "known already", sentence, most=most), form)
 
 
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
@@ -159,12 +166,14 @@ def _columns(pairs: list[str]) -> dict[str, str]:
     return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
 
 
-def report(made: Import, status: str, sentence: str = "") -> pl.DataFrame:
-    """What an import took, left out and decided: status, what, count, detail."""
+def report(made: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
+    """What an import took, left out and decided: status, what, count, detail; `most` runs are named."""
     rows: list[tuple[str, str, int | None, str]]
     rows = [("read", each.format, None, each.name) for each in made.detected]
     rows += [(status, table, count, "") for table, count in made.taken.items()]
-    rows += [(status, "run", None, f"{each.run_id}  {each.label}") for each in made.runs]
+    rows += [(status, "run", None, f"{each.run_id}  {each.label}") for each in made.runs[:most]]
+    if most is not None and len(made.runs) > most:
+        rows.append((status, "more runs", len(made.runs) - most, "--format json lists all"))
     rows += [
         (status, "golden set", None, f"{each.golden_set_id}  {each.mapping}") for each in made.golden_sets
     ]

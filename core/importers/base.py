@@ -50,6 +50,7 @@ class Options:
         grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
         split: Which BEIR split to take; "all" for each as a golden set of its own.
         sheet: Which sheet of a workbook to take.
+        all_tasks: Whether results of other tasks than retrieval and reranking are taken too (MTEB).
         columns: Meaning → column of a table, where names are not recognised: a role, or a name of a column
             that is recognised, such as "latency_p95_s" or "nDCG@10".
         row: What a row of a table is; None = whatever its columns make of it.
@@ -71,6 +72,7 @@ class Options:
     grades: str | None = None
     split: str | None = None
     sheet: str | None = None
+    all_tasks: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None
     without: frozenset[str] = frozenset()

@@ -2,48 +2,42 @@
 
 Two forms: scores{split: [{hf_subset, ndcg_at_10, …}]}, and the older one with the splits at the top and, for
 several languages, a level of subsets. Each task, split and subset is a collection of its own: their queries
-differ. MTEB says neither how many queries there were nor how long one took (`evaluation_time` is the whole
-evaluation with the encoding of the corpus).
+differ. Tasks of retrieval and reranking are taken, told by their measures; others on request. MTEB says
+neither how many queries there were nor how long one took (`evaluation_time` is the whole evaluation with the
+encoding of the corpus).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, account
 from core.importers.base import RESEMBLES, SURE, Format, Import, LeftOut, Options, merged
-from core.importers.jsons import Json, at, expect, number, optional, read_json
+from core.importers.jsons import Json, at, number, optional
 from core.importers.kept import kept
-from core.importers.outline import outline
+from core.importers.mteb_files import (
+    ALL_PARTS,
+    MEASURE,
+    NOT_MEASURES,
+    PARTS,
+    RETRIEVAL,
+    Result,
+    folder,
+    kind,
+    last_keys,
+    meta_of,
+    model_of,
+    place_of,
+    results,
+    task_kind,
+)
 from core.importers.piece import Piece, Tree
 from core.importers.reported import MEASURES, Figure, Reported, reported_runs
 from core.importers.text import shown
 
-_MEASURE = re.compile(r"(?P<name>ndcg|map|mrr|recall|precision|hit_rate)(?:_at_(?P<k>[1-9]\d{0,5}))?")
-_FACTS = {
-    "dataset_revision", "evaluation_time", "kg_co2_emissions", "mteb_version", "mteb_dataset_name",
-    "task_name", "date", "dataset_name",
-}  # fmt: skip
-_EXPERIMENTS = "experiments"
-_SPLIT, _SUBSET = "test", "default"
-"""What names leave out."""
-_SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What a file says of one split and subset."""
-
-    piece: Piece
-    task: str
-    split: str
-    subset: str
-    scores: Json
-    facts: Json
 
 
 class Mteb(Format):
@@ -51,7 +45,10 @@ class Mteb(Format):
 
     name, title = "mteb", "MTEB results"
     brings = ("aggregates",)
-    takes = {"aggregates": "nDCG, AP, RR, R, P and Success at every cutoff, per task, split and subset"}  # noqa: RUF012
+    takes = {  # noqa: RUF012
+        "aggregates": "nDCG, AP, RR, R, P and Success at every cutoff of retrieval and reranking tasks, per "
+        "split and subset; on request (--all-tasks) the measures of other tasks"
+    }
     recognised = "JSON with scores per split and an MTEB version or dataset name, model_meta.json beside it"
     traps = (
         "evaluation_time is not a latency per query and becomes none.",
@@ -61,7 +58,7 @@ class Mteb(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Sure when a file of it holds results; a description of a model alone resembles it."""
-        kinds = {_kind(piece) for piece in probe.pieces}
+        kinds = {kind(piece) for piece in probe.pieces}
         return SURE if "results" in kinds else RESEMBLES if "model" in kinds else 0.0
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
@@ -70,136 +67,111 @@ class Mteb(Format):
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Results and descriptions of models."""
-        return tuple(piece for piece in probe.pieces if _kind(piece))
+        return tuple(piece for piece in probe.pieces if kind(piece))
+
+    def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
+        """Whether tasks of other kinds are taken too, where there are any."""
+        keys = [last_keys(piece) for tree in trees for piece in tree.pieces if kind(piece) == "results"]
+        return {"tasks": (RETRIEVAL, "all")} if any(task_kind(each) != RETRIEVAL for each in keys) else {}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read results with the descriptions of their models."""
-        found: list[Reported] = []
-        left, notes, used = [], [], set()
-        others = timed = 0
+        done = _Read(all_tasks=options.all_tasks)
         for tree in trees:
-            metas = {_folder(piece): piece for piece in tree.pieces if _kind(piece) == "model"}
-            for piece in (each for each in tree.pieces if _kind(each) != "model"):
-                meta = metas.get(_folder(piece))
-                used |= {meta.name} if meta else set()
-                model = _model(piece, meta)
-                for result in _results(piece):
-                    made, rest = _reported(result, model, _meta(meta))
-                    others += rest
-                    timed += "evaluation_time" in result.facts
-                    if made.figures:
-                        found.append(made)
-                    else:
-                        left.append(LeftOut(1, "results without a measure of retrieval", piece.name))
-                if meta is None:
-                    notes.append(
-                        f"{piece.name}: no model_meta.json beside it; the model is called {shown(model)}."
-                    )
-            idle = [piece.name for piece in metas.values() if piece.name not in used]
-            left += [LeftOut(len(idle), "descriptions of models without results", idle[0])] if idle else []
-        if not found:
-            raise InputError("There is no measure of retrieval in these results.", where=trees[0].name)
-        left += (
-            [LeftOut(others, "scores that are no measures of retrieval (nAUC and others)")] if others else []
+            done.tree(tree)
+        if not done.found:
+            raise InputError(
+                "There is no measure of retrieval in these results.",
+                where=trees[0].name,
+                do="--all-tasks takes the measures of other tasks." if done.other_tasks else "",
+            )
+        counted = (
+            (done.empty, "results without a measure"),
+            (done.others, "scores that are no measures of retrieval (nAUC and others)"),
+            (done.timed, _NO_LATENCY),
         )
-        left += [LeftOut(timed, _NO_LATENCY)] if timed else []
-        made_runs = reported_runs(found, options, importer=self.name, source="MTEB results")
-        notes.append("MTEB does not say how many queries a result is over.")
-        return merged((made_runs, Import(left_out=tuple(left), notes=tuple(notes))))
+        return merged(
+            (
+                reported_runs(done.found, options, importer=self.name, source="MTEB results"),
+                Import(
+                    left_out=tuple(LeftOut(count, why) for count, why in counted if count),
+                    accounts=tuple(done.accounts),
+                    notes=(*done.notes, "MTEB does not say how many queries a result is over."),
+                ),
+            )
+        )
 
 
-def _kind(piece: Piece) -> str | None:
-    seen = outline(piece)
-    if "object" not in seen.get("", ()):
-        return None
-    keys = {path for path in seen if path and "." not in path and "[" not in path}
-    if "scores" in keys and keys & {"mteb_version", "task_name", "dataset_revision"}:
-        return "results" if any(path.endswith("main_score") for path in seen) else None
-    if keys & {"mteb_version", "mteb_dataset_name"} and any(
-        re.search(r"(_at_10|main_score|evaluation_time)$", path) for path in seen
-    ):
-        return "results"
-    if {"name", "revision"} <= keys and keys & {"loader", "n_parameters", "embed_dim"}:
-        return "model"
-    return None
+@dataclass
+class _Read:
+    """What was read so far.
+
+    Attributes:
+        all_tasks: Whether other tasks than retrieval are taken.
+        found: Results that are taken.
+        accounts, notes: Of the files.
+        other_tasks, empty, others, timed: Files of other tasks, results without a measure, scores that are
+            none, and times, counted.
+    """
+
+    all_tasks: bool
+    found: list[Reported] = field(default_factory=list)
+    accounts: list[Account] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    other_tasks: int = 0
+    empty: int = 0
+    others: int = 0
+    timed: int = 0
+
+    def tree(self, tree: Tree) -> None:
+        """Read the files of one offer."""
+        metas = {folder(piece): piece for piece in tree.pieces if kind(piece) == "model"}
+        described: set[str] = set()
+        for piece in (each for each in tree.pieces if kind(each) != "model"):
+            meta = metas.get(folder(piece))
+            described |= {meta.name} if meta else set()
+            self._file(piece, meta)
+        for piece in metas.values():
+            idle = "it describes a model without results"
+            self.accounts.append(account(piece, {"*": TAKEN} if piece.name in described else idle))
+
+    def _file(self, piece: Piece, meta: Piece | None) -> None:
+        model, told = model_of(piece, meta), meta_of(meta)
+        held = [(task_kind(each.scores), each) for each in results(piece)]
+        taken = [(task, each) for task, each in held if task == RETRIEVAL or self.all_tasks]
+        if held and not taken:
+            self.other_tasks += 1
+            self.accounts.append(account(piece, f"a task of {held[0][0]} (--all-tasks takes it)"))
+            return
+        self.empty += len(held) - len(taken)
+        for task, each in taken:
+            made, rest = _reported(each, model, told, ranks=task == RETRIEVAL)
+            self.others += rest
+            self.timed += "evaluation_time" in each.facts
+            self.empty += not made.figures
+            self.found += [made] if made.figures else []
+        if meta is None:
+            self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")
+        self.accounts.append(account(piece, ALL_PARTS if self.all_tasks else PARTS))
 
 
-def _folder(piece: Piece) -> str:
-    return str(PurePosixPath(piece.relative).parent)
-
-
-def _meta(piece: Piece | None) -> Json:
-    value = read_json(piece) if piece else {}
-    if piece and not isinstance(value, dict):
-        raise InputError("It is not an object.", where=piece.name)
-    return value if isinstance(value, dict) else {}
-
-
-def _model(piece: Piece, meta: Piece | None) -> str:
-    """The model's name: from its description, else from the folder above the revision's."""
-    told = optional(_meta(meta), "name", str, meta.name) if meta else None
-    if told:
-        return told
-    parts, _ = _place(piece)
-    return parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
-
-
-def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
-    """Folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``) if any."""
-    parts = PurePosixPath(piece.relative).parts
-    if len(parts) < 5 and piece.path is not None:
-        parts = piece.path.absolute().parts
-    if len(parts) > 2 and parts[-3] == _EXPERIMENTS:
-        return (*parts[:-3], parts[-1]), shown(parts[-2], 100)
-    return parts, ""
-
-
-def _results(piece: Piece) -> Iterator[_Result]:
-    whole = read_json(piece)
-    name = piece.name
-    task = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
-    task = task or piece.stem
-    assert isinstance(whole, dict)  # noqa: S101  (`optional` refuses anything else)
-    facts = {key: value for key, value in whole.items() if key in _FACTS}
-    if "scores" in whole:
-        for split, rows in expect(whole, "scores", dict, name).items():
-            for index, scores in enumerate(_list(rows, at(name, "scores", split))):
-                where = at(name, "scores", split, index)
-                subset = optional(scores, "hf_subset", str, where) or _SUBSET
-                yield _Result(piece, task, split, subset, scores, facts)
-        return
-    for split, scores in whole.items():
-        if split in _FACTS or not isinstance(scores, dict):
-            continue
-        facts |= {"evaluation_time": scores["evaluation_time"]} if "evaluation_time" in scores else {}
-        subsets = {key: each for key, each in scores.items() if isinstance(each, dict)}
-        if any(_MEASURE.fullmatch(key) for key in scores) or not subsets:
-            subsets = {_SUBSET: scores}
-        for subset, values in subsets.items():
-            yield _Result(piece, task, split, subset, values, facts)
-
-
-def _list(value: object, where: str) -> list[Json]:
-    if not isinstance(value, list):
-        raise InputError("It is not a list.", where=where)
-    return value
-
-
-def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
-    """The stack with its figures, and how many scores are none."""
+def _reported(result: Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
+    """The stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
     where = at(result.piece.name, result.split, result.subset)
     figures, others = [], 0
     for key, given in result.scores.items():
-        matched = _MEASURE.fullmatch(key)
-        if matched is None:
-            others += isinstance(given, int | float) and key not in ("main_score", "evaluation_time")
+        matched = MEASURE.fullmatch(key) if ranks else None
+        plain = isinstance(given, int | float) and not isinstance(given, bool)
+        if matched is None and (ranks or not plain or NOT_MEASURES.fullmatch(key)):
+            others += plain and key not in ("main_score", "evaluation_time")
             continue
         value = number(result.scores, key, where)
         if value is not None:
-            k = int(matched["k"]) if matched["k"] else None
-            figures.append(Figure(measure=MEASURES[matched["name"]], value=value, k=k))
+            k = int(matched["k"]) if matched and matched["k"] else None
+            name = MEASURES[matched["name"]] if matched else shown(key)
+            figures.append(Figure(measure=name, value=value, k=k))
     revision = optional(meta, "revision", str, "model_meta.json") or ""
-    _, experiment = _place(result.piece)
+    _, experiment = place_of(result.piece)
     made = Reported(
         label=f"{model} · {experiment}" if experiment else model,
         stem=revision[:12] or result.piece.stem,
@@ -211,29 +183,10 @@ def _reported(result: _Result, model: str, meta: Json) -> tuple[Reported, int]:
         },
         spec={**_spec(model, meta), **({"params": {"experiment": experiment}} if experiment else {})},
         figures=tuple(figures),
-        collection=_collection(result),
+        collection=result.collection,
         manifest={"result": kept(result.facts), "model": kept(meta), "revision": shown(revision)},
     )
     return made, others
-
-
-def _collection(result: _Result) -> str:
-    """What a result was measured on: a name that no other task, split and subset have."""
-    whole = (result.task, result.split, result.subset)
-    usual = (None, _SPLIT, _SUBSET)
-    name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)
-    if _parted(name) == whole:
-        return name
-    return " · ".join(part.replace("·", "··") for part in whole)
-
-
-def _parted(name: str) -> tuple[str, str, str]:
-    """Task, split and subset as they are read off a short name."""
-    task, _, rest = name.partition("-")
-    split, _, subset = rest.partition("-")
-    if split not in _SPLITS:
-        split, subset = _SPLIT, rest
-    return task, split, subset or _SUBSET
 
 
 def _spec(model: str, meta: Json) -> Json:

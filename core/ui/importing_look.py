@@ -37,7 +37,14 @@ def previews(found: Sequence[Preview], decided: Options) -> Options:
             _rows(each.rows, place)
             mapping |= _map_columns(each, place)
         chosen |= _choose(each.choices, place)
-    return replace(decided, columns=mapping, skip=skip, split=chosen.get("split"), sheet=chosen.get("sheet"))
+    return replace(
+        decided,
+        columns=mapping,
+        skip=skip,
+        split=chosen.get("split"),
+        sheet=chosen.get("sheet"),
+        all_tasks=chosen.get("tasks") == "all",
+    )
 
 
 def _left_out(found: Sequence[Preview]) -> list[str]:
@@ -60,12 +67,14 @@ def _rows(rows: pl.DataFrame, place: int) -> None:
 
 
 def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:
-    """The split or the sheet to take, where there are several."""
+    """The split, the sheet or the tasks to take, where there are several."""
     chosen: dict[str, str] = {}
     if splits := choices.get("split"):
         chosen["split"] = st.selectbox("Split", ["all", *splits], key=f"split{place}")
     if sheets := choices.get("sheet"):
         chosen["sheet"] = st.selectbox("Sheet", sheets, key=f"sheet{place}")
+    if tasks := choices.get("tasks"):
+        chosen["tasks"] = st.selectbox("Tasks", tasks, key=f"tasks{place}")
     return chosen
 
 

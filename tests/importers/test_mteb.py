@@ -4,6 +4,7 @@ import re
 import polars as pl
 import pytest
 
+from core.importers import preview
 from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
 
 REAL = SHARED / "peer_outputs" / "mteb_results"
@@ -134,6 +135,59 @@ def test_bm25_and_cross_encoders():
 )
 def test_refused(content, message):
     assert message in refusal(up("x.json", file(content)))
+
+
+OTHER = {
+    "clustering": {"v_measure": 0.4, "v_measures": {"Level 0": [0.1]}},
+    "similarity of texts": {"cosine_spearman": 0.4, "pearson": 0.3},
+    "pairs of texts": {"max_ap": 0.4, "cosine_accuracy": 0.3},
+    "mining of translations": {"accuracy": 0.9, "f1": 0.8, "precision": 0.7, "recall": 0.6},
+    "classification": {"accuracy": 0.9, "f1": 0.8, "f1_weighted": 0.7, "recall": 0.6},
+    "other tasks": {"text_image_score": 0.4},
+}  # fmt: skip
+
+
+def other(kind: str, subsets: int = 3) -> str:
+    rows = [
+        {**OTHER[kind], "hf_subset": f"s{n}", "main_score": 0.4, "languages": ["x"]} for n in range(subsets)
+    ]
+    return file({**NEW, "task_name": kind.title(), "scores": {"test": rows}})
+
+
+def test_other_tasks_are_summed_up_and_taken_on_request():
+    """One line per kind, however many there are; a whole model folder has hundreds."""
+    files = {f"m/r/{kind}{n}.json": other(kind) for kind in OTHER for n in range(20)}
+    offered = up("x.zip", zipped({**files, "m/r/SciFact.json": file(NEW), "m/r/model_meta.json": file(META)}))
+    made = read(offered)
+    assert {run.collection_id for run in made.runs} == {"SciFact", "SciFact-fr"}
+    lines = [each for each in made.left_out if "--all-tasks" in each.reason]
+    assert [(each.count, each.reason.rpartition("a task of ")[2]) for each in lines] == [
+        (20, f"{kind} (--all-tasks takes it)") for kind in sorted(OTHER)
+    ]
+    assert {account.file for account in made.accounts} == {
+        *(f"x.zip/{name}" for name in files), "x.zip/m/r/SciFact.json", "x.zip/m/r/model_meta.json"
+    }  # fmt: skip
+    (seen,) = preview([offered])
+    assert seen.choices == {"tasks": ("retrieval and reranking", "all")}
+    one = {name: text for name, text in files.items() if "0.json" in name and "10" not in name}
+    whole = read(up("x.zip", zipped({**one, "m/r/model_meta.json": file(META)})), all_tasks=True)
+    assert len(whole.runs) == 6 * 3
+    figures = rows(whole, "aggregates").group_by("measure").len()
+    assert dict(figures.iter_rows()) == {
+        "v_measure": 3, "cosine_spearman": 3, "pearson": 3, "max_ap": 3, "cosine_accuracy": 3, "accuracy": 6,
+        "f1": 6, "precision": 3, "recall": 6, "f1_weighted": 3, "text_image_score": 3,
+    }  # fmt: skip
+
+
+def test_only_other_tasks():
+    message = refusal(up("x.json", other("clustering")))
+    assert "no measure of retrieval" in message
+    assert "--all-tasks" in message
+
+
+def test_old_reranking_is_taken():
+    made = read(up("x.json", file({**BARE, "test": {"map": 0.5, "mrr": 0.6}, "mteb_version": "1.0"})))
+    assert set(rows(made, "aggregates")["measure"]) == {"AP", "RR"}
 
 
 def test_a_description_alone_is_no_result():
