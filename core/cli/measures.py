@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import polars as pl
 import typer
 
+from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.metrics import Measure
 from core.views.reference import explained, measure_table
+from core.views.reported import as_reported, only_reported
 
 _SHOWN = ("measure", "says", "formula", "parameters", "range", "better")
 
 
 def run(
+    ctx: typer.Context,
     measure: Annotated[
         str | None,
         typer.Argument(
@@ -23,9 +27,13 @@ def run(
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """List the measures, or explain one so that it can be recomputed by hand."""
+    """List the measures, those that runs of the store came with too, or explain one to recompute by hand."""
+    context: Context = ctx.obj
+    told = only_reported(context.store().read())
     if measure is not None:
-        emit(explained(Measure.parse(measure)), form)
+        known = told.filter(measure=measure.strip().partition("@")[0])
+        emit(explained(Measure.parse(measure)) if known.is_empty() else as_reported(known), form)
         return
-    rows = measure_table()
+    rows = pl.concat([measure_table(), told.select("measure", "says")], how="diagonal")
+    rows = rows.with_columns(pl.all().fill_null(""))
     emit(rows.select(_SHOWN) if form is Format.TABLE else rows, form)

@@ -10,13 +10,15 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.deciding import quality_of
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
-from core.metrics import Measure, parse_list
+from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
 from core.views.every_k import in_parts, write_parquet
 from core.views.from_files import score_files
+from core.views.reported import wanted
 from core.views.score_queries import Over
 from core.views.score_table import score_table
 
@@ -68,12 +70,16 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
-    wanted = parse_list(measures)
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
         made = load([*files, *([qrels] if qrels else [])], Options(collection_id="files", grades=grades))
         table = score_files(
-            made, wanted, golden_set_id=golden_set, per_query=per_query, over=queries, tell=_tell
+            made,
+            parse_list(measures),
+            golden_set_id=golden_set,
+            per_query=per_query,
+            over=queries,
+            tell=_tell,
         )
         emit(table, form)
         return
@@ -90,14 +96,19 @@ def run(
                 do="Leave --queries out, or say all to have 0 for queries that a run does not rank.",
             )
         asked_only = queries is not Over.ALL
-        emit(_written(snapshot, known, golden_set, wanted, every_k, asked_only=asked_only), form)
+        emit(
+            _written(snapshot, known, golden_set, parse_list(measures), every_k, asked_only=asked_only), form
+        )
         return
+    asked = [quality_of(part) for part in split_list(measures)]
+    computed, told = wanted(asked, snapshot, known["run_id"].to_list())
     parts = [
         score_table(
             snapshot,
             of,
             golden_set_of(snapshot, str(name), golden_set),
-            wanted,
+            computed,
+            told=told,
             per_query=per_query,
             over=queries,
             tell=_tell,

@@ -4,7 +4,7 @@ from core.metrics.engine import aggregate, na_reason, score, score_all, score_at
 from core.metrics.gain import Weighting, ideal_gain, weights
 from core.metrics.info import Counts, Grades, MeasureInfo, Param, Scores
 from core.metrics.inputs import Extra
-from core.metrics.measure import Measure, parse_list
+from core.metrics.measure import Measure, parse_list, split_list
 from core.metrics.proc import ratio_of_means
 from core.metrics.registry import REGISTRY, reference
 
@@ -27,6 +27,7 @@ __all__ = [
     "score",
     "score_all",
     "score_at",
+    "split_list",
     "to_depth",
     "weights",
 ]

@@ -111,6 +111,11 @@ def parse_list(text: str) -> tuple[Measure, ...]:
         UnknownNameError: If a name or a parameter is not declared.
         InputError: If a part is empty or not a measure.
     """
+    return tuple(dict.fromkeys(Measure.parse(part) for part in split_list(text)))
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Measures as they are written, separated by commas; commas within parentheses do not separate."""
     parts, inside = [""], False
     for char in text:
         inside = char != ")" and (inside or char == "(")
@@ -118,7 +123,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
             parts.append("")
         else:
             parts[-1] += char
-    return tuple(dict.fromkeys(Measure.parse(part) for part in parts))
+    return tuple(dict.fromkeys(parts))
 
 
 def _find(name: str) -> MeasureInfo:

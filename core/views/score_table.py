@@ -13,6 +13,7 @@ from core.metrics import Measure, na_reason
 from core.store import Snapshot
 from core.views import text
 from core.views.query_sets import Mask, all_of
+from core.views.scope import Quality
 from core.views.score_queries import Counted, Over, counted
 from core.views.scores import evidence, mean
 
@@ -41,6 +42,7 @@ def score_table(
     golden_set_id: str | None,
     measures: Sequence[Measure],
     *,
+    told: Sequence[Quality] = (),
     per_query: bool = False,
     over: Over | None = Over.ALL,
     tell: Callable[[str], None] | None = None,
@@ -52,6 +54,7 @@ def score_table(
         runs: Rows of `Snapshot.runs`.
         golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
         measures: Each with its cutoff.
+        told: Measures that are not computed: of every run what it came with.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.score_queries.counted`.
         tell: Is told what does not compare, and what was done about it.
@@ -61,27 +64,31 @@ def score_table(
         and ci_high are the 95 % bootstrap interval of the mean over the n queries.
 
     Raises:
-        InputError: If a measure has no cutoff.
+        InputError: If a measure has no cutoff, or is not computed where scores per query are asked for.
     """
     require_cutoffs(measures)
+    if per_query and told:
+        raise InputError(f"{told[0].name} is known as an average only.", do="Ask for the mean.")
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=COLUMNS)]
-    if golden_set_id and not ranked.is_empty():
+    if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
         if tell and seen.said:
             tell(seen.said)
         parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
-    if not per_query and not rest.is_empty():
-        figures = pl.concat(_reported(snapshot, rest, measure) for measure in measures)
-        told = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
-        if tell and told and len(parts) > 1:
-            what = text.count(told, "run comes", "runs come")
+    if measures and not per_query and not rest.is_empty():
+        names = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
+        figures = pl.concat(_reported(snapshot, rest, name) for name in names)
+        came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
+        if tell and came and len(parts) > 1:
+            what = text.count(came, "run comes", "runs come")
             tell(
                 f"{what} as averages of an evaluation elsewhere, which do not compare with scores made here."
             )
         parts.append(figures)
+    parts += [_reported(snapshot, runs, name) for name in told]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")
@@ -136,7 +143,7 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     ).with_columns(
         pl.col("value", "ci_low", "ci_high").fill_nan(None),
         pl.when(pl.col("n") == 0).then(pl.Series(reasons, dtype=pl.String)).alias("reason"),
-        *_named(measure),
+        *_named(str(measure), measure.k),
     )
 
 
@@ -165,23 +172,24 @@ def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFram
             "reason": pl.Series(reasons.ravel().tolist(), dtype=pl.String),
             "n": np.where(empty, 0, 1).astype(np.int32).ravel(),
         }
-    ).with_columns(pl.col("value").fill_nan(None), *_named(measure))
+    ).with_columns(pl.col("value").fill_nan(None), *_named(str(measure), measure.k))
 
 
-def _named(measure: Measure) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    k = pl.lit(measure.k, dtype=pl.Int32).alias("k")
-    return pl.lit(str(measure)).alias("measure"), k, pl.lit(None, dtype=pl.String).alias("stack")
+def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    cutoff = pl.lit(k, dtype=pl.Int32).alias("k")
+    return pl.lit(name).alias("measure"), cutoff, pl.lit(None, dtype=pl.String).alias("stack")
 
 
-def _reported(snapshot: Snapshot, runs: pl.DataFrame, measure: Measure) -> pl.DataFrame:
-    """What runs without rankings reported themselves, with their n and interval where they gave one."""
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """What runs came with, with their n and interval where they gave one."""
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
-        .filter((pl.col("measure") == str(measure.at(None))) & (pl.col("k") == measure.k))
+        .filter((pl.col("measure") == quality.bare) & (pl.col("k") == quality.k))
         .unique("run_id", keep="first")
         .select("run_id", "value", "n", pl.col("low").alias("ci_low"), pl.col("high").alias("ci_high"))
     )
-    why = pl.when(pl.col("has_rankings")).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
+    computed = pl.col("has_rankings") & (quality.measure is not None)
+    why = pl.when(computed).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
     return (
         runs.select("run_id", "has_rankings")
         .join(figures, on="run_id", how="left", maintain_order="left")
@@ -192,6 +200,6 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, measure: Measure) -> pl.Da
             "n",
             "ci_low",
             "ci_high",
-            *_named(measure),
+            *_named(quality.name, quality.k),
         )
     )

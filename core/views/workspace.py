@@ -11,6 +11,7 @@ from core.metrics import REGISTRY
 from core.metrics.info import Need
 from core.records import Origin
 from core.store import Snapshot
+from core.views.reported import reported
 from core.views.scope import Scope
 from core.views.stacks import runs_in
 
@@ -20,7 +21,6 @@ _USUAL = (_FIRST, "nDCG")
 """Measures that come first, in this order, where a workspace has them."""
 _NEARLY_ALL = 0.9
 """Share of a golden set's queries that a run has to rank for the set to be shown before others."""
-_NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
 
 
 @dataclass(frozen=True)
@@ -61,26 +61,20 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     """
     runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
     computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
-    figures = (
-        snapshot.aggregates(runs["run_id"].to_list())
-        .filter(pl.col("k").is_not_null())
-        .filter(~pl.any_horizontal(pl.col("measure").str.starts_with(prefix) for prefix in _NOT_QUALITY))
-        .group_by("measure")
-        .agg(pl.col("k").unique().sort())
-    )
-    reported = {measure: tuple(ks) for measure, ks in figures.iter_rows()}
+    figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")
+    came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
     there = _there(snapshot, runs) if computed else frozenset()
     own = [
         info.name
         for info in REGISTRY.values()
         if computed and info.higher_is_better and info.unit == "share" and info.needs <= there
     ]
-    names = sorted({*own, *reported}, key=_order)
+    names = sorted({*own, *came}, key=_order)
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
         measures=tuple(names) or (_FIRST,),
         computed=computed,
-        reported=reported,
+        reported=came,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
     )
 
