@@ -74,7 +74,9 @@ def answer(
     """
     within = limits(constraints, latency)
     if decision.chosen is None and table["quality"].is_null().all():
-        return Answer(f"No stack here has a known {quality.name}.", _NO_QUALITY)
+        notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+        why = f"It {notes[0]}." if len(notes) else _NO_QUALITY
+        return Answer(f"No stack here has a known {quality.name}.", why)
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(decision))
     row = table.row(decision.chosen, named=True)

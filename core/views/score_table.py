@@ -12,6 +12,7 @@ from core.errors import InputError
 from core.metrics import Measure, na_reason
 from core.store import Snapshot
 from core.views import text
+from core.views.applies import applies_to_none
 from core.views.query_sets import Mask, all_of
 from core.views.scope import Quality
 from core.views.score_queries import Counted, Over, counted
@@ -133,7 +134,7 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     found = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
-    reason = f"applies to none of the {len(found.query_ids)} judged queries"
+    reason = applies_to_none(found, measure)
     reasons = [
         why if why and whole else reason
         for why, whole in zip(seen.why or [""] * len(n), all_of(_unknown(seen), 1), strict=True)

@@ -16,6 +16,7 @@ from core.clq.prices import PriceBook
 from core.metrics import Measure, ratio_of_means
 from core.records import Origin
 from core.store import Snapshot
+from core.views.applies import applies_to_none
 from core.views.chosen import chosen_runs
 from core.views.comparable import at_machine
 from core.views.evidence.holes import bounds
@@ -48,6 +49,7 @@ _QUALITY = {
     "hole_low": pl.Float64(),
     "hole_high": pl.Float64(),
     "unjudged_queries": pl.Int32(),
+    "quality_note": pl.String(),
 }
 
 _WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
@@ -146,7 +148,9 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "hole_low": worst,
             "hole_high": best,
             "unjudged_queries": found.unjudged_queries,
-        }
+            "quality_note": [None if any(n) else applies_to_none(found, measure)] * len(n),
+        },
+        schema_overrides={"quality_note": pl.String},
     )
     if ceiling is not None:
         highest = at_cutoff(found, ceiling)

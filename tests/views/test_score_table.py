@@ -83,7 +83,10 @@ def test_a_measure_that_never_applies_says_so(tmp_path: Path):
     lab = Lab().judge({"q1": {"p1": 1}}).run("a", final={"q1": ["p1"]}).write(tmp_path / "s").read()
     row = score_table(lab, lab.runs(), "gold", [Measure("N-Recall4+", 3)]).row(0, named=True)
     assert (row["value"], row["n"], row["ci_low"]) == (None, 0, None)
-    assert row["reason"] == "applies to none of the 1 judged queries"
+    assert row["reason"] == (
+        "applies to none of the 1 judged query: the grades found are 1 of 1 to 5, too low for it; if the "
+        "judges counted otherwise, import the judgements again with another mapping (--grades)"
+    )
 
 
 def test_no_run_and_no_measure_are_empty_tables(lab: Snapshot):
