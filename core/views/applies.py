@@ -30,6 +30,6 @@ def applies_to_none(found: Evidence, measure: Measure) -> str:
     if na_reason(measure, best) is not None:
         return said
     return (
-        f"{said}: the grades found are {', '.join(map(str, grades))} of 1 to 5, too low for it; if the judges "
-        "counted otherwise, import the judgements again with another mapping (--grades)"
+        f"{said}: the grades found are {', '.join(map(str, grades))} of 1 to 5, too low for it; if the "
+        "judges counted otherwise, import the judgements again with another mapping (--grades)"
     )
