@@ -75,6 +75,7 @@ class Question:
     latency: Of
     budget: float | None
     min_quality: float | None
+    max_harm: float | None
     rule: Best
     jitter_ms: float
     prices: str
@@ -110,6 +111,7 @@ class Question:
             sla_ms=self.sla_ms,
             budget=self.budget,
             floor=self.min_quality,
+            max_harm=self.max_harm,
             jitter_ms=self.jitter_ms,
             higher_is_better=quality.higher_is_better,
         )
@@ -143,7 +145,18 @@ def question(
     on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50,
     latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH,
     budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None,
-    min_quality: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest quality.")] = None,
+    min_quality: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Worst quality: the lowest, or the highest of Harm and its like."),
+    ] = None,
+    max_harm: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
+        ),
+    ] = None,
     rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY,
     jitter_ms: Annotated[float, typer.Option(min=0, help="Latencies this close are alike.")] = JITTER_MS,
     prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK,
@@ -183,6 +196,7 @@ def question(
         latency=latency,
         budget=budget,
         min_quality=min_quality,
+        max_harm=max_harm,
         rule=rule,
         jitter_ms=jitter_ms,
         prices=prices,

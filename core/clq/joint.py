@@ -8,14 +8,14 @@ each of which all stacks are looked at together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.clq.axes import COST, HARM, LATENCY, QUALITY, Axis
 from core.clq.pareto import nondominated
-from core.clq.rules import RULES, Constraints, Rule
+from core.clq.rules import RULES, Constraints, Rule, objective
 from core.clq.significance.bootstrap import RESAMPLES, weights
 from core.clq.significance.sample import Floats, quotient
 from core.errors import InputError, UnknownNameError
@@ -82,12 +82,18 @@ class JointSample:
             COST.key: ~np.isnan(self.cost),
         }
         if len(self.fixed_harm):
-            found[HARM.key] = _varies(self.harm) | ~np.isnan(self.fixed_harm)
+            found[HARM.key] = ~np.isnan(self.fixed_harm) | (_varies(self.harm) if self.harm.size else False)
         return found
 
-    def required(self, limits: Constraints, rule: Rule) -> tuple[Axis, ...]:
+    def take(self, rows: Sequence[int]) -> JointSample:
+        """Some of the stacks."""
+        kept = np.asarray(rows, dtype=np.intp)
+        each = (field.name for field in fields(self) if field.name != "share")
+        return replace(self, **{name: values[kept] for name in each if len(values := getattr(self, name))})
+
+    def required(self, limits: Constraints) -> tuple[Axis, ...]:
         """The axes that a stack must be known on; see `core.clq.rules.Constraints.required`."""
-        return limits.required([key for key, there in self.known().items() if there.any()], rule)
+        return limits.required([key for key, there in self.known().items() if there.any()])
 
     def drawn(self, drawn: Floats, required: tuple[Axis, ...]) -> dict[str, Floats]:
         """The numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
@@ -167,7 +173,8 @@ def chances(
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     stacks, queries = sample.quality.shape
-    required, known = sample.required(constraints, rule), sample.known()
+    required, known = sample.required(constraints), sample.known()
+    rule = objective(rule, required)
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
     weighed = weights(queries, resamples, seed)
     sums = np.zeros((4, stacks))
@@ -175,7 +182,7 @@ def chances(
     for start in range(0, resamples, block):
         values = sample.drawn(weighed[start : start + block], required)
         merit, latency = quality_axis.merit(values[QUALITY.key]), values[LATENCY.key]
-        feasible = feasible_in(values, constraints, rule, known=known)
+        feasible = feasible_in(values, constraints, (rule, required), known=known)
         sums[0] += _on_frontier(merit, latency, sample.cost)
         sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
         sums[2] += feasible.sum(axis=1)
@@ -264,7 +271,11 @@ def _within(latency: Floats, sla_ms: float | None) -> Mask:
 
 
 def feasible_in(
-    values: Mapping[str, Floats], limits: Constraints, rule: Rule, *, known: Mapping[str, Mask]
+    values: Mapping[str, Floats],
+    limits: Constraints,
+    asked: tuple[Rule, Sequence[Axis]],
+    *,
+    known: Mapping[str, Mask],
 ) -> Mask:
     """Which stacks meet the limits in each resample [S, B], of those known on every required axis.
 
@@ -273,10 +284,10 @@ def feasible_in(
     Args:
         values: Of `JointSample.drawn`.
         limits: What a stack must meet.
-        rule: What is best.
+        asked: What is best, and `JointSample.required`.
         known: Of `JointSample.known`.
     """
-    required = limits.required([key for key, there in known.items() if there.any()], rule)
+    rule, required = asked
     found = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
     for axis in required:
         limit, numbers = limits.of(axis), values[axis.key]

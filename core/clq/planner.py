@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.clq.axes import LATENCY, QUALITY, Axis, floats
 from core.clq.joint import JointSample, feasible_in, qualities
-from core.clq.rules import Constraints, Rule
+from core.clq.rules import Constraints, Rule, objective
 from core.clq.significance.sample import Floats
 from core.errors import InputError, UnknownNameError
 
@@ -174,12 +174,13 @@ class _Stage:
             exact: [W, Q], the weights for the means where `drawn` are rounded ones.
         """
         constraints, rule = self.limits
-        required = self.sample.required(constraints, rule)
+        required = self.sample.required(constraints)
+        rule = objective(rule, required)
         values = self.sample.drawn(drawn, required)
         if exact is not None:
             values[QUALITY.key] = qualities(self.sample, exact)
         quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
-        feasible = feasible_in(values, constraints, rule, known=self.sample.known())
+        feasible = feasible_in(values, constraints, (rule, required), known=self.sample.known())
         within = _near(latency, cost, feasible, constraints.jitter_ms, rule)
         merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
         best = _reference(np.where(within, merit, -np.inf), latency, cost)

@@ -1,8 +1,9 @@
 """Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
 
-1. Keep the rows that meet every limit and are known on every axis that is required: quality, what a limit or
-   the rule asks for, and cost and latency as soon as any stack has them. A row of which a required number is
-   unknown but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not 0.
+1. Keep the rows that meet every limit and are known on every axis that is required: quality, cost and latency
+   as soon as any stack has them, and harm where it is limited. A row of which a required number is unknown
+   but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not 0. An axis on
+   which nothing is known is not asked for, limited or not.
 2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
    band of the fastest for "latency", those as cheap as the cheapest for "cost". The best of these by quality
    is the reference. Best follows the direction of the measure: the lowest Harm is the best Harm.
@@ -12,8 +13,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -68,23 +69,21 @@ class Constraints:
         value: float | None = getattr(self, axis.field)
         return value
 
-    def required(self, known: Collection[str], rule: Rule) -> tuple[Axis, ...]:
+    @property
+    def wanted(self) -> tuple[Axis, ...]:
+        """The axes that are compared or limited."""
+        return tuple(axis for axis in self.axes if axis.compared or self.of(axis) is not None)
+
+    def required(self, known: Collection[str]) -> tuple[Axis, ...]:
         """The axes of which a number must be known for a stack to be chosen.
 
         Args:
             known: Keys of the axes on which any stack of the workspace has a number.
-            rule: What is best.
 
         Returns:
-            Quality, what a limit or the rule asks for, and what the frontier compares as far as it is known.
+            Those that are compared or limited, as far as anything is known there; quality in any case.
         """
-        return tuple(
-            axis
-            for axis in self.axes
-            if axis.key in (QUALITY.key, rule)
-            or self.of(axis) is not None
-            or (axis.compared and axis.key in known)
-        )
+        return tuple(axis for axis in self.wanted if axis.key in known or axis.key == QUALITY.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,8 @@ class Decision:
         note: How a tie was broken, in words; empty when there was none.
         axes: All axes, that of quality in its direction.
         required: Those of which a number must be known.
+        unasked: Those that would be compared, or are limited, but on which nothing is known: the choice does
+            not look at them.
         unknown: [n, required], where it is not.
     """
 
@@ -115,6 +116,7 @@ class Decision:
     note: str
     axes: tuple[Axis, ...]
     required: tuple[Axis, ...]
+    unasked: tuple[Axis, ...]
     unknown: Mask
 
     @property
@@ -122,10 +124,10 @@ class Decision:
         """The axis of quality, in its direction."""
         return next(axis for axis in self.axes if axis.key == QUALITY.key)
 
-    @property
-    def unasked(self) -> tuple[Axis, ...]:
-        """The compared axes on which nothing is known, so that the choice does not look at them."""
-        return tuple(axis for axis in self.axes if axis.compared and axis not in self.required)
+    def applied(self, constraints: Constraints) -> Constraints:
+        """The limits that the choice looked at."""
+        lifted: dict[str, Any] = {axis.field: None for axis in self.unasked}
+        return replace(constraints, **lifted)
 
     @property
     def promising(self) -> Mask:
@@ -201,7 +203,7 @@ def decide(
         table: One row per stack of the workspace; columns `REQUIRED` and, where known, `OPTIONAL`. Quality
             and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
         constraints: What a stack must meet, and the direction of the quality.
-        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs.
+        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs if any is known.
         alike: Which rows are alike in quality; by default those within the interval of the best.
 
     Returns:
@@ -217,11 +219,11 @@ def decide(
             raise UnknownNameError("column", name, table.columns)
     values = {axis.key: axis.read(table) for axis in constraints.axes}
     known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
-    required = constraints.required(known, rule)
+    required = constraints.required(known)
     violated, by = _violations(values, constraints, required)
     feasible = violated < 0
     numbers = Numbers.of(table, constraints.axes)
-    limits = (constraints.jitter_ms, rule)
+    limits = (constraints.jitter_ms, objective(rule, required))
     ties, note = _preferred(numbers, np.flatnonzero(feasible), limits, alike)
     chosen = int(ties[0]) if len(ties) else None
     runner_up = None
@@ -240,8 +242,14 @@ def decide(
         note=note,
         axes=constraints.axes,
         required=required,
+        unasked=tuple(axis for axis in constraints.wanted if axis not in required),
         unknown=np.column_stack([np.isnan(values[axis.key]) for axis in required]),
     )
+
+
+def objective(rule: Rule, required: Collection[Axis]) -> Rule:
+    """What is optimised first: quality where nothing is known of what the rule asks for."""
+    return rule if any(axis.key == rule for axis in required) else "quality"
 
 
 def _violations(

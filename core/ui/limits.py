@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import streamlit as st
 
-from core.clq.axes import QUALITY, Axis, Floats, axes
+from core.clq.axes import HARM, QUALITY, Axis, Floats, axes
 from core.clq.rules import JITTER_MS, Constraints
+from core.views.harm import harm_measure
 from core.views.scope import Quality
 from core.views.text import plain
 
@@ -81,9 +82,10 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality) -> Limit | None:
     top, step, end = (1.0, 0.01, 1.0) if share else _steps(largest)
     none, where = (0.0, "0") if axis.higher_is_better else (end, "the upper end")
     prefix, _, suffix = axis.pattern.partition("{}")
+    measure = harm_measure(table) if axis.key == HARM.key else quality.name
     return Limit(
         key=axis.limit,
-        label=f"{axis.limit_word[0].upper()}{axis.limit_word[1:]} ({axis.unit_words or quality.name})",
+        label=f"{axis.limit_word[0].upper()}{axis.limit_word[1:]} ({axis.unit_words or measure})",
         help=f"Stacks {axis.beyond} are excluded. At {where} there is none.",
         top=top,
         step=step,

@@ -163,6 +163,7 @@ STACK_COLUMNS: Mapping[str, Any] = {
     "quality_low": score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
     "quality_high": score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
     "n": number_column("n", 0, "Queries that the mean rests on."),
+    "harm": score_column("harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
     "latency_ms": number_column("latency ms", 2, "Percentile and scope as in the sidebar; empty = unknown."),
     "latency_basis": text_column("latency is"),
     "cost": dollar_column("$ / 1k", "Per 1,000 queries; empty = unknown."),

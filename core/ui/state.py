@@ -123,7 +123,8 @@ SETTINGS: Mapping[str, str] = {
 
 
 NUMBERS = frozenset({
-    "alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "sla", "budget", "floor", "jitter", "queries",
+    "alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "sla", "budget", "floor", "cap", "harm", "jitter",
+    "queries",
     "cand", "tokc", "tokq", "chunks", "toks", "prompt", "out", "cpu", "gpu", "npas", "tokp", "spread",
     "dims", "copies", "swing", "least", "tol", "most", "thr", "thr2", "gbase", "gin", "gout", "gchunk",
     "gtok", "gprompt", "gans", "perq", "spend", "judge", "rev",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from core.clq.axes import HARM
 from core.clq.intervals import SEED
 from core.clq.joint import JointSample, chances
 from core.clq.latency import SHARES
 from core.clq.rules import Constraints, Rule
 from core.clq.significance.bootstrap import RESAMPLES
+from core.metrics import Measure
 from core.store import Snapshot
+from core.views.harm import harm_measure
 from core.views.latency_sample import sample
 from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
@@ -86,8 +89,11 @@ def joint_sample(
         The sample in the order of the table; None when no stack has results per query.
     """
     ids = table["run_id"].to_list()
-    scored = _scored(snapshot, table, scope, quality)
+    scored = _scored(snapshot, table, scope, quality.measure)
+    name = harm_measure(table)
+    harmful = _scored(snapshot, table, scope, Measure.parse(name) if name else None)
     timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
+    harmful = harmful.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list()))
     queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
     if queries.is_empty():
         return None
@@ -98,13 +104,15 @@ def joint_sample(
         fixed_quality=_column(table, "quality"),
         fixed_latency=_column(table, "latency_ms"),
         share=SHARES[latency.percentile],
+        harm=_matrix(harmful, ids, queries),
+        fixed_harm=HARM.read(table),
     )
 
 
-def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
+def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, measure: Measure | None) -> pl.DataFrame:
     """run_id, query_id, value of the runs that have rankings."""
     ranked = table.filter("has_rankings")["run_id"].to_list() if "has_rankings" in table.columns else []
-    measure, golden = quality.measure, scope.golden_set_id
+    golden = scope.golden_set_id
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
     if measure is None or golden is None or not ranked:
         return pl.DataFrame(schema=schema)

@@ -40,7 +40,13 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     if constraints.budget is not None:
         inside.append(text.usd(constraints.budget))
     words = f" within {' and '.join(inside)}" if inside else ""
-    return words + (f" above a quality of {constraints.floor:.2f}" if constraints.floor is not None else "")
+    if constraints.floor is not None:
+        side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
+        words += f" {side} {constraints.floor:.2f}"
+    if constraints.max_harm is not None:
+        also = " and" if constraints.floor is not None else ""
+        words += f"{also} with harm of at most {constraints.max_harm:.2f}"
+    return words
 
 
 def numbers(row: dict[str, object], quality: Quality) -> str:
@@ -65,14 +71,14 @@ def answer(
     Args:
         table: The stack table.
         decision: What was selected from it.
-        constraints: SLA, budget and floor.
+        constraints: SLA, budget, floor and harm cap.
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
 
     Returns:
         The sentence to head a page with, and the reasons.
     """
-    within = limits(constraints, latency)
+    within = limits(decision.applied(constraints), latency)
     if decision.chosen is None and table["quality"].is_null().all():
         notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
         why = f"It {notes[0]}." if len(notes) else _NO_QUALITY
@@ -92,11 +98,13 @@ def answer(
 
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """How a tie was broken, and what the highest quality was, where another stack has it."""
-    best = table[list(decision.ties)].sort("quality", descending=True).row(0, named=True)
+    up = quality.higher_is_better
+    best = table[list(decision.ties)].sort("quality", descending=up).row(0, named=True)
     if not decision.note or best["run_id"] == decision.run_ids[decision.chosen or 0]:
         return decision.note
     figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"
-    return f"{decision.note} The highest {quality.name} among them: {best['name']}, {figures}."
+    head = f"{decision.note} The {'highest' if up else 'lowest'} {quality.name} among them"
+    return f"{head}: {best['name']}, {figures}."
 
 
 def _nearest(decision: Decision) -> str:

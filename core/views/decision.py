@@ -14,6 +14,7 @@ from core.clq.rules import Constraints, Decision, Rule
 from core.clq.turning import Turn, turns
 from core.views import text
 from core.views.evidence.holes import overturned
+from core.views.harm import cap_words, harm_measure
 from core.views.near import near_rows
 from core.views.promising import promising_rows, promising_words, unasked_words
 from core.views.scope import Latency, Quality
@@ -28,6 +29,7 @@ NUMBERS = (
     "quality_high",
     "n",
     "quality_basis",
+    "harm",
     "latency_ms",
     "latency_low",
     "latency_high",
@@ -72,6 +74,7 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
 def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances."""
     found = [overturned(table, decision, asked.quality), *_left_out(table, decision)]
+    found.append(cap_words(table, asked.constraints))
     if decision.chosen is not None:
         row = table.row(decision.chosen, named=True)
         found += [_few(row["n"]), _loose(row, asked), _unlike(row), _unsure(row)]
@@ -139,7 +142,7 @@ def record(
     names = table.select("run_id", pl.col("name").alias("stack"))
     excluded = decision.excluded().join(names, on="run_id", how="left", maintain_order="left")
     return {
-        "asked": _asked(asked),
+        "asked": _asked(table, asked),
         "chosen": stack(decision.chosen),
         "runner_up": stack(decision.runner_up),
         "note": decision.note,
@@ -154,7 +157,7 @@ def record(
     }
 
 
-def _asked(asked: Asked) -> dict[str, object]:
+def _asked(table: pl.DataFrame, asked: Asked) -> dict[str, object]:
     limits = asked.constraints
     return {
         "measure": asked.quality.name,
@@ -164,6 +167,8 @@ def _asked(asked: Asked) -> dict[str, object]:
         "sla_ms": limits.sla_ms,
         "budget_usd_per_1k": limits.budget,
         "min_quality": limits.floor,
+        "max_harm": limits.max_harm,
+        "harm": harm_measure(table),
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",
     }

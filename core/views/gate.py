@@ -38,6 +38,7 @@ class Again(BaseModel):
     latency: Literal["path", "rerank", "end-to-end"]
     budget: Amount | None
     min_quality: Amount | None
+    max_harm: Amount | None = None
     rule: Literal["quality", "cost", "latency"]
     judged: Literal["any", "half", "most", "all"]
     jitter_ms: Amount

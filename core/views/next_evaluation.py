@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
@@ -81,14 +81,7 @@ def plan(
         seed: Of the drawing.
     """
     kept = list(rows)
-    part = replace(
-        sample,
-        quality=sample.quality[kept],
-        latency_ms=sample.latency_ms[kept],
-        cost=sample.cost[kept],
-        fixed_quality=sample.fixed_quality[kept],
-        fixed_latency=sample.fixed_latency[kept],
-    )
+    part = sample.take(kept)
     held = stakes(table[kept], quality_axis(higher_is_better=limits[0].higher_is_better))
     queries = sample.quality.shape[1]
     timed = None

@@ -80,6 +80,7 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
 def unasked_words(decision: Decision) -> list[str]:
     """A sentence per axis on which nothing is known, so that the choice does not look at it."""
     return [
-        f"No stack here has a known {axis.word}, so the choice does not look at it: {axis.remedy}."
+        f"No stack here has a known {axis.word}, so the choice does not look at it, nor at any "
+        f"{axis.limit_word}: {axis.remedy}."
         for axis in decision.unasked
     ]

@@ -20,6 +20,7 @@ from core.views.applies import applies_to_none
 from core.views.chosen import chosen_runs
 from core.views.comparable import at_machine
 from core.views.evidence.holes import bounds
+from core.views.harm import with_harm
 from core.views.latencies import latencies
 from core.views.priced import run_totals
 from core.views.query_sets import among
@@ -48,6 +49,8 @@ _QUALITY = {
     "hole": pl.Float64(),
     "hole_low": pl.Float64(),
     "hole_high": pl.Float64(),
+    "harm": pl.Float64(),
+    "harm_upper": pl.Float64(),
     "unjudged_queries": pl.Int32(),
     "quality_note": pl.String(),
 }
@@ -104,11 +107,17 @@ def stack_table(
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), latency_ms with interval, n, basis and note, and the columns of `costs`.
+        worst, or the best, grade), harm with harm_of (see `core.views.harm`), latency_ms with interval, n,
+        basis and note, and the columns of `costs`.
     """
     runs = runs_in(snapshot, scope)
     table = (
-        runs.join(_qualities(snapshot, runs, scope, quality), on="run_id", how="left", maintain_order="left")
+        runs.join(
+            with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
+            on="run_id",
+            how="left",
+            maintain_order="left",
+        )
         .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
         .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
     )
@@ -137,6 +146,7 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
     means, n = mean(values)
     low, high = bootstrap_means(values)
     worst, best = bounds(found, measure)
+    hole, harm = (mean(at_cutoff(found, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
     made = pl.DataFrame(
         {
             "run_id": found.run_ids,
@@ -144,9 +154,11 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "quality_low": low,
             "quality_high": high,
             "n": n,
-            "hole": mean(at_cutoff(found, Measure("Hole", measure.k)))[0],
+            "hole": hole,
             "hole_low": worst,
             "hole_high": best,
+            "harm": harm,
+            "harm_upper": harm + hole,
             "unjudged_queries": found.unjudged_queries,
             "quality_note": [None if any(n) else applies_to_none(found, measure)] * len(n),
         },
@@ -175,21 +187,26 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
     """Quality of runs that came as aggregates only."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
-    proc = figures.filter(pl.col("measure") == f"PROC[{quality.bare}]").unique("run_id", keep="first")
-    return (
-        runs.select("run_id", _basis())
-        .join(main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left")
-        .join(proc.select("run_id", pl.col("value").alias("proc")), on="run_id", how="left")
-        .select(
-            "run_id",
-            pl.col("value").alias("quality"),
-            pl.col("low").alias("quality_low"),
-            pl.col("high").alias("quality_high"),
-            "n",
-            "quality_basis",
-            "proc",
-            (pl.col("value") / pl.col("proc")).alias("pct_proc"),
-        )
+    beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
+    rows = runs.select("run_id", _basis()).join(
+        main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left"
+    )
+    for name, measure in beside.items():
+        values = figures.filter(pl.col("measure") == measure).unique("run_id", keep="first")
+        rows = rows.join(values.select("run_id", pl.col("value").alias(name)), on="run_id", how="left")
+    return rows.with_columns(
+        pl.coalesce("harm_upper", pl.col("harm") + pl.col("hole")).alias("harm_upper")
+    ).select(
+        "run_id",
+        pl.col("value").alias("quality"),
+        pl.col("low").alias("quality_low"),
+        pl.col("high").alias("quality_high"),
+        "n",
+        "quality_basis",
+        "harm",
+        "harm_upper",
+        "proc",
+        (pl.col("value") / pl.col("proc")).alias("pct_proc"),
     )
 
 

@@ -156,7 +156,7 @@ def said(
         chances: From `core.views.certainty.certainty`.
         near: From `alike`.
     """
-    within = limits(asked.constraints, asked.latency)
+    within = limits(decision.applied(asked.constraints), asked.latency)
     if decision.chosen is None:
         return Said(f"No stack{within} is left, so there is no choice to be sure of.", "", "")
     row = table.row(decision.chosen, named=True)

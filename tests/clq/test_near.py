@@ -106,13 +106,12 @@ limits = st.builds(
 
 def without_one_limit(table, limits, rule):
     """Drop each limit and look at every row that comes in: highest quality by limit, and that at the edge."""
-    asked = {name: getattr(limits, field) for name, field in FIELDS.items()}
-    needs = {
-        "latency_ms": asked["sla"] is not None
-        or rule == "latency"
-        or table["latency_ms"].is_not_null().any(),
-        "cost": asked["budget"] is not None or rule == "cost" or table["cost"].is_not_null().any(),
-        "quality": True,
+    there = {column: table[column].is_not_null().any() for column in ("latency_ms", "cost")}
+    needs = {**there, "quality": True}
+    columns = {"sla": "latency_ms", "budget": "cost"}
+    asked = {
+        name: getattr(limits, field) if there.get(columns.get(name), True) else None
+        for name, field in FIELDS.items()
     }
 
     def broken(row):
@@ -128,6 +127,7 @@ def without_one_limit(table, limits, rule):
     chosen = decide(table, limits, rule).chosen
     mine = None if chosen is None else table.row(chosen, named=True)
     objective = {"cost": "cost", "latency": "latency_ms"}.get(rule)
+    objective = objective if there.get(objective) else None
     expected = {}
     for name in FIELDS:
         coming = [row for row in table.iter_rows(named=True) if broken(row) == {name}]

@@ -89,6 +89,7 @@ def test_excluded_rows_name_their_first_constraint():
 
 UNTIMED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("latency_ms"))
 UNPRICED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+HARMED = STACKS.with_columns(pl.Series("harm", [0.1, None, None, 0.3, 0.3, 0.1]))
 BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
 
 
@@ -103,10 +104,13 @@ BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
         (UNPRICED, {"sla_ms": 700}, "quality", ("full100", "unknown latency", ["cost"])),
         (BARE, {}, "quality", ("hybrid", None, ["latency", "cost"])),
         (BARE, {"floor": 0.83}, "quality", ("hybrid", None, ["latency", "cost"])),
-        # a limit asks for its axis, whatever is known of it
-        (BARE, {"sla_ms": 700}, "quality", (None, "unknown latency", ["cost"])),
-        (BARE, {"max_harm": 0.2}, "quality", (None, "unknown harm", ["latency", "cost"])),
-        (BARE, {}, "cost", (None, "unknown cost", ["latency"])),
+        # what nobody has is not asked for, limited or not
+        (BARE, {"sla_ms": 700}, "quality", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {"max_harm": 0.2}, "quality", ("hybrid", None, ["latency", "cost", "harm"])),
+        (BARE, {}, "cost", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {}, "latency", ("hybrid", None, ["latency", "cost"])),
+        (HARMED, {}, "quality", ("full200", "unknown latency", [])),
+        (HARMED, {"max_harm": 0.2}, "quality", ("dense", "unknown latency", [])),
     ],
 )
 def test_an_axis_that_some_stacks_have_is_required(rows, limits, rule, expected):
@@ -248,11 +252,9 @@ FIELDS = ("floor", "sla_ms", "budget", "max_harm")
 
 def naive(rows, limits, rule, sign):
     """Row by row: which meet all, which lack a number only, and the best values of those that meet all."""
-    asked = [any(row[axis] is not None for row in rows) if axis in (1, 2) else axis == 0 for axis in range(4)]
-    asked = [
-        needed or limit is not None or axis == {"latency": 1, "cost": 2}.get(rule)
-        for axis, (needed, limit) in enumerate(zip(asked, limits, strict=True))
-    ]
+    there = [any(row[axis] is not None for row in rows) for axis in range(4)]
+    asked = [True, there[1], there[2], there[3] and limits[3] is not None]
+    rule = rule if asked[{"latency": 1, "cost": 2}.get(rule, 0)] else "quality"
     feasible, promising = set(), set()
     for place, row in enumerate(rows):
         if row[0] is None:
@@ -331,12 +333,12 @@ def test_invariants(rows, sla, budget, floor, rule):
         return
     quality, latency, cost, _ = rows[found.chosen]
     feasible = [rows[row] for row in np.flatnonzero(found.feasible)]
-    assert sla is None or latency <= sla
-    assert budget is None or cost <= budget
+    assert sla is None or latency is None or latency <= sla
+    assert budget is None or cost is None or cost <= budget
     assert floor is None or quality >= floor
     if rule == "quality":  # the interval is a point, so a tie is of equal quality
         assert quality == max(row[0] for row in feasible)
     if rule == "cost":
-        assert cost == min(row[2] for row in feasible)
+        assert cost is None or cost == min(row[2] for row in feasible)
     if rule == "latency":
-        assert latency == min(row[1] for row in feasible)
+        assert latency is None or latency == min(row[1] for row in feasible)

@@ -29,6 +29,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "hole": (pl.Float64(), None),
     "hole_low": (pl.Float64(), None),
     "hole_high": (pl.Float64(), None),
+    "harm": (pl.Float64(), None),
+    "harm_of": (pl.String(), None),
     "unjudged_queries": (pl.Int32(), None),
     "latency_ms": (pl.Float64(), None),
     "latency_low": (pl.Float64(), None),

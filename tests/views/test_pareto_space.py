@@ -23,7 +23,7 @@ TABLE = stacks(
 
 def shown(table: pl.DataFrame = TABLE, *, weak: bool = False, **limits: float):
     decision = decide(table, Constraints(**limits))
-    return ordered(marked(table, decision, weak=weak)), decision
+    return ordered(marked(table, decision, weak=weak), decision), decision
 
 
 def test_the_selected_stack_stands_out_unless_it_is_the_chosen_one():

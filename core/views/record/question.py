@@ -47,6 +47,7 @@ def question(case: Case) -> dict[str, object]:
         "latency": asked.latency.scope,
         "budget": limits.budget,
         "min_quality": limits.floor,
+        "max_harm": limits.max_harm,
         "rule": asked.rule,
         "judged": WORDS.get(case.scope.judging.least, DEFAULTS["judged"]),
         "jitter_ms": limits.jitter_ms,

@@ -27,7 +27,7 @@ from core.views.near import HEADING
 from core.views.record.parts import Data, basis, excluded, finalists, near, prices, turns
 
 _RULES = {
-    "quality": "the highest quality within the limits",
+    "quality": "the best quality within the limits",
     "cost": "the lowest cost within the limits",
     "latency": "the lowest latency within the limits",
 }
@@ -144,7 +144,8 @@ def question(data: Data) -> Facts:
             ("Rule", _RULES[asked["rule"]]),
             ("SLA", _limit(asked["sla_ms"], text.ms, "at most ", asked["latency"])),
             ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ")),
-            ("Quality floor", _limit(asked["min_quality"], text.score, "at least ")),
+            _quality_limit(asked),
+            ("Harm cap", _limit(asked["max_harm"], text.score, "at most ", asked["harm"] or "")),
             ("Latencies count as alike within", text.ms(asked["jitter_ms"])),
             ("Frontier", _FORMS[asked["frontier"]]),
             ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
@@ -153,6 +154,13 @@ def question(data: Data) -> Facts:
             ("Prices", f"price book {data['prices']}"),
         )
     )
+
+
+def _quality_limit(asked: Data) -> tuple[str, str]:
+    """The floor, or the cap of a measure that is better the lower."""
+    if asked["better"] == "higher":
+        return "Quality floor", _limit(asked["min_quality"], text.score, "at least ")
+    return "Quality cap", _limit(asked["min_quality"], text.score, "at most ")
 
 
 def _limit(value: float | None, written: Any, words: str, of: str = "") -> str:  # noqa: ANN401
