@@ -14,6 +14,8 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
+from core.importers.piece import Piece
+from core.importers.text import whole
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
 from core.tables import frame
@@ -67,11 +69,11 @@ _DEPTH_NOT_PRINTED = (
 _SCENARIOS = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
 
 
-def published_batch(path: Path | None = None) -> Batch:
+def published_batch(source: Path | Piece | None = None) -> Batch:
     """Read the printed tables into runs, aggregates and modelled usage.
 
     Args:
-        path: The table of figures; None = the one that comes with the product.
+        source: The table of figures; None = the one that comes with the product.
 
     Returns:
         One collection, one run per stack, and the frames "aggregates" and "usage".
@@ -79,7 +81,7 @@ def published_batch(path: Path | None = None) -> Batch:
     Raises:
         InputError: If the file is missing or malformed, or two tables print different values of one thing.
     """
-    figures = read_figures(path)
+    figures = read_figures(source)
     stacks = figures.filter(pl.col("embedder").is_not_null() & pl.col("reranker").is_not_null())
     stacks = stacks.select(_STACK).unique(maintain_order=True)
     runs = tuple(_run(row, figures) for row in stacks.iter_rows(named=True))
@@ -91,11 +93,11 @@ def published_batch(path: Path | None = None) -> Batch:
     )
 
 
-def read_figures(path: Path | None = None) -> pl.DataFrame:
+def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
     """The printed figures, one row per table, stack, quantity and cutoff.
 
     Args:
-        path: The table of figures; None = the one that comes with the product.
+        source: The table of figures; None = the one that comes with the product.
 
     Returns:
         The columns of data/published/clq_tables.csv.
@@ -103,14 +105,17 @@ def read_figures(path: Path | None = None) -> pl.DataFrame:
     Raises:
         InputError: If the file is missing or malformed.
     """
-    path = path or DEFAULT_PATH
-    whole = ("table", "dim", "candidates_k", "k", "n_queries")
+    source = source or DEFAULT_PATH
+    integers = ("table", "dim", "candidates_k", "k", "n_queries")
     try:
-        figures = pl.read_csv(path, infer_schema=False).with_columns(
-            pl.col(whole).cast(pl.Int64), pl.col("value").cast(pl.Float64)
-        )
+        figures = pl.read_csv(
+            source if isinstance(source, Path) else whole(source), infer_schema=False
+        ).with_columns(pl.col(integers).cast(pl.Int64), pl.col("value").cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"Not readable as published figures: {error}.", where=path.name) from error
+        raise InputError(f"Not readable as published figures: {error}.", where=source.name) from error
+    wrong = figures.filter(~pl.col("value").is_finite().fill_null(value=False) | pl.col("metric").is_null())
+    if wrong.height:
+        raise InputError("A row has no figure, or says not of what.", where=source.name)
     return figures
 
 
@@ -198,13 +203,13 @@ def _manifest(row: Mapping[str, Any], same: pl.DataFrame, figures: pl.DataFrame)
     return manifest
 
 
-def _measured_tokens(row: Mapping[str, Any], figures: pl.DataFrame) -> float:
+def _measured_tokens(row: Mapping[str, Any], figures: pl.DataFrame) -> float | None:
     found = figures.filter(
         (pl.col("metric") == "tokens_per_candidate_mean")
         & (pl.col("reranker") == row["reranker"])
         & (pl.col("candidates_k") == row["candidates_k"])
     )
-    return float(found["value"].item())
+    return float(found["value"][0]) if found.height else None
 
 
 def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from core.importers.openinference import OpenInference
 from core.importers.optuna_csv import OptunaCsv
 from core.importers.optuna_storage import OptunaStorage
 from core.importers.own import Own
+from core.importers.published_tables import PublishedTables
 from core.importers.rag_gs import RagGs
 from core.importers.ragas import Ragas
 from core.importers.ragged import Ragged
@@ -31,6 +32,7 @@ from core.importers.vectordbbench import VectorDbBench
 
 FORMATS: tuple[Format, ...] = (
     Own(),
+    PublishedTables(),
     Beir(),
     RetrievalResponse(),
     Ragged(),

@@ -15,6 +15,7 @@ import lz4.frame
 import polars as pl
 
 from core.importers import export
+from core.importers.published import DEFAULT_PATH
 from tests.importers import (
     test_annbench,
     test_autorag,
@@ -58,6 +59,7 @@ def own() -> bytes:
 
 SAMPLES: dict[str, tuple[str, bytes]] = {
     "own": ("clq", own()),
+    "published": ("published", DEFAULT_PATH.read_bytes()),
     "trec-run": ("trec-run", RUN),
     "trec-qrels": ("trec-qrels", b"q1 0 a 1\nq1 0 b 0\nq2 0 a 1\n"),
     "gz": ("trec-run", gzip.compress(RUN)),

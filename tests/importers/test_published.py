@@ -11,7 +11,10 @@ from core.clq.prices import load_books
 from core.errors import InputError
 from core.importers.published import DEFAULT_PATH, disagreements, published_batch, read_figures
 from core.records import Origin
+from core.store import Store
 from core.tables import TABLES
+from core.views.imports import bring
+from tests.importers.helpers import read, refusal, rows, up
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BATCH = published_batch()
@@ -72,9 +75,9 @@ def test_unreadable_figures_are_named(tmp_path, text):
 def test_runs_are_distinct_stacks_and_follow_the_schemas():
     assert len(RUNS) == len(BATCH.runs) == len({run.stack.stack_id for run in BATCH.runs}) == 54
     assert {run.origin for run in BATCH.runs} == {Origin.PUBLISHED}
-    for name, rows in BATCH.frames.items():
-        assert rows.schema == TABLES[name]
-        assert set(rows["run_id"]) <= set(RUNS)
+    for name, held in BATCH.frames.items():
+        assert held.schema == TABLES[name]
+        assert set(held["run_id"]) <= set(RUNS)
     keys = AGGREGATES.select("run_id", "measure", "k", "stage")
     assert keys.is_duplicated().sum() == 0
 
@@ -204,3 +207,31 @@ def test_high_k_discontinuity_is_noted():
     ]
     assert len(noted) == 5
     assert all("+ rerank-2.5, K = " in label for label in noted)
+
+
+def test_the_folder_is_imported_as_any_other(tmp_path):
+    made = read(DEFAULT_PATH.parent)
+    assert {run.run_id for run in made.runs} == {run.run_id for run in BATCH.runs}
+    assert len(made.runs) == 54
+    assert {table: rows(made, table).height for table in made.frames} == {
+        table: frame.lazy().collect().height for table, frame in BATCH.frames.items()
+    }
+    assert made.collections == BATCH.collections
+    files = {path.name for path in DEFAULT_PATH.parent.iterdir()}
+    accounts = {each.file.rsplit("/", 1)[-1]: each for each in made.accounts}
+    assert accounts.keys() == files
+    assert not accounts["clq_tables.csv"].left_out
+    assert {name for name, each in accounts.items() if each.kind == "file"} == files - {"clq_tables.csv"}
+    store = Store.open(tmp_path / "store")
+    assert bring(store, made, "published")[0]
+    again = read(DEFAULT_PATH.parent, known_collections=frozenset({"clq-paper"}))
+    assert not bring(store, again, "published")[0]
+
+
+@pytest.mark.parametrize("value", ["", "NaN", "inf", "high"])
+def test_a_row_without_a_figure_is_refused(value, tmp_path):
+    lines = DEFAULT_PATH.read_text().splitlines()
+    cells = lines[5].split(",")
+    cells[9] = value
+    lines[5] = ",".join(cells)
+    assert "clq.csv" in refusal(up("clq.csv", "\n".join(lines)))
