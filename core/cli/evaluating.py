@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from core.cli.context import Context
 from core.cli.output import Format, complain, emit
@@ -99,18 +99,18 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Status], None]]:
-    """A bar on standard error: stage, units of work, dollars, what is left of the time."""
+    """A bar on standard error: stage, passages or questions, dollars, what is left of the time."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[counted]}", markup=False),
         TextColumn("{task.fields[left]}", markup=False),
         TextColumn("{task.fields[usd]}", markup=False),
         TimeElapsedColumn(),
         console=Console(stderr=True),
     )
     with bar:
-        task = bar.add_task("read", total=None, left="", usd="")
+        task = bar.add_task("read", total=None, counted="", left="", usd="")
 
         def tell(status: Status) -> None:
             usd = f"${status.usd:.4f}" if status.usd or status.usd_limit is not None else ""
@@ -118,8 +118,9 @@ def _progress() -> Iterator[Callable[[Status], None]]:
             bar.update(
                 task,
                 description=status.stage,
-                completed=status.done,
-                total=status.total or None,
+                completed=status.share,
+                total=1.0 if status.total else None,
+                counted=status.so_far or f"{status.done:,} of {status.total:,} steps",
                 left=left,
                 usd=usd if status.usd_limit is None else f"{usd} of ${status.usd_limit:g}",
             )

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.records import Basis
 
 V = TypeVar("V")
+A = TypeVar("A", bound=NDArray[Any])
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -80,6 +84,10 @@ def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = No
     )
 
 
+TOO_MUCH = ("too large", "timeout")
+"""Kinds of errors that half as much at once may not meet."""
+
+
 class Meter(Protocol):
     """Watches what calls use; a budget refuses before anything is spent.
 
@@ -115,6 +123,17 @@ def total(replies: Sequence[Reply[Any]]) -> tuple[Amount, ...]:
         key = (amount.item, amount.unit)
         sums[key] = _sum(sums[key], amount) if key in sums else amount
     return tuple(sums.values())
+
+
+def joined(replies: Sequence[Reply[A]]) -> Reply[A]:
+    """Replies of calls that came one after the other, row by row, as one; their details are left out."""
+    return Reply(
+        cast(A, np.concatenate([reply.value for reply in replies])),
+        total(replies),
+        sum(reply.ms for reply in replies),
+        sum(reply.waited_ms for reply in replies),
+        sum(reply.attempts for reply in replies),
+    )
 
 
 def _sum(one: Amount, other: Amount) -> Amount:

@@ -80,7 +80,5 @@ def line_to(config: ModelConfig, wiring: Wiring) -> Line:
     place = place_of(config)
     if place is None:
         raise InputError(f"Models of {config.provider} run here and are not called.", where=config.name)
-    caller = wiring.caller or caller_for(
-        config.provider, config.model, place.url, config.limits, place.key_env
-    )
+    caller = wiring.caller or caller_for(config, place)
     return Line(config, place, caller, counter(config.tokenizer), wiring)

@@ -163,8 +163,7 @@ def evaluations(*, may_start: bool) -> None:
     for each in running:
         with st.container(border=True):
             st.markdown(f"**{plain(each.status.name)}**")
-            share = each.status.done / max(1, each.status.total)
-            st.progress(min(1.0, share), plain(words.progress(each.status)))
+            st.progress(each.status.share, plain(words.progress(each.status)))
             _actions(each, may_start=may_start)
     for each in [each for each in found if each not in running][:5]:
         with st.container(border=True):

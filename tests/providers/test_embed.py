@@ -195,7 +195,7 @@ def test_vectors_are_what_they_are_said_to_be(text: str, says: str, tmp_path: Pa
     st.none() | st.integers(1, 20),
 )
 def test_batches_hold_every_text_once_within_the_limits(texts: list[str], items: int, tokens: int | None):
-    made = list(batches(texts, items, tokens, len))
+    made = list(batches(texts, lambda: (items, tokens), len))
     assert sorted(text for batch in made for text in batch) == sorted(texts)
     for batch in made:
         assert 1 <= len(batch) <= items

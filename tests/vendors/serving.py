@@ -124,6 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.state.delay_s:
             self.state.closing.wait(self.state.delay_s)
         made = answer(body)
+        if self.state.seconds_per_item:
+            with self.state.working:
+                self.state.closing.wait(self.state.seconds_per_item * len(made.texts))
         self.state.bill(endpoint, made.texts, made.units)
         whole = _reply(200, made.wrap(_results(step, made.results), step.kind != "no usage"))
         return replace(whole, body=whole.body[: len(whole.body) // 2]) if step.kind == "malformed" else whole

@@ -52,11 +52,13 @@ class State:
         requests: Body of every request with its "endpoint", "key", "headers" and "status" (0 = no answer), in
             order.
         largest: The most items of one request, per endpoint.
+        seconds_per_item: How long each text (or passage) of a request takes, one request after the other.
         most_at_once: The most requests that were under way together.
     """
 
     log: Path | None = None
     delay_s: float = 0.0
+    seconds_per_item: float = 0.0
     calls: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     texts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -67,6 +69,7 @@ class State:
     steps: dict[str, deque[Step]] = field(default_factory=lambda: defaultdict(deque))
     always: dict[str, Step] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    working: threading.Lock = field(default_factory=threading.Lock)
     closing: threading.Event = field(default_factory=threading.Event)
     full: threading.Event = field(default_factory=threading.Event)
     _under_way: int = 0
@@ -123,7 +126,7 @@ class State:
             self.requests.clear()
             self.steps.clear()
             self.always.clear()
-            self.most_at_once = 0
+            self.most_at_once, self.seconds_per_item = 0, 0.0
 
     def summary(self) -> dict[str, Any]:
         """Everything as JSON, for the tests of another process."""

@@ -33,8 +33,13 @@ _SLICE_ROWS = 65_536
 SEQUENTIAL_BELOW = 50_000
 """Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
 
-Within = Callable[[float], None]
-"""Told the share of the work that is done, 0 to 1; may raise to stop it."""
+Within = Callable[[int, int, str], None]
+"""Told how much is done, of how much, and of what ("passages"); may raise to stop it."""
+PASSAGES = "passages"
+
+
+def _untold(_done: int, _whole: int, _unit: str) -> None:
+    """Nobody wants to know."""
 
 
 class _Index(Protocol):
@@ -70,7 +75,7 @@ class Builder:
         self._artifacts, self._models, self._corpora, self._stage = artifacts, models, corpora, stage
         self._open: dict[Step, Any] = {}
 
-    def vectors(self, step: Step, within: Within = lambda _: None) -> Vectors:
+    def vectors(self, step: Step, within: Within = _untold) -> Vectors:
         """The vectors of a step of kind "vectors" or "slice"."""
         if step.kind == "slice":
             folder = self._artifacts.make(step, lambda draft: self._shorten(step, draft, within))
@@ -79,12 +84,12 @@ class Builder:
                 step,
                 lambda draft: self._embed(step, draft, within),
                 continues=True,
-                waiting=lambda: within(0.0),
+                waiting=lambda: within(0, 0, ""),
             )
         made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return made
 
-    def index(self, step: Step, within: Within = lambda _: None) -> DenseSearcher:
+    def index(self, step: Step, within: Within = _untold) -> DenseSearcher:
         """The index of a step of kind "index"."""
 
         def make() -> DenseIndex:
@@ -94,7 +99,7 @@ class Builder:
 
         return self._saved(step, make, load_index, within)
 
-    def bm25(self, step: Step, within: Within = lambda _: None) -> SparseSearcher:
+    def bm25(self, step: Step, within: Within = _untold) -> SparseSearcher:
         """The sparse index of a step of kind "bm25"."""
 
         def make() -> Bm25Index:
@@ -103,7 +108,7 @@ class Builder:
 
         return self._saved(step, make, Bm25Index.load, within)
 
-    def build(self, step: Step, within: Within = lambda _: None) -> None:
+    def build(self, step: Step, within: Within = _untold) -> None:
         """Make whatever a step is, so that it is there when it is asked for."""
         {"bm25": self.bm25, "index": self.index}.get(step.kind, self.vectors)(step, within)
 
@@ -148,7 +153,7 @@ class Builder:
                 told = {"build_s": round(made.build_s, 3), "bytes": made.size_bytes}
                 return {"parameters": dict(made.parameters), **told}
 
-            folder = self._artifacts.make(step, fill, waiting=lambda: within(0.0))
+            folder = self._artifacts.make(step, fill, waiting=lambda: within(0, 0, ""))
             self._open[step] = load(folder / INDEX)
         index: _Saves = self._open[step]
         return index
@@ -174,7 +179,7 @@ class Builder:
             )
             vectors.flush()
             progress.add(start, reply)
-            within((start + len(texts)) / len(corpus))
+            within(start + len(texts), len(corpus), PASSAGES)
         return {"rows": len(corpus), "dim": dim, "seconds": progress.seconds, "usage": progress.usage}
 
     def _shorten(self, step: Step, draft: Path, within: Within) -> JsonMap:
@@ -183,7 +188,7 @@ class Builder:
         shorter = open_memmap(draft / VECTORS, mode="w+", dtype=np.float32, shape=(len(whole), dim))
         for start in range(0, len(whole), _SLICE_ROWS):
             shorter[start : start + _SLICE_ROWS] = unit_rows(whole[start : start + _SLICE_ROWS, :dim])
-            within(start / len(whole))
+            within(start, len(whole), PASSAGES)
         shorter.flush()
         return {"rows": len(whole), "dim": dim, "seconds": round(perf_counter() - begin, 3)}
 
@@ -192,7 +197,9 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
     """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
     begin, cpu = perf_counter(), process_time()
     encoder = cast(TokenEmbedder, embedder)  # others are refused there
-    vectors = vectors_of(late.documents, late.chunks, encoder, on_document=lambda done, n: within(done / n))
+    vectors = vectors_of(
+        late.documents, late.chunks, encoder, on_document=lambda done, n: within(done, n, "documents")
+    )
     np.save(draft / VECTORS, vectors)
     used = Amount(embedder.item, "cpu_ms", (process_time() - cpu) * 1000, Basis.MEASURED)
     usage = [[used.item, used.unit, used.amount, used.basis.value]]
@@ -205,7 +212,7 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
 
 
 def _share_of(within: Within, start: int, whole: int) -> Callable[[int, int], None]:
-    return lambda done, _: within((start + done) / whole)
+    return lambda done, _: within(start + done, whole, PASSAGES)
 
 
 class _Parts:

@@ -165,7 +165,7 @@ class Measurer:
 
     def _told(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
         for done, outcome in enumerate(outcomes, 1):
-            self._tracker.within(done / len(self._texts))
+            self._tracker.within(done, len(self._texts), "questions")
             yield outcome
 
     def _ask(self, node: Node, query: int, again: str) -> Outcome:

@@ -138,7 +138,7 @@ class Runner:
         self._parts.builder.build(step, self._within)
         self._parts.tracker.end()
 
-    def _within(self, share: float) -> None:
+    def _within(self, done: int, whole: int, unit: str) -> None:
         self._parts.watch.check()
         self._parts.collector.pause()
-        self._parts.tracker.within(share)
+        self._parts.tracker.within(done, whole, unit)

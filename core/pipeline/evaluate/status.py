@@ -41,6 +41,9 @@ class Status:
         stage: What is happening, in words.
         done: Units of work that are done.
         total: Units of work in all.
+        counted: How much of the stage is done, in `unit`.
+        whole: How much of it there is; 0 = it is not counted.
+        unit: What is counted: "passages", "questions", "documents".
         eta_s: Seconds that the kinds of work that were seen so far will still take; None = not known yet.
         usd: Dollars spent so far, resumed runs included, as far as prices are known.
         usd_limit: The budget; None = none.
@@ -61,6 +64,9 @@ class Status:
     stage: str = ""
     done: int = 0
     total: int = 0
+    counted: int = 0
+    whole: int = 0
+    unit: str = ""
     eta_s: float | None = None
     usd: float = 0.0
     usd_limit: float | None = None
@@ -71,6 +77,17 @@ class Status:
     started_at: datetime = field(default_factory=now)
     updated_at: datetime = field(default_factory=now)
     message: str = ""
+
+    @property
+    def share(self) -> float:
+        """Share of the units of work that is done, the one under way included, 0 to 1."""
+        done = self.done + (self.counted / self.whole if self.whole else 0.0)
+        return min(1.0, done / max(1, self.total))
+
+    @property
+    def so_far(self) -> str:
+        """How much of the stage is done: ``128 of 1,400 passages``; empty where that is not counted."""
+        return f"{self.counted:,} of {self.whole:,} {self.unit}" if self.whole else ""
 
 
 Progress = Callable[[Status], None]
@@ -138,12 +155,13 @@ class Tracker:
     def begin(self, kind: str, words: str) -> None:
         """A unit of work begins."""
         self._kind, self._since = kind, self._clock()
-        self._tell(stage=words, eta_s=self._eta(0.0))
+        self._tell(stage=words, eta_s=self._eta(0.0), counted=0, whole=0, unit="")
 
-    def within(self, share: float, words: str | None = None) -> None:
-        """So much (0 to 1) of the unit under way is done."""
+    def within(self, done: int, whole: int, unit: str) -> None:
+        """So much of the unit of work under way is done, of so much; nothing is counted where that is 0."""
         if self._clock() - self._written >= _EVERY_S:  # asked after every query
-            self._tell(stage=words or self.status.stage, eta_s=self._eta(share))
+            eta_s = self._eta(done / whole if whole else 0.0)
+            self._tell(eta_s=eta_s, counted=done, whole=whole, unit=unit)
 
     def end(self, units: int = 1, *, took: bool = True) -> None:
         """The unit under way is done, and `units` − 1 more of its kind need not be done.
@@ -171,7 +189,7 @@ class Tracker:
     def close(self, state: State, message: str = "") -> Status:
         """The end."""
         words = "finished" if state is State.FINISHED else self.status.stage
-        self._tell(state=state, message=message, stage=words, eta_s=None)
+        self._tell(state=state, message=message, stage=words, eta_s=None, counted=0, whole=0, unit="")
         return self.status
 
     def _tell(self, **changes: object) -> None:

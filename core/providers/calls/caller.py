@@ -14,12 +14,16 @@ from core.errors import ClqError, ProviderError
 from core.providers.base import Amount, Meter, Reply
 from core.providers.calls.failures import Failure, failure
 from core.providers.calls.pacing import Pacer
-from core.providers.config import Limits
+from core.providers.config import Limits, ModelConfig
+from core.providers.vendors import Place
 
 T = TypeVar("T")
 
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
+_TIMEOUTS = 2
+"""Attempts at a call that could be made in parts, and is not answered in time."""
+_LONGEST_TIMEOUT_S = 600.0
 _UNREADABLE = 3
 """Attempts at an answer that cannot be read: each may be billed, and it rarely becomes better."""
 
@@ -54,6 +58,8 @@ class Caller:
         sleep: Waits for seconds; by default a wait that `interrupt` ends.
         rng: Uniform in [0, 1), for the jitter.
         wall: Seconds since the epoch, for a Retry-After that is a date.
+        patient: Whether a machine of one's own answers: what it does not answer in time is asked in parts at
+            once, and what has no parts is given twice the time.
     """
 
     def __init__(
@@ -66,11 +72,13 @@ class Caller:
         sleep: Callable[[float], None] | None = None,
         rng: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
+        patient: bool = False,
     ) -> None:
         self.limits = limits or Limits()
         self.name = name
         self._key_env = key_env
         self._clock, self._sleep, self._rng, self._wall = clock, sleep, rng, wall
+        self._patient, self._timeout = patient, [self.limits.timeout_s]
         self._slots = threading.BoundedSemaphore(self.limits.concurrency)
         self._wake = threading.Event()
         per_minute = {
@@ -89,6 +97,7 @@ class Caller:
         expected: Sequence[Amount] = (),
         usage: Callable[[T], Sequence[Amount]] | None = None,
         meter: Meter | None = None,
+        divisible: bool = False,
     ) -> Reply[T]:
         """Send a call until it succeeds, in its turn.
 
@@ -100,6 +109,8 @@ class Caller:
             expected: The most that an attempt can use; reserved before each.
             usage: What was used, from the result; `expected` if not given.
             meter: Where usage is reserved and settled.
+            divisible: Whether less could be asked at once, so that the same is not sent again and again when
+                it is not answered in time.
 
         Returns:
             The result; `ms` is the time of the attempt that succeeded, all the rest is in `waited_ms`.
@@ -117,8 +128,13 @@ class Caller:
                 if isinstance(done, _Done):
                     waited = (self._clock() - start) * 1000 - done.ms
                     return Reply(done.value, done.usage, done.ms, max(0.0, waited), attempt)
-                self._back_off(done, attempt, wake)
+                self._back_off(done, attempt, wake, divisible=divisible)
         raise AssertionError("the last attempt raises")
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds until the next attempt counts as failed; siblings share it."""
+        return self._timeout[0]
 
     def sibling(self) -> Caller:
         """A caller that shares the pace and the places, and is interrupted by itself."""
@@ -163,10 +179,16 @@ class Caller:
             meter.settle(reservation, used)
         return _Done(value, used, ms)
 
-    def _back_off(self, failed: Failure, attempt: int, wake: threading.Event) -> None:
+    def _back_off(self, failed: Failure, attempt: int, wake: threading.Event, *, divisible: bool) -> None:
         asked = failed.retry_after
         too_long = asked is not None and asked > self.limits.longest_wait_s
-        most = min(self.limits.attempts, _UNREADABLE) if failed.kind == "unreadable" else self.limits.attempts
+        most = self.limits.attempts
+        if failed.kind == "unreadable":
+            most = min(most, _UNREADABLE)
+        elif failed.kind == "timeout" and divisible:
+            most = min(most, 1 if self._patient else _TIMEOUTS)
+        elif failed.kind == "timeout" and self._patient:
+            self._timeout[0] = max(self._timeout[0], min(2 * self._timeout[0], _LONGEST_TIMEOUT_S))
         if not failed.again or attempt >= most or too_long:
             raise self._error(failed, attempt)
         if asked is None:  # full jitter
@@ -209,10 +231,15 @@ _callers: dict[tuple[object, ...], Caller] = {}
 _callers_lock = threading.Lock()
 
 
-def caller_for(provider: str, model: str, base_url: str | None, limits: Limits, key_env: str = "") -> Caller:
+def caller_for(config: ModelConfig, place: Place) -> Caller:
     """A caller for one model of one service: all of them in this process keep one pace together."""
-    identity = (provider, model, base_url, limits, key_env)
+    identity = (config.provider, config.model, place, config.limits)
     with _callers_lock:
         if identity not in _callers:
-            _callers[identity] = Caller(limits, name=f"{provider} {model}", key_env=key_env)
+            _callers[identity] = Caller(
+                config.limits,
+                name=f"{config.provider} {config.model}",
+                key_env=place.key_env,
+                patient=not place.known,
+            )
         return _callers[identity].sibling()

@@ -117,7 +117,8 @@ def _kind(status: int, text: str) -> str:
         return "server"
     if 200 <= status < 300:
         return "unreadable"
-    large = status == 413 or (status in {400, 422} and "token" in text and any(w in text for w in _TOO_LARGE))
+    counted = any(what in text for what in ("token", "batch")) and any(word in text for word in _TOO_LARGE)
+    large = status == 413 or (status in {400, 422} and counted)
     return "too large" if large else "refused"
 
 

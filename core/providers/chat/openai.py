@@ -144,7 +144,9 @@ class OpenAIChat(Chat):
 
     def _send(self, system: str, user: str, params: dict[str, Any]) -> _Answer:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        answer = self.client.chat.completions.create(model=self._config.model, messages=messages, **params)
+        answer = self.client.chat.completions.create(
+            model=self._config.model, messages=messages, timeout=self._line.caller.timeout_s, **params
+        )
         if not answer.choices:
             raise ProviderError("The answer holds no message.", kind="count", where=self.name)
         choice, usage = answer.choices[0], answer.usage

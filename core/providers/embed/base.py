@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
-from core.providers.base import Purpose, Reply, total
+from core.providers.base import TOO_MUCH, Purpose, Reply, joined, total
 from core.providers.calls.journal import Journal, call_key, text_hash
-from core.providers.embed.batches import Places, batches, side_by_side
+from core.providers.embed.batches import Places, Room, batches, side_by_side
 from core.providers.embed.sums import Sums, shares, with_value
 from core.providers.embed.vectors import Vectors
 from core.records import JsonMap
@@ -46,6 +46,7 @@ class Embedder(ABC):
         batch_items: The most texts that `embed_batch` is given at once.
         batch_tokens: The most tokens of these, or None.
         concurrency: How many batches are under way at once.
+        ahead: How many batches for each of these are made before their turn.
         journal: Where replies are kept and looked up, or None.
     """
 
@@ -59,6 +60,7 @@ class Embedder(ABC):
     batch_items: int = 64
     batch_tokens: int | None = None
     concurrency: int = 1
+    ahead: int = 2
     journal: Journal | None = None
 
     @abstractmethod
@@ -80,6 +82,13 @@ class Embedder(ABC):
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, exact or estimated, for the size of batches."""
         return len(text) // 4 + 1
+
+    def room(self) -> Room:
+        """The most texts and tokens of the next batch."""
+        return self.batch_items, self.batch_tokens
+
+    def too_much(self, texts: Sequence[str]) -> None:  # noqa: B027 - most know what they can take
+        """Take note that these texts were too much for one call."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Let go of connections; also done at the end of a `with` block."""
@@ -173,9 +182,9 @@ class Embedder(ABC):
             for text in part:
                 del missing[text]
             yield part, reply
-        split = batches(list(missing), self.batch_items, self.batch_tokens, self.count_tokens)
-        work = lambda part: self._kept(part, purpose)  # noqa: E731
-        yield from side_by_side(work, split, self.concurrency, self.interrupt)
+        split = batches(list(missing), self.room, self.count_tokens)
+        work = lambda part: self._in_parts(part, purpose)  # noqa: E731
+        yield from side_by_side(work, split, self.concurrency, self.interrupt, ahead=self.ahead)
 
     def _recalled(self, texts: list[str], purpose: Purpose) -> Iterator[tuple[list[str], Reply[Vectors]]]:
         if self.journal is None:
@@ -189,8 +198,25 @@ class Embedder(ABC):
                 used = total(list(found.values()))
                 yield [keys[key] for key in found], Reply(vectors, used, attempts=0, fresh=False)
 
+    def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed a batch; what is too much at once is halved, and each part is kept as it comes."""
+        replies: list[Reply[Vectors]] = []
+        rest, most = texts, len(texts)
+        while rest:
+            part = next(batches(rest[:most], self.room, self.count_tokens))
+            try:
+                replies.append(self._kept(part, purpose))
+            except ProviderError as error:
+                if error.kind not in TOO_MUCH or len(part) == 1:
+                    raise
+                most = len(part) // 2
+                self.too_much(part)
+            else:
+                rest = rest[len(part) :]
+        return replies[0] if len(replies) == 1 else joined(replies)
+
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch, and keep it text by text, so that other batches of the same texts find it."""
+        """Embed texts, and keep them text by text, so that other batches of the same texts find it."""
         reply = self._checked(texts, purpose)
         if self.journal is not None:
             parts = shares(reply, [len(text) + 1 for text in texts])

@@ -1,7 +1,9 @@
-"""Splits texts into batches, and runs the batches of a remote model side by side."""
+"""Splits texts into batches, finds how large they may be, and runs those of a remote model side by side."""
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -9,6 +11,13 @@ from typing import TypeVar
 from core.providers.embed.vectors import Vectors
 
 T = TypeVar("T")
+Room = tuple[int, float | None]
+"""The most texts and the most tokens of a call; None = no limit of tokens."""
+
+FIRST_TOKENS = 1000.0
+"""Of the first call to a machine of one's own: seconds on a slow processor."""
+QUICK_S, SLOW_S = 2.5, 10.0
+"""Calls that take less may be larger, calls that take more must be smaller; time-outs begin at a minute."""
 
 
 class Places:
@@ -49,8 +58,44 @@ class Places:
         return len(texts) + len(again)
 
 
+class Sizes:
+    """How much to send in one call to a machine that nobody knows; thread-safe.
+
+    It begins small, doubles while calls are quick, shrinks when they are slow, and never comes back to a
+    size that was too much.
+
+    Args:
+        most: What a call may hold at most.
+    """
+
+    def __init__(self, most: Room) -> None:
+        self._items, self._most = most
+        self._tokens = min(FIRST_TOKENS, self._most or FIRST_TOKENS)
+        self._lock = threading.Lock()
+
+    def room(self) -> Room:
+        """The most of the next call."""
+        with self._lock:
+            return self._items, self._tokens
+
+    def took(self, tokens: float, seconds: float) -> None:
+        """A call of so many tokens was answered after so long."""
+        with self._lock:
+            if seconds > SLOW_S:
+                self._tokens = min(self._tokens, max(1.0, tokens * QUICK_S / seconds))
+            elif seconds < QUICK_S and 2 * tokens > self._tokens:  # of a smaller one nothing follows
+                self._tokens = min(2 * self._tokens, self._most or math.inf)
+
+    def at_most(self, items: int, tokens: float) -> None:
+        """More than so many texts or tokens were refused as too large, or not answered in time."""
+        with self._lock:
+            self._items = min(self._items, max(1, items))
+            self._most = min(self._most or math.inf, max(1.0, tokens))
+            self._tokens = min(self._tokens, self._most)
+
+
 def batches(
-    texts: Sequence[str], items: int, tokens: float | None, count: Callable[[str], int]
+    texts: Sequence[str], room: Callable[[], Room], count: Callable[[str], int]
 ) -> Iterator[list[str]]:
     """Split texts so that no batch is beyond a limit.
 
@@ -58,17 +103,18 @@ def batches(
 
     Args:
         texts: What to split.
-        items: The most texts of a batch.
-        tokens: The most tokens of a batch, or None; a text beyond it is a batch by itself.
+        room: Asked before each batch for the most of it; a text beyond the tokens is a batch by itself.
         count: Tokens of a text; not called without a limit.
     """
     batch: list[str] = []
     size = 0
+    items, tokens = room()
     for text in sorted(texts, key=len):
-        cost = count(text) if tokens is not None else 0
+        cost = 0 if tokens is None else count(text)
         if batch and (len(batch) == items or (tokens is not None and size + cost > tokens)):
             yield batch
-            batch, size = [], 0
+            items, tokens = room()
+            batch, size, cost = [], 0, 0 if tokens is None else count(text)
         batch.append(text)
         size += cost
     if batch:
@@ -76,15 +122,21 @@ def batches(
 
 
 def side_by_side(
-    work: Callable[[list[str]], T], given: Iterator[list[str]], workers: int, stop: Callable[[], None]
+    work: Callable[[list[str]], T],
+    given: Iterator[list[str]],
+    workers: int,
+    stop: Callable[[], None],
+    *,
+    ahead: int = 1,
 ) -> Iterator[tuple[list[str], T]]:
     """Do work on batches in threads, and yield each with its result as it is done.
 
     Args:
         work: What to do.
-        given: The batches; no more than twice `workers` are taken ahead.
+        given: The batches.
         workers: How many threads; one works in the thread of the caller.
         stop: Called when one fails or the caller gives up, to wake those that wait for their turn.
+        ahead: How many batches a thread are taken before they can be worked on.
 
     Raises:
         Exception: What the first failed batch raised; those under way are finished before it is raised.
@@ -98,7 +150,7 @@ def side_by_side(
         try:
             for batch in given:
                 pending[pool.submit(work, batch)] = batch
-                if len(pending) >= 2 * workers:
+                if len(pending) >= ahead * workers:
                     yield from _finished(pending)
             while pending:
                 yield from _finished(pending)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from core.errors import ProviderError
-from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.base import Amount, Purpose, Reply, joined
 from core.providers.calls import Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
+from core.providers.embed.batches import Room, Sizes
 from core.providers.embed.vectors import Vectors, require_dim, shortened
 from core.providers.remote import Wiring, line_to
 from core.providers.tokens import TokenCounter
@@ -67,6 +68,9 @@ class RemoteEmbedder(Embedder):
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
         self.concurrency = config.limits.concurrency
+        room = (self.batch_items, self.batch_tokens)
+        self._sizes = None if line.place.known else Sizes(room)
+        self.ahead = 2 if line.place.known else 1
         self._client = self.connect(line.key())
 
     @abstractmethod
@@ -112,15 +116,19 @@ class RemoteEmbedder(Embedder):
         config = self._config
         return self.dim if config.cut == "vendor" and len(config.dims) > 1 else None
 
+    def room(self) -> Room:
+        """The most texts and tokens of the next batch: what the vendor takes, or what was found out."""
+        return self._sizes.room() if self._sizes else super().room()
+
+    def too_much(self, texts: Sequence[str]) -> None:
+        """Take note that these texts were too much for one call."""
+        if self._sizes:
+            middle = len(texts) // 2
+            self._sizes.at_most(middle, sum(map(self.count_tokens, texts[middle:])))
+
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch; one that the vendor finds too large is halved."""
-        try:
-            return self._ask(list(texts), purpose)
-        except ProviderError as error:
-            if error.kind != "too large" or len(texts) == 1:
-                raise
-        middle = len(texts) // 2
-        return _joined(self.embed_batch(texts[:middle], purpose), self.embed_batch(texts[middle:], purpose))
+        """Embed a batch."""
+        return self._ask(list(texts), purpose)
 
     def _ask(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         sent = [self._config.prefixes.get(purpose, "") + text for text in texts]
@@ -133,7 +141,10 @@ class RemoteEmbedder(Embedder):
             expected=[Amount(self.item, "input_tokens", most, Basis.MODELLED)],
             usage=lambda received: [self._used(received, tokens)],
             meter=self._meter,
+            divisible=len(sent) > 1,
         )
+        if self._sizes:
+            self._sizes.took(tokens, reply.ms / 1000)
         return self._complete(texts, purpose, reply)
 
     def _used(self, received: Received, estimate: float) -> Amount:
@@ -159,8 +170,8 @@ class RemoteEmbedder(Embedder):
             return _as(reply, rows[np.argsort(places)])
         rest = [at for at in range(len(texts)) if at not in set(places)]
         more = self._ask([texts[at] for at in rest], purpose)
-        joined = _joined(_as(reply, rows), more)
-        return _as(joined, joined.value[np.argsort([*places, *rest])])
+        whole = joined([_as(reply, rows), more])
+        return _as(whole, whole.value[np.argsort([*places, *rest])])
 
     def _rows(self, received: Received) -> Vectors:
         rows = np.asarray(received.vectors, dtype=np.float32)
@@ -173,13 +184,3 @@ class RemoteEmbedder(Embedder):
 
 def _as(reply: Reply[Any], value: Vectors) -> Reply[Vectors]:
     return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh)
-
-
-def _joined(one: Reply[Vectors], other: Reply[Vectors]) -> Reply[Vectors]:
-    return Reply(
-        np.concatenate([one.value, other.value]),
-        total([one, other]),
-        one.ms + other.ms,
-        one.waited_ms + other.waited_ms,
-        one.attempts + other.attempts,
-    )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, ProviderError
-from core.providers.base import Amount, Reply, total
+from core.providers.base import TOO_MUCH, Amount, Reply, joined, total
 from core.providers.calls.journal import Journal, call_key, text_hash
 from core.providers.chat.base import chars_per_second
 from core.records import JsonMap
@@ -116,6 +116,9 @@ class Reranker(ABC):
             InputError: If a file of a local model is missing.
         """
 
+    def too_much(self, passages: Sequence[str]) -> None:  # noqa: B027 - most know what they can take
+        """Take note that these passages were too much for one call."""
+
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Let go of connections; also done at the end of a `with` block."""
 
@@ -201,15 +204,26 @@ class Reranker(ABC):
 
     def _kept(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
         if self.journal is None:
-            return self._checked(query, passages, extra)
+            return self._in_parts(query, passages, extra)
         hashes = [text_hash(text) for text in (query, *passages)]
         key = call_key(self.provider, self.name, self.params(), hashes, extra)
         known = self.journal.get(key)
         if known is not None and known.value.shape == (len(passages),):
             return known
-        reply = self._checked(query, passages, extra)
+        reply = self._in_parts(query, passages, extra)
         self.journal.put(key, reply)
         return reply
+
+    def _in_parts(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
+        """Score a batch; what is too much at once is halved, and each part is kept as it comes."""
+        try:
+            return self._checked(query, passages, extra)
+        except ProviderError as error:
+            if error.kind not in TOO_MUCH or not self.pointwise or len(passages) == 1:
+                raise
+        self.too_much(passages)
+        middle = len(passages) // 2
+        return joined([self._kept(query, half, extra) for half in (passages[:middle], passages[middle:])])
 
     def _checked(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
         reply = self.score_batch(query, passages, extra=extra)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import ProviderError
-from core.providers.base import Amount, Reply, carrying, total
+from core.providers.base import Amount, Reply, carrying, joined
 from core.providers.calls import Secret
 from core.providers.config import ModelConfig
 from core.providers.remote import Wiring, line_to
@@ -86,16 +86,15 @@ class RemoteReranker(Reranker):
         """End waits that are under way."""
         self._line.caller.interrupt()
 
+    def too_much(self, passages: Sequence[str]) -> None:
+        """Send fewer at once from here on, unless a vendor is there that knows what it takes."""
+        if not self._line.place.known:
+            self.batch_items = min(self.batch_items, max(1, len(passages) // 2))
+
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
-        """Score a batch; one that the vendor finds too large is halved."""
-        try:
-            return self._ask(query, list(passages))
-        except ProviderError as error:
-            if error.kind != "too large" or len(passages) == 1:
-                raise
-        middle = len(passages) // 2
-        halves = (passages[:middle], passages[middle:])
-        return _joined([self.score_batch(query, half, extra=extra) for half in halves])
+        """Score a batch."""
+        del extra
+        return self._ask(query, list(passages))
 
     def _ask(self, query: str, passages: list[str]) -> Reply[Scores]:
         count, most = self._line.counter.count, self._line.counter.ceiling
@@ -108,6 +107,7 @@ class RemoteReranker(Reranker):
             expected=self.expected(most(query), [most(passage) for passage in passages]),
             usage=lambda received: expected if received.used is None else received.used,
             meter=self._line.wiring.meter,
+            divisible=len(passages) > 1,
         )
         return self._complete(query, passages, reply)
 
@@ -129,15 +129,4 @@ class RemoteReranker(Reranker):
         rest = sorted(set(range(len(passages))) - set(places))
         more = self._ask(query, [passages[at] for at in rest])
         scores[rest] = more.value
-        return carrying(_joined([carrying(reply, scores[places]), more]), scores)
-
-
-def _joined(replies: Sequence[Reply[Scores]]) -> Reply[Scores]:
-    """Replies that came one after the other as one."""
-    return Reply(
-        np.concatenate([reply.value for reply in replies]),
-        total(replies),
-        sum(reply.ms for reply in replies),
-        sum(reply.waited_ms for reply in replies),
-        sum(reply.attempts for reply in replies),
-    )
+        return carrying(joined([carrying(reply, scores[places]), more]), scores)

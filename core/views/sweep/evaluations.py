@@ -27,13 +27,15 @@ def headline(found: Sequence[Status]) -> str:
     if not found:
         return "No evaluation was run here yet."
     running = [each for each in found if str(each.state) == RUNNING]
-    now = "; ".join(f"“{each.name}” runs ({each.done:,} of {each.total:,} steps)" for each in running)
+    now = "; ".join(
+        f"“{each.name}” runs ({each.so_far or f'{each.done:,} of {each.total:,} steps'})" for each in running
+    )
     return f"{text.count(len(found), 'evaluation')}; {now or 'none runs now'}."
 
 
 def progress(status: Status) -> str:
     """How far one is: stage, stacks that have landed, time left, dollars so far."""
-    parts = [status.stage]
+    parts = [status.stage, status.so_far]
     if status.runs_total:
         parts.append(f"{status.runs_done:,} of {text.count(status.runs_total, 'stack')} in the store")
     if status.eta_s is not None:

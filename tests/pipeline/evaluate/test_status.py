@@ -43,8 +43,9 @@ def test_what_is_left_is_guessed_from_what_was_seen(clock: Clock):
     counting.begin("build", "second")
     assert (told[-1].done, told[-1].total, told[-1].stage, told[-1].eta_s) == (1, 6, "second", 10)
     clock.now += 4
-    counting.within(0.25)
+    counting.within(350, 1400, "passages")
     assert told[-1].eta_s == pytest.approx(12)
+    assert (told[-1].so_far, told[-1].share) == ("350 of 1,400 passages", 1.25 / 6)
     clock.now += 6
     counting.end()
     counting.begin("measure", "third")
@@ -52,6 +53,7 @@ def test_what_is_left_is_guessed_from_what_was_seen(clock: Clock):
     counting.end()
     counting.begin("measure", "fourth")
     assert told[-1].eta_s == pytest.approx(3)
+    assert (told[-1].so_far, told[-1].share) == ("", 3 / 6)
     counting.skip("measure", 2)
     assert counting.status.done == 5
 
@@ -63,7 +65,7 @@ def test_it_is_not_told_more_often_than_anybody_can_read(clock: Clock):
     count = len(told)
     for _ in range(100):
         clock.now += 0.01
-        counting.within(0.5)
+        counting.within(1, 2, "questions")
     assert len(told) - count in (3, 4)
 
 

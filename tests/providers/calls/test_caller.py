@@ -7,6 +7,8 @@ import pytest
 from core.errors import BudgetError, ClqError, ProviderError
 from core.providers.base import Amount
 from core.providers.calls import Caller, Limits, caller_for
+from core.providers.config import ModelConfig
+from core.providers.vendors import place_of
 from core.records import Basis
 from tests.providers.calls.made import Ledger, Time, caller
 
@@ -252,9 +254,16 @@ def test_interrupt_ends_the_waits_under_way_only():
     assert fresh.call(lambda: 1).value == 1
 
 
+def shared(model: str, url: str | None = None, **limits: int) -> Caller:
+    config = ModelConfig(provider="voyage", model=model, base_url=url, limits=Limits(**limits))
+    place = place_of(config)
+    assert place is not None
+    return caller_for(config, place)
+
+
 def test_siblings_share_the_pace_but_not_the_interruption():
-    one = caller_for("vendor", "shared", None, Limits(requests_per_minute=1))
-    other = caller_for("vendor", "shared", None, Limits(requests_per_minute=1))
+    one = shared("shared", requests_per_minute=1)
+    other = shared("shared", requests_per_minute=1)
     first, first_ended = waiting_call(one)
     second_ended: list[str] = []
 
@@ -273,10 +282,10 @@ def test_siblings_share_the_pace_but_not_the_interruption():
 
 
 def test_a_model_has_one_pace_in_a_process():
-    one = caller_for("vendor", "model", None, Limits())
-    assert caller_for("vendor", "model", None, Limits())._pacer is one._pacer
-    assert caller_for("vendor", "other", None, Limits())._pacer is not one._pacer
-    assert caller_for("vendor", "model", "http://here", Limits())._pacer is not one._pacer
+    one = shared("model")
+    assert shared("model")._pacer is one._pacer
+    assert shared("other")._pacer is not one._pacer
+    assert shared("model", "http://here")._pacer is not one._pacer
 
 
 def test_an_answer_that_stays_unreadable_is_not_paid_for_too_often():
