@@ -1,8 +1,8 @@
 """Precision against recall in one number, with and without knowing all that is relevant.
 
-Schwartz, Vasilyev and Sawaya, How important is recall for measuring retrieval quality?, §2.1. np and nn are
-the passages of Top(K) that are relevant and not relevant (unjudged ones are not relevant, an empty slot is
-neither), Np is all that is relevant.
+Schwartz, Vasilyev and Sawaya, How important is recall for measuring retrieval quality?, §2.1. np are the
+relevant passages of Top(K), nn = K − np the rest of its slots (unjudged or empty ones too), Np is all that is
+relevant.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _unnormalised(inputs: Inputs, values: Values, out: Scores) -> None:
 
 def _minus(inputs: Inputs, values: Values, out: Scores) -> None:
     """−alpha·nn."""
-    not_relevant = inputs.found(0) - inputs.found(least(values))
-    np.multiply(not_relevant, -float(values["alpha"]), out=out)
+    np.subtract(inputs.found(least(values)), inputs.judged.cutoffs, out=out)
+    out *= float(values["alpha"])
 
 
 def _plus(inputs: Inputs, values: Values, out: Scores) -> None:

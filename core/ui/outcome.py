@@ -8,7 +8,7 @@ import streamlit as st
 from core.clq.correlation import Kind
 from core.ui import cache, show
 from core.ui.view import View
-from core.views.outcome import page
+from core.views.outcome import page, spread
 from core.views.outcome.page import Curve
 from core.views.outcome.samples import MEASURES, REFERENCE, Samples
 from core.views.outcome.samples import samples as read_samples
@@ -40,7 +40,8 @@ def _correlations(
     if found is None:
         return pl.DataFrame(), []
     keep = page.segments(found.rows)[segment]
-    return page.correlations(found, kind, keep), page.curves(found, kind, keep)
+    curves = page.curves(found, kind, keep)
+    return page.correlations(found, kind, keep, curves), curves
 
 
 def coefficients(table: pl.DataFrame, kind: Kind, sentence: str) -> None:
@@ -73,19 +74,23 @@ def over_alpha(curves: list[Curve], kind: Kind) -> None:
 
 
 def against_reference(found: Samples, kind: Kind, keep: pl.Expr) -> None:
-    """Where a measure foretells the grade better than the reference does: by run and by K / Np."""
-    st.subheader(f"Against {REFERENCE}, by run and K / Np", anchor=False)
-    left, right = st.columns(2)
-    rest = [name for name in MEASURES if name != REFERENCE]
-    measure = left.selectbox("Measure", rest, index=rest.index("T"), key="against", bind="query-params")
+    """Where a measure foretells the grade better than another does: by run and by K / Np."""
+    st.subheader("Two measures, by run and K / Np", anchor=False)
+    left, middle, right = st.columns(3)
+    measure = left.selectbox(
+        "Measure", MEASURES, index=MEASURES.index("T"), key="against", bind="query-params"
+    )
+    reference = middle.selectbox(
+        "Less the coefficient of", MEASURES, index=MEASURES.index(REFERENCE), key="ref", bind="query-params"
+    )
     least = right.number_input(
         "Answers per cell, at least", 10, 10_000, page.SEGMENT_SIZE, 10, key="least", bind="query-params"
     )
-    cells = page.differences(found, kind, keep, measure, least)
+    cells = page.differences(found, kind, keep, (measure, reference), least)
     if cells.is_empty():
         st.info(f"No cell has {least} answers; lower the bound to see smaller, less certain ones.")
         return
-    show.chart(page.heatmap(cells, measure), "against", alt=f"{measure} minus {REFERENCE}")
+    show.chart(page.heatmap(cells, measure, reference), "against", alt=f"{measure} minus {reference}")
     show.table(
         cells,
         "against",
@@ -94,7 +99,23 @@ def against_reference(found: Samples, kind: Kind, keep: pl.Expr) -> None:
             "ratio": show.number_column("K / Np", 1),
             "n": show.number_column("n", 0, "Answers."),
             "value": show.score_column(measure),
-            "reference": show.score_column(REFERENCE),
+            "reference": show.score_column(f"less: {reference}"),
             "difference": show.score_column("difference"),
         },
     )
+    _spread(spread.distribution(found, keep, least))
+
+
+def _spread(table: pl.DataFrame) -> None:
+    """How the grades are spread at every K / Np."""
+    st.subheader("Grades by K / Np", anchor=False)
+    st.caption(f"Cells as above; the chart shows the first {spread.PANELS} runs, the table all.")
+    show.chart(spread.distribution_figure(table), "spread", alt="Share of every grade against K / Np")
+    columns = {
+        "name": show.text_column("stack", width=290),
+        "ratio": show.number_column("K / Np", 1),
+        "grade": show.text_column("grade"),
+        "n": show.number_column("n", 0, "Answers."),
+        "share": show.percent_column("share", "Of the answers of the stack at this K / Np."),
+    }
+    show.table(table.select(columns), "spread", columns)

@@ -176,7 +176,7 @@ def _t(ranked: Ranked) -> str:
 
 def _t_unnormalised(ranked: Ranked) -> str:
     alpha = ranked.param("alpha")
-    return f"(1 − {alpha})·{ranked.found} − {alpha}·{len(ranked.top) - ranked.found}"
+    return f"(1 − {alpha})·{ranked.found} − {alpha}·{ranked.k - ranked.found}"
 
 
 def _share(*grades: int) -> Callable[[Ranked], str]:

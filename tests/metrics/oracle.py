@@ -178,12 +178,12 @@ def ndcg_found(top, judged, _k, values, _world):
 
 def t(top, judged, k, values, _world):
     found = len(relevant(judged, values) & set(top))
-    return (1 - values["alpha"]) * found - values["alpha"] * (len(top) - found) / k
+    return (1 - values["alpha"]) * found - values["alpha"] * (k - found) / k
 
 
-def t_u(top, judged, _k, values, _world):
+def t_u(top, judged, k, values, _world):
     found = len(relevant(judged, values) & set(top))
-    return (1 - values["alpha"]) * found - values["alpha"] * (len(top) - found)
+    return (1 - values["alpha"]) * found - values["alpha"] * (k - found)
 
 
 PLAIN = {

@@ -11,13 +11,16 @@ import polars as pl
 
 from core.clq.correlation import BestAlpha, Kind, best_alpha, correlate
 from core.views import text, theme
-from core.views.outcome.samples import MEASURES, REFERENCE, Samples
+from core.views.outcome.samples import MEASURES, Samples
 
 ALL = "all answers"
 ALPHAS = tuple(round(step / 20, 2) for step in range(21))
 CURVES = ("F", "T")
 SEGMENT_SIZE = 300
 """Samples that a segment of K / Np must have (Schwartz et al., §3.1)."""
+
+
+_Row = tuple[str, float | None, float | None, float | None, int, int, str | None]
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,15 @@ def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
-def correlations(found: Samples, kind: Kind, keep: pl.Expr) -> pl.DataFrame:
+def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curve] = ()) -> pl.DataFrame:
     """The coefficient of every measure with the answer's grade.
+
+    Args:
+        found: The samples.
+        kind: Which coefficient.
+        keep: The segment.
+        tuned: Measures whose alpha was chosen; each is a row beside the one with alpha = 0.5, by its
+            coefficient on queries that the choice did not see.
 
     Returns:
         measure, value, low, high (95 %, over queries), n (answers), queries, note; the best first.
@@ -57,11 +67,22 @@ def correlations(found: Samples, kind: Kind, keep: pl.Expr) -> pl.DataFrame:
         each = correlate(values, rows["grade"].to_numpy(), rows["query_id"].to_numpy(), kind=kind)
         queries = rows.filter(pl.col(name).is_not_null())["query_id"].n_unique()
         made.append((name, each.value, each.low, each.high, each.n, queries, each.reason or None))
+    made += [_tuned_row(curve, rows) for curve in tuned]
     columns = {
         "measure": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64,
         "queries": pl.Int64, "note": pl.String,
     }  # fmt: skip
     return pl.DataFrame(made, schema=columns, orient="row").sort("value", descending=True, nulls_last=True)
+
+
+def _tuned_row(curve: Curve, rows: pl.DataFrame) -> _Row:
+    """Return the row of a measure whose alpha was chosen."""
+    best, known = curve.best, rows.filter(pl.col(curve.name).is_not_null())
+    note = None
+    if best.best is not None and best.in_sample is not None:
+        note = f"alpha = {best.best:g}; across folds, {best.in_sample:.3f} on the same answers (optimistic)"
+    name = f"{curve.name}, alpha chosen"
+    return name, best.cross_validated, None, None, known.height, known["query_id"].n_unique(), note
 
 
 def curves(found: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
@@ -83,27 +104,28 @@ def curves(found: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
     ]
 
 
-def differences(found: Samples, kind: Kind, keep: pl.Expr, measure: str, least: int) -> pl.DataFrame:
-    """A measure's coefficient minus that of F, by run and K / Np.
+def differences(
+    found: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
+) -> pl.DataFrame:
+    """A measure's coefficient minus that of another, by run and K / Np.
 
     Args:
         found: The samples.
         kind: Which coefficient.
         keep: The segment.
-        measure: One of `MEASURES`.
+        measures: Two of `MEASURES`: the measure and its reference.
         least: Answers that a cell needs.
 
     Returns:
         name, ratio, n, value, reference, difference (null where one of the two is not defined), sorted.
     """
-    known = pl.col("ratio").is_not_null() & pl.col(measure).is_not_null() & pl.col(REFERENCE).is_not_null()
+    known = pl.all_horizontal(pl.col("ratio", *set(measures)).is_not_null())
     made = []
     for (name, ratio), rows in found.rows.filter(keep & known).group_by("name", "ratio"):
         if rows.height >= least:
             grade = rows["grade"].to_numpy()
             value, reference = (
-                correlate(rows[column].to_numpy(), grade, kind=kind, resamples=0).value
-                for column in (measure, REFERENCE)
+                correlate(rows[column].to_numpy(), grade, kind=kind, resamples=0).value for column in measures
             )
             made.append((name, ratio, rows.height, value, reference))
     columns = {"name": pl.String, "ratio": pl.Float64, "n": pl.Int64, "value": pl.Float64}
@@ -136,6 +158,8 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
         f"{best['value']:.2f}{_interval(best)}, n = {best['n']:,} answers to "
         f"{text.count(best['queries'], 'query', 'queries')}{tied}."
     )
+    if best["low"] is None and best["note"]:
+        details = f"{best['measure']}: {best['note']}. {details}"
     return sentence, details
 
 
@@ -213,8 +237,8 @@ def alpha_figure(found: Sequence[Curve], kind: Kind) -> go.Figure:
     return theme.figure(traces, x="alpha", y=f"{kind} correlation", height=340)
 
 
-def heatmap(table: pl.DataFrame, measure: str) -> go.Figure:
-    """A measure's coefficient minus that of F: run by K / Np; blue = better than F, orange = worse."""
+def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
+    """A measure's coefficient minus that of another: run by K / Np; blue = better than it, orange = worse."""
     ratios = table["ratio"].unique().sort().to_list()
     names = table["name"].unique().sort().to_list()
     cells = {(row["name"], row["ratio"]): row for row in table.iter_rows(named=True)}
@@ -233,7 +257,7 @@ def heatmap(table: pl.DataFrame, measure: str) -> go.Figure:
         zmin=-most,
         zmax=most,
         hovertemplate="%{y}, K / Np = %{x}: %{z:+.3f}, n = %{customdata}<extra></extra>",
-        colorbar={"title": {"text": f"{measure} − {REFERENCE}"}},
+        colorbar={"title": {"text": f"{measure} − {reference}"}},
     )
     fig = theme.figure([trace], x="K / Np", height=160 + 34 * len(names), legend=False)
     fig.update_xaxes(type="category")

@@ -13,7 +13,7 @@ from core.importers import Options, Upload, load
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.outcome import page
+from core.views.outcome import page, spread
 from core.views.outcome.samples import MEASURES, samples
 from core.views.scope import Scope
 from tests.stores import Lab
@@ -96,6 +96,51 @@ def test_alpha_curves_peak_where_the_grade_was_built(by_recall: Snapshot):
     assert words == "F: best at alpha = 0 with 1.000 on the same answers (optimistic), 1.000 across folds."
 
 
+def test_the_headline_is_the_tables_best_row_and_knows_the_chosen_alpha(by_recall: Snapshot):
+    found = samples(by_recall, RR)
+    assert found is not None
+    keep = found.rows["k"] > 0
+    curves = page.curves(found, "spearman", pl.lit(True))
+    table = page.correlations(found, "spearman", pl.lit(True), curves)
+    rows = {row["measure"]: row for row in table.iter_rows(named=True)}
+    assert len(rows) == len(MEASURES) + 2
+    assert rows["F, alpha chosen"]["value"] == pytest.approx(1.0)
+    assert rows["F"]["value"] < 0.99
+    assert rows["F, alpha chosen"]["n"] == keep.sum()
+    assert rows["T, alpha chosen"]["value"] == curves[1].best.cross_validated
+    sentence, _ = page.answer(found, table, "spearman", page.ALL)
+    assert sentence.startswith(table["measure"][0])
+
+
+def test_the_reference_is_a_choice(by_recall: Snapshot):
+    found = samples(by_recall, RR)
+    assert found is not None
+    keys = ("name", "ratio")
+    made = {
+        pair: page.differences(found, "spearman", pl.lit(True), pair, 10).sort(keys)["difference"].to_numpy()
+        for pair in (("T", "nDCG"), ("nDCG", "T"), ("T_u", "T_u"))
+    }
+    np.testing.assert_allclose(made["T", "nDCG"], -made["nDCG", "T"])
+    assert np.nanmax(np.abs(made["T_u", "T_u"])) == 0
+
+
+def test_the_spread_of_grades_is_counted_by_run_and_ratio(by_recall: Snapshot):
+    found = samples(by_recall, RR)
+    assert found is not None
+    least = 12
+    table = spread.distribution(found, pl.lit(True), least)
+    counts = found.rows.group_by("name", "ratio").len().filter(pl.col("len") >= least)
+    assert table.group_by("name", "ratio").agg(pl.col("n").sum()).sort("name", "ratio").rows() == (
+        counts.sort("name", "ratio").rows()
+    )
+    np.testing.assert_allclose(table.group_by("name", "ratio").agg(pl.col("share").sum())["share"], 1.0)
+    best = table.filter(pl.col("place") == table["place"].max()).row(0, named=True)
+    of_cell = found.rows.filter((pl.col("name") == best["name"]) & (pl.col("ratio") == best["ratio"]))
+    assert (of_cell["grade"] >= 0.8).sum() == best["n"]  # recall in five ranges, the last from 0.8 to 1
+    assert spread.distribution_figure(table).data
+    assert spread.distribution(found, pl.lit(True), 10_000).is_empty()
+
+
 def test_segments_and_cells(by_recall: Snapshot):
     found = samples(by_recall, RR)
     assert found is not None
@@ -103,7 +148,7 @@ def test_segments_and_cells(by_recall: Snapshot):
     assert list(offered)[:3] == [page.ALL, "narrow (K < Np)", "wide (K ≥ Np)"]
     sizes = [found.rows.filter(offered[name]).height for name in list(offered)[:3]]
     assert sizes[1] + sizes[2] == sizes[0]
-    cells = page.differences(found, "spearman", offered[page.ALL], "P", 10)
+    cells = page.differences(found, "spearman", offered[page.ALL], ("P", "F"), 10)
     assert cells.height
     assert cells["n"].min() >= 10
     for row in cells.iter_rows(named=True):
@@ -111,8 +156,8 @@ def test_segments_and_cells(by_recall: Snapshot):
         if row["difference"] is not None:
             by_hand = [stats.spearmanr(inside[name], inside["grade"]).statistic for name in ("P", "F")]
             assert row["difference"] == pytest.approx(by_hand[0] - by_hand[1])
-    assert page.differences(found, "spearman", offered[page.ALL], "P", 10_000).is_empty()
-    assert page.heatmap(cells, "P").data[0].z
+    assert page.differences(found, "spearman", offered[page.ALL], ("P", "F"), 10_000).is_empty()
+    assert page.heatmap(cells, "P", "F").data[0].z
     assert page.bars(page.correlations(found, "pearson", pl.lit(True)), "pearson").data[0].x.size == 10
 
 
