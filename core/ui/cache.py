@@ -138,6 +138,28 @@ def _curves(
     return curve_table(found, runs, scope.golden_set_id, asked, among(found, scope))
 
 
+def tokens_sent(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
+    """What Top(K) of some stacks weighs; see `core.views.sent.tokens_sent`."""
+    return _tokens_sent(
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        names=names,
+        generator=generator,
+        book=view.book,
+    )
+
+
+@st.cache_resource(show_spinner="Counting tokens…", max_entries=32, hash_funcs={PriceBook: _digest})
+def _tokens_sent(
+    path: str, revision: int, *, scope: Scope, names: tuple[str, ...], generator: str | None, book: PriceBook
+) -> pl.DataFrame:
+    del path  # part of the key
+    found = snapshot(revision)
+    runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
+    return tokens_sent_of(found, runs, generator, book, depth=MAX_DEPTH, only=among(found, scope))
+
+
 def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:
     """The query table of one stack, or of two; see `core.views.queries.query_table`."""
     return _queries(

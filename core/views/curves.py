@@ -20,6 +20,8 @@ from core.views.scope import Quality
 from core.views.scores import Evidence, evidence
 
 MAX_DEPTH = 200
+X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input / 1k"}
+"""What the curves can be drawn against, by column."""
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
 COLUMNS = {
     "name": pl.String(),
@@ -123,26 +125,33 @@ class CurvesView:
     beside: go.Figure
 
 
-def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str]) -> CurvesView:
+def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
+    """Add what Top(K) weighs to every point of the curves, from `core.views.sent.tokens_sent`."""
+    return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
+
+
+def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k") -> CurvesView:
     """Draw the curves.
 
     Args:
-        table: The result of `curve_table`.
+        table: The result of `curve_table`, or of `against`.
         quality: The measure of the main chart, with the cutoff to mark.
         colours: Colour by name of the stack.
+        x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
 
     Returns:
         The view; stacks that have no value for a measure are missing from its chart.
     """
-    main = table.filter(pl.col("measure") == quality.bare)
+    known = table.filter(pl.col(x).is_not_null()).with_columns(pl.col(x).alias("x"))
+    main = known.filter(pl.col("measure") == quality.bare)
     best = quality.ceiling
-    ceiling = table.filter(
+    ceiling = known.filter(
         pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
     )
     return CurvesView(
-        answer=_answer(main, quality),
-        main=_main(main, ceiling, quality, colours),
-        beside=_beside(table, colours),
+        answer=_answer(table.filter(pl.col("measure") == quality.bare), quality),
+        main=_main(main, ceiling, quality, colours, x),
+        beside=_beside(known, colours),
     )
 
 
@@ -162,9 +171,9 @@ def _answer(main: pl.DataFrame, quality: Quality) -> str:
 
 
 def _main(
-    main: pl.DataFrame, ceiling: pl.DataFrame, quality: Quality, colours: Mapping[str, str]
+    main: pl.DataFrame, ceiling: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str
 ) -> go.Figure:
-    fig = theme.figure(x="cutoff K", y=quality.bare, height=460)
+    fig = theme.figure(x=X_AXES[x], y=quality.bare, height=460)
     for name, colour in colours.items():
         rows = main.filter(pl.col("name") == name)
         if rows.is_empty():
@@ -176,7 +185,10 @@ def _main(
         limit = ceiling.filter(pl.col("name") == name)
         if not limit.is_empty():
             fig.add_trace(_line(limit, name, colour, dash="dot", suffix=" ceiling"))
-    fig.add_vline(x=quality.k, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
+        if x != "k":
+            fig.add_trace(_at_cutoff(rows.filter(pl.col("k") == quality.k), name, colour))
+    if x == "k":
+        fig.add_vline(x=quality.k, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
     fig.update_yaxes(range=[0, 1.02])
     return fig
 
@@ -185,19 +197,41 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, dash: str, suffix: str 
     few = rows.height <= 12
     label = text.escape(text.shorten(name)) + suffix
     return go.Scatter(
-        x=rows["k"].to_numpy(),
+        x=rows["x"].to_numpy(),
         y=rows["value"].to_numpy(),
         mode="lines+markers" if few else "lines",
         line={"color": colour, "dash": dash, "width": 2 if dash == "solid" else 1.4},
         name=label,
         legendgroup=text.escape(name),
-        customdata=[text.sample(n) for n in rows["n"]],
-        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.3f}, %{customdata}<extra></extra>",
+        customdata=[f"K = {k}{_weight(tokens)}: {text.score(value)}, {text.sample(n)}"
+                    for k, tokens, value, n in rows.select("k", _tokens(rows), "value", "n").iter_rows()],
+        hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
+    )
+
+
+def _tokens(rows: pl.DataFrame) -> pl.Expr:
+    return pl.col("tokens") if "tokens" in rows.columns else pl.lit(None).alias("tokens")
+
+
+def _weight(tokens: float | None) -> str:
+    return "" if tokens is None else f", {tokens:,.0f} tokens sent"
+
+
+def _at_cutoff(rows: pl.DataFrame, name: str, colour: str) -> go.Scatter:
+    """The point of a stack at the cutoff of the sidebar."""
+    return go.Scatter(
+        x=rows["x"].to_numpy(),
+        y=rows["value"].to_numpy(),
+        mode="markers",
+        marker={"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}},
+        legendgroup=text.escape(name),
+        showlegend=False,
+        hoverinfo="skip",
     )
 
 
 def _band(rows: pl.DataFrame, colour: str, name: str) -> go.Scatter:
-    ks = rows["k"].to_numpy()
+    ks = rows["x"].to_numpy()
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return go.Scatter(
         x=np.concatenate([ks, ks[::-1]]),
