@@ -2,6 +2,7 @@ import polars as pl
 import streamlit as st
 
 from core.ui import cache, show
+from core.ui import curves as ui
 from core.ui.pick import pick_stacks
 from core.ui.view import current_view
 from core.views import curves, theme
@@ -14,7 +15,9 @@ place = st.container()
 names = pick_stacks(view.table, view.decision, "Stacks", key="curves")
 rows = cache.curves(view, tuple(names))
 colours = theme.colours_for(names)
-found = curves.curves(rows, view.quality, colours)
+x, generator = ui.axis(view)
+rows = curves.against(rows, cache.tokens_sent(view, tuple(names), generator))
+found = curves.curves(rows, view.quality, colours, x)
 with place:
     show.head(
         tells,
@@ -23,12 +26,14 @@ with place:
 show.chart(found.main, "curves", alt=found.answer)
 st.caption(
     "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
-    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed: the cutoff of the sidebar."
+    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed line or dot: the cutoff of the sidebar."
 )
 if pools := about_pools(view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())["pool"]):
     st.caption(plain(pools))
 st.subheader("Every measure", anchor=False)
 show.chart(found.beside, "measures")
+
+ui.cut_offs(view, generator)
 
 st.subheader("Candidate depth", anchor=False)
 depths = curves.depth_table(view.table)
@@ -52,6 +57,11 @@ with st.expander("Tables"):
         "low": show.score_column("low"),
         "high": show.score_column("high"),
         "n": show.number_column("n", 0),
+        "tokens": show.number_column("tokens sent", 0, "Of the passages of Top(K), mean over the queries."),
+        "tokens_low": show.number_column("tokens, low", 0, "Lower end of the 95 % bootstrap interval."),
+        "tokens_high": show.number_column("tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
+        "usd_per_1k": show.dollar_column("$ / 1k", "What the generator charges for reading them."),
+        "counted": show.text_column("tokens counted by"),
     }
     show.table(rows, "curves", columns)
     show.table(depths, "depths", dict.fromkeys(depths.columns))

@@ -39,11 +39,13 @@ def cut_report(
 
     Args:
         kept: [..., queries], how many passages each ranking keeps, 0 to depth.
-        grades: [..., queries, depth], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot.
+        grades: [..., queries, depth], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot; leading
+            axes may be left out where they are the same.
         relevant: [queries], how many passages of the golden set reach the threshold.
         threshold: Lowest grade that counts as relevant.
     """
     found = np.cumsum(grades >= threshold, axis=-1)
+    found = np.broadcast_to(found, (*kept.shape, found.shape[-1]))
     at = np.maximum(kept, 1)[..., np.newaxis] - 1
     good = np.where(kept > 0, np.take_along_axis(found, at, axis=-1)[..., 0], 0)
     total = np.where(relevant > 0, relevant, np.nan)

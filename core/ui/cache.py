@@ -6,9 +6,10 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -21,16 +22,19 @@ from core.ui.view import View
 from core.views.amounts import Start, start_from
 from core.views.comparable import at_machine
 from core.views.cost_recorded import recorded
-from core.views.curves import curve_table
+from core.views.curves import MAX_DEPTH, curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
 from core.views.queries import Answer, answer, query_table
 from core.views.query_sets import QuerySets, among
 from core.views.query_sets import query_sets as read_query_sets
 from core.views.scope import Latency, Quality, Scope
+from core.views.sent import tokens_sent as read_sent
 from core.views.stacks import runs_in, stack_table
 from core.views.workspace import Choices, choices
 from core.views.workspace import workspaces as read_workspaces
+
+BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 
 
 @st.cache_resource(show_spinner=False)
@@ -92,7 +96,7 @@ def query_sets(path: str, revision: int, scope: Scope) -> QuerySets:
 @st.cache_resource(
     show_spinner="Scoring the stacks of this workspace…",
     max_entries=64,
-    hash_funcs={PriceBook: lambda book: (book.name, book.digest)},
+    hash_funcs=BY_DIGEST,
 )
 def _stacks(
     path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
@@ -150,14 +154,14 @@ def tokens_sent(view: View, names: tuple[str, ...], generator: str | None) -> pl
     )
 
 
-@st.cache_resource(show_spinner="Counting tokens…", max_entries=32, hash_funcs={PriceBook: _digest})
+@st.cache_resource(show_spinner="Counting tokens…", max_entries=32, hash_funcs=BY_DIGEST)
 def _tokens_sent(
     path: str, revision: int, *, scope: Scope, names: tuple[str, ...], generator: str | None, book: PriceBook
 ) -> pl.DataFrame:
     del path  # part of the key
     found = snapshot(revision)
     runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
-    return tokens_sent_of(found, runs, generator, book, depth=MAX_DEPTH, only=among(found, scope))
+    return read_sent(found, runs, generator, book, depth=MAX_DEPTH, only=among(found, scope))
 
 
 def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:
@@ -255,7 +259,7 @@ def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
 @st.cache_resource(
     show_spinner=False,
     max_entries=64,
-    hash_funcs={PriceBook: lambda book: (book.name, book.digest)},
+    hash_funcs=BY_DIGEST,
 )
 def _recorded(path: str, revision: int, run_id: str, book: PriceBook) -> pl.DataFrame:
     del path  # part of the key

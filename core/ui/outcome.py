@@ -81,7 +81,7 @@ def against_reference(found: Samples, kind: Kind, keep: pl.Expr) -> None:
         "Measure", MEASURES, index=MEASURES.index("T"), key="against", bind="query-params"
     )
     reference = middle.selectbox(
-        "Less the coefficient of", MEASURES, index=MEASURES.index(REFERENCE), key="ref", bind="query-params"
+        "Less the coefficient of", MEASURES, index=MEASURES.index(REFERENCE), key="less", bind="query-params"
     )
     least = right.number_input(
         "Answers per cell, at least", 10, 10_000, page.SEGMENT_SIZE, 10, key="least", bind="query-params"
@@ -118,4 +118,4 @@ def _spread(table: pl.DataFrame) -> None:
         "n": show.number_column("n", 0, "Answers."),
         "share": show.percent_column("share", "Of the answers of the stack at this K / Np."),
     }
-    show.table(table.select(columns), "spread", columns)
+    show.table(table.select(list(columns)), "spread", columns)

@@ -137,7 +137,7 @@ def gathered(view: View, family: Family | None, options: list[Option], signal: S
     return _gathered(path, view.snapshot.revision, asked, tuple(options), way, view.table)
 
 
-@st.cache_resource(show_spinner="Scoring every query…", max_entries=64, hash_funcs=_BOOKS)
+@st.cache_resource(show_spinner="Scoring every query…", max_entries=64, hash_funcs=cache.BY_DIGEST)
 def _gathered(
     path: str, revision: int, asked: Asked, options: tuple[Option, ...], way: Way, _table: pl.DataFrame
 ) -> Routable | None:

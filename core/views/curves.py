@@ -203,8 +203,10 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, dash: str, suffix: str 
         line={"color": colour, "dash": dash, "width": 2 if dash == "solid" else 1.4},
         name=label,
         legendgroup=text.escape(name),
-        customdata=[f"K = {k}{_weight(tokens)}: {text.score(value)}, {text.sample(n)}"
-                    for k, tokens, value, n in rows.select("k", _tokens(rows), "value", "n").iter_rows()],
+        customdata=[
+            f"K = {k}{_weight(tokens)}: {text.score(value)}, {text.sample(n)}"
+            for k, tokens, value, n in rows.select("k", _tokens(rows), "value", "n").iter_rows()
+        ],
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Any
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ _OPENAI = "o200k_base"
 
 
 def vocabulary(generator: str | None, book: PriceBook) -> str:
-    """The vocabulary that counts a generator's tokens; an estimate for those whose vocabulary is not at hand."""
+    """The vocabulary that counts a generator's tokens, or the estimate where that is not at hand."""
     price = None if generator is None else book.find(generator, "input_tokens")
     return _OPENAI if price is None or price.provider == "openai" else ESTIMATE
 
@@ -58,23 +58,56 @@ def tokens_sent(
     counts = vocabulary(generator, book)
     price = None if generator is None else book.find(generator, "input_tokens")
     each = None if price is None else 1000 * price.each
-    parts = [pl.DataFrame(schema=COLUMNS)]
-    ranked = runs.filter("has_rankings")
-    searched = snapshot.searched(ranked["run_id"].to_list())
+    sums = running_tokens(snapshot, runs, counts, depth=depth, only=only)
+    names = dict(runs.select("run_id", "name").iter_rows())
+    parts = [_curve(sums[run_id].tokens, names[run_id], each) for run_id in names if run_id in sums]
+    return pl.concat([pl.DataFrame(schema=COLUMNS), *parts]).with_columns(
+        pl.lit(counter(counts).note or counts).alias("counted")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Tokens of Top(K) of one run.
+
+    Attributes:
+        query_ids: Its ranked queries, sorted.
+        tokens: float64 [queries, K]; a shorter ranking sends no more than it has, NaN = unknown.
+    """
+
+    query_ids: tuple[str, ...]
+    tokens: npt.NDArray[np.float64]
+
+
+def running_tokens(
+    snapshot: Snapshot, runs: pl.DataFrame, counts: str, *, depth: int, only: Container[str] | None = None
+) -> dict[str, Running]:
+    """Tokens of Top(K) of every query.
+
+    Args:
+        snapshot: Where to read.
+        runs: run_id and has_rankings.
+        counts: A vocabulary, or the estimate; see `vocabulary`.
+        depth: Deepest K.
+        only: The queries that count; None for every ranked one.
+
+    Returns:
+        By run_id, for the runs that rank something.
+    """
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    searched = snapshot.searched(ranked)
+    made: dict[str, Running] = {}
     for collection_id in dict.fromkeys(searched.values()):
-        here = ranked.filter(pl.col("run_id").replace_strict(searched) == collection_id)
+        here = [run_id for run_id in ranked if searched[run_id] == collection_id]
         rows = _top(snapshot, here, depth, only)
         lengths = _lengths(snapshot, collection_id, rows["passage_id"].unique(), counts)
         rows = rows.join(lengths, on="passage_id", how="left")
-        for run_id, name in here.select("run_id", "name").iter_rows():
-            parts.append(_curve(rows.filter(pl.col("run_id") == run_id), name, each))
-    known = counter(counts)
-    words = known.name if known.exact else known.note
-    return pl.concat(parts).with_columns(pl.lit(words).alias("counted"))
+        made |= {str(run_id): _running(part) for (run_id,), part in rows.group_by("run_id")}
+    return made
 
 
-def _top(snapshot: Snapshot, runs: pl.DataFrame, depth: int, only: Container[str] | None) -> pl.DataFrame:
-    rows = snapshot.rankings(runs["run_id"].to_list(), stage="final").filter(pl.col("rank") <= depth)
+def _top(snapshot: Snapshot, run_ids: Sequence[str], depth: int, only: Container[str] | None) -> pl.DataFrame:
+    rows = snapshot.rankings(run_ids, stage="final").filter(pl.col("rank") <= depth)
     if only is not None:
         queries = rows["query_id"].unique()
         rows = rows.filter(pl.col("query_id").is_in([query for query in queries if query in only]))
@@ -92,11 +125,8 @@ def _lengths(snapshot: Snapshot, collection_id: str, ids: pl.Series, counts: str
     return passages.select("passage_id", pl.Series("tokens", tokens, dtype=pl.Float64))
 
 
-def _curve(rows: pl.DataFrame, name: str, each: float | None) -> pl.DataFrame:
+def _curve(sums: npt.NDArray[np.float64], name: str, each: float | None) -> pl.DataFrame:
     """Return the mean prompt of one stack at every K."""
-    if rows.is_empty():
-        return pl.DataFrame(schema=COLUMNS)
-    sums = _running(rows)
     low, high = bootstrap_curve(sums)
     means = sums.mean(axis=0)
     made = pl.DataFrame(
@@ -111,15 +141,17 @@ def _curve(rows: pl.DataFrame, name: str, each: float | None) -> pl.DataFrame:
         },
         schema=COLUMNS,
     )
-    unknown = pl.col("tokens").is_nan()
     figures = ("tokens", "tokens_low", "tokens_high", "usd_per_1k")
-    return made.with_columns(pl.when(~unknown).then(name).alias(name) for name in figures)
+    unknown = pl.col("tokens").is_nan()
+    return made.with_columns(pl.when(~unknown).then(pl.col(figure)).alias(figure) for figure in figures)
 
 
-def _running(rows: pl.DataFrame) -> npt.NDArray[np.floating[Any]]:
-    """Return the tokens of Top(K) [queries, K]; a shorter ranking sends no more than it has, NaN = unknown."""
-    query = rows["query_id"].rank("dense").to_numpy() - 1
+def _running(rows: pl.DataFrame) -> Running:
+    """Return the running sums of one run."""
+    queries = rows["query_id"].unique().sort()
+    places = dict(zip(queries, range(len(queries)), strict=True))
+    query = rows["query_id"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
     rank = rows["rank"].to_numpy() - 1
-    lengths = np.zeros((int(query.max()) + 1, int(rank.max()) + 1))
+    lengths = np.zeros((len(queries), int(rank.max()) + 1))
     lengths[query, rank] = rows["tokens"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return np.cumsum(lengths, axis=1)
+    return Running(tuple(queries), np.cumsum(lengths, axis=1))

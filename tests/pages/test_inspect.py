@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from core.store import Store
+from core.views.curves import X_AXES
 from core.views.scope import Latency, Quality, Scope
 from core.views.stacks import stack_table
 from tests.pages.conftest import OpenPage
@@ -30,6 +31,19 @@ def test_the_calculator_answers_the_papers_prices(
     assert answer(app).startswith(f"rerank-2.5: ${dollars:.2f} per 1,000 queries")
     paper = next(frame.value for frame in app.dataframe if "rerank-2.5" in frame.value.columns)
     assert paper.set_index(paper.columns[0]).loc[candidates, "rerank-2.5"] == pytest.approx(dollars)
+
+
+def test_curves_against_what_is_sent(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "curves", kx=X_AXES["usd_per_1k"], kgen="gpt-5")
+    assert_sound(app)
+    table = next(
+        frame.value for frame in app.dataframe if "tokens" in frame.value.columns and "k" in frame.value
+    )
+    assert (table["usd_per_1k"].dropna() > 0).all()
+    cut = next(frame.value for frame in app.dataframe if "kept" in frame.value.columns)
+    assert {"max-gap", "gmm", "everything"} <= set(cut["way"])
+    alone = open_page(demo_store, "curves", kx=X_AXES["usd_per_1k"])
+    assert alone.session_state["kx"] == X_AXES["k"]  # nobody to pay
 
 
 def test_more_queries_cost_more_a_month_and_the_same_each(open_page: OpenPage, empty_store: Path):

@@ -115,7 +115,7 @@ def test_an_unknown_n_is_said_to_be_unknown():
     }
     view = curves(pl.DataFrame([row], schema=COLUMNS), AT_10, {"a": "#000000"})
     assert "RA-nWG@10 0.500, n = unknown." in view.answer
-    assert list(view.main.data[0].customdata) == ["n = unknown"]
+    assert list(view.main.data[0].customdata) == ["K = 10: 0.500, n = unknown"]
 
 
 def test_names_are_not_read_as_tags_or_templates():
@@ -125,7 +125,7 @@ def test_names_are_not_read_as_tags_or_templates():
     view = curves(found, AT_10, colours)
     for trace in (*view.main.data, *view.beside.data):
         assert "<" not in trace.name
-        assert trace.hovertemplate == "%{fullData.name}<br>K = %{x}: %{y:.3f}, %{customdata}<extra></extra>"
+        assert trace.hovertemplate == "%{fullData.name}<br>%{customdata}<extra></extra>"
     titled = curves(found, Quality(HOSTILE[0], 3), colours).main
     assert "<" not in titled.layout.yaxis.title.text
 
