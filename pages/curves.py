@@ -26,8 +26,8 @@ with place:
 show.chart(found.main, "curves", alt=found.answer)
 st.caption(
     "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
-    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed line or dot: the cutoff of the "
-    "sidebar."
+    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed line or dot: the cutoff of "
+    "the sidebar."
 )
 if pools := about_pools(view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())["pool"]):
     st.caption(plain(pools))
