@@ -30,10 +30,12 @@ class Server:
     Attributes:
         url: Its address, without a slash at the end.
         log: File that collects what it prints.
+        pid: Its process.
     """
 
     url: str
     log: Path
+    pid: int
 
 
 def find_chromium() -> str | None:
@@ -44,24 +46,26 @@ def find_chromium() -> str | None:
 
 
 @contextmanager
-def serve(log: Path, *, app: Path = APP, **environment: str) -> Iterator[Server]:
+def serve(log: Path, *, app: Path = APP, files: int = 0, **environment: str) -> Iterator[Server]:
     """Run an app until the block ends.
 
     Args:
         log: File that takes its output.
         app: The script.
+        files: The most files that it may have open; 0 for what is usual.
         environment: Variables to set for it, such as ``CLQ_STORE``.
 
     Raises:
         RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
     """
     port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
+    limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
+    command = [*limit, sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
     with log.open("w") as output:
         process = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
         )
-    server = Server(f"http://localhost:{port}", log)
+    server = Server(f"http://localhost:{port}", log, process.pid)
     try:
         _wait(server, process)
         yield server

@@ -96,7 +96,8 @@ app = typer.Typer(
 def main(
     ctx: typer.Context,
     store: Annotated[
-        Path | None, typer.Option(help="Folder of the store; by default CLQ_STORE, else data/store.")
+        Path | None,
+        typer.Option(help="Folder of the store; by default CLQ_STORE, else data/store.", readable=False),
     ] = None,
 ) -> None:
     """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""

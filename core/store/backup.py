@@ -15,7 +15,7 @@ from core.store.engine import Catalogue
 from core.store.faults import told
 from core.store.layout import Layout, copy_catalogue, remove, sync
 from core.store.repair import go_on, set_aside, sound
-from core.store.seals import MEND, Sealed
+from core.store.seals import Sealed, advice
 from core.store.store import Store
 
 _TRIES = 5
@@ -180,7 +180,9 @@ def _copy(file: Sealed, target: Path) -> bool:
             if target.name.endswith(codes.SUFFIX):
                 return False
             where = Path(file.path)
-            raise StoreDamagedError(f"The file {where.name} {problem}.", where=str(where.parent), do=MEND)
+            raise StoreDamagedError(
+                f"The file {where.name} {problem}.", where=str(where.parent), do=advice(problem)
+            )
         sync(draft)
         draft.replace(target)
     finally:

@@ -16,7 +16,7 @@ from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
 from core.store.ledger import KINDS
 from core.store.parts import folders
-from core.store.seals import MEND, Sealed
+from core.store.seals import Sealed, advice
 from core.store.snapshot import Snapshot
 from core.store.standing import DELETED, THERE
 from core.store.store import Store
@@ -208,7 +208,7 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
         if not problem and file.suffix == ".parquet" and (found := _rows_of(cursor, file)) != rows:
             problem = f"has {found} rows, not {rows}"
         if problem and file.suffix == ".parquet":
-            yield Finding(Level.DAMAGE, f"The file {path} {problem}.", MEND)
+            yield Finding(Level.DAMAGE, f"The file {path} {problem}.", advice(problem))
         elif problem:
             yield Finding(
                 Level.MISSING,

@@ -13,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from core.errors import StoreDamagedError
+from core.errors import StoreDamagedError, refusal
 
 MEND = "`python -m core doctor` lists all damage; `python -m core store restore BACKUP` mends it."
+_UNREADABLE = "cannot be read"
 _AT_ONCE = 4
 
 _guard = threading.Lock()
@@ -46,13 +47,19 @@ class Sealed(NamedTuple):
         except (FileNotFoundError, NotADirectoryError):
             return "is missing"
         except OSError as error:
-            return f"cannot be read: {error.strerror}"
+            said = refusal(error)
+            return f"{_UNREADABLE}: {said.found.rstrip('.') if said else error.strerror}"
 
 
 def checksum(path: Path) -> str:
     """BLAKE2b of a file, 128 bits, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def advice(problem: str) -> str:
+    """What to do about the problem of a file."""
+    return "Let this user read it." if problem.startswith(_UNREADABLE) else MEND
 
 
 def sound(file: Sealed) -> bool:
@@ -74,7 +81,9 @@ def verify(files: Iterable[Sealed]) -> None:
     for file, problem in zip(new, problems, strict=True):
         if problem:
             path = Path(file.path)
-            raise StoreDamagedError(f"The file {path.name} {problem}.", where=str(path.parent), do=MEND)
+            raise StoreDamagedError(
+                f"The file {path.name} {problem}.", where=str(path.parent), do=advice(problem)
+            )
 
 
 def forget() -> None:

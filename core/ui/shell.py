@@ -14,7 +14,7 @@ from core.errors import ClqError, refusal
 from core.ui import cache, record
 from core.ui.pareto_views import FORMS
 from core.ui.sidebar import sidebar
-from core.ui.startup import tame_collector
+from core.ui.startup import bound_handles, tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems, unreadable
 from core.ui.view import PageEnd, arrive, find_view, remember
 from core.views.deletion import gone
@@ -43,6 +43,7 @@ def shell(title: str) -> Iterator[None]:
     The sidebar comes first, then the page, then what needs to know what the page's widgets took: the link and
     the notice about an address that could not be followed.
     """
+    bound_handles()
     arrive(title)
     st.logo(ICON, size="large")
     _read_address()

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import atexit
 import gc
+import resource
+from contextlib import suppress
+from typing import Any
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+
+_MANY = 65_536
+_OWN_HANDLES = 128
+_LEAST, _MOST = 4, 128
+_EACH = 8
 
 
 @st.cache_resource(show_spinner=False)
@@ -23,3 +33,29 @@ def tame_collector(page: str) -> None:
     gc.collect()
     gc.freeze()
     atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
+
+
+@st.cache_resource(show_spinner=False)
+def bound_handles() -> int:
+    """Keep visitors who have left from using up the files that the process may open.
+
+    Streamlit keeps each of the last 128 for two minutes, with three open files each; at a limit of 256 the
+    eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
+    limit is raised as far as the system allows, and fewer are kept where it stays low.
+
+    Returns:
+        How many are kept.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    spare = _MANY if soft == resource.RLIM_INFINITY else soft - _OWN_HANDLES
+    kept = min(_MOST, max(_LEAST, spare // _EACH))
+    if kept < _MOST and runtime.exists():
+        with suppress(AttributeError):  # another release of Streamlit, whose insides have other names
+            manager: Any = runtime.get_instance()._session_mgr
+            manager._session_storage = MemorySessionStorage(kept)
+    return kept

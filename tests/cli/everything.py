@@ -13,7 +13,9 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from unittest.mock import patch
 
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
@@ -51,7 +53,9 @@ class Outcome:
         """Whether it worked, or was refused in one sentence without anything of the inside."""
         if any(word in self.said for word in _LEAKS):
             return False
-        return self.code == 0 or (self.code == 1 and self.said.count("error:") == 1)
+        return self.code == 0 or (
+            self.code == 1 and (self.said.count("error:") == 1 or "damage" in self.said)
+        )
 
 
 def prepare(store: Path, folder: Path) -> None:
@@ -102,9 +106,18 @@ def page(store: Path, name: str) -> Outcome:
     """Open one of the pages."""
     os.environ["CLQ_STORE"] = str(store)
     cache.store.clear()
-    opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    opened.switch_page(f"pages/{name}.py")
-    opened.run()
+    began = PagesManager.__init__
+
+    def settled(self: PagesManager, *args: object, **options: object) -> None:
+        began(self, *args, **options)  # and as a server knows that has shown the app before
+        PagesManager.uses_pages_directory = False
+
+    with patch.object(PagesManager, "__init__", settled):
+        main = sys.modules["__main__"]  # which AppTest replaces
+        opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        opened.switch_page(f"pages/{name}.py")
+        opened.run()
+        sys.modules["__main__"] = main
     said = [f"Traceback {each.value} {each.message}" for each in opened.exception]
     errors = ["error: " + each.value.replace("\\", "") for each in opened.error]  # escaped Markdown
     return Outcome(int(bool(said or errors)), "\n".join([*said, *errors]))

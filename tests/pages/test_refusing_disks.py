@@ -1,0 +1,123 @@
+"""Disks that are full, may only be read or deny permission, for real: every command and every page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from core.paths import ROOT
+from tests.cli.everything import PAGES, READERS, WRITERS, Outcome
+from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
+
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+READING = (*READERS, "doctor", *(f"page {name}" for name in PAGES))
+EVERYTHING = (*READING, *WRITERS, "backup", "repair")
+REFUSED = frozenset({*WRITERS, "backup", "repair"})
+
+
+class Refusal(NamedTuple):
+    """A disk that refuses: what is said, by which ways in, and whether nobody is the user."""
+
+    sentence: str
+    refused: frozenset[str] = REFUSED
+    nobody: bool = False
+
+
+REFUSALS = {
+    "full": Refusal("the disk is full"),
+    "read-only": Refusal("the disk may only be read"),
+    "not writable": Refusal("permission is missing", nobody=True),
+    "unreadable parts": Refusal(
+        "ermission", REFUSED | {"score", "doctor"} | {f"page {name}" for name in PAGES}, nobody=True
+    ),
+    "unreadable store": Refusal("permission is missing", frozenset(EVERYTHING), nobody=True),
+}
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    made = subprocess.run(command, capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("mounting a small disk takes more rights than these tests have")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def turn(fault: str, disk: Path) -> None:
+    """Make the disk, or the store on it, refuse."""
+    if fault == "full":
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+    elif fault == "read-only":
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    elif fault == "unreadable parts":
+        (disk / "work" / "store" / "parts").chmod(0o700)
+    elif fault == "unreadable store":
+        (disk / "work" / "store").chmod(0o700)
+
+
+def turn_back(fault: str, disk: Path) -> None:
+    """There is space again, and everything is allowed."""
+    if fault == "full":
+        (disk / "filler").unlink()
+    elif fault == "read-only":
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    else:
+        subprocess.run(["chmod", "-R", "a+rwX", str(disk)], check=True)
+
+
+def seen(disk: Path, names: tuple[str, ...], *, nobody: bool) -> dict[str, Outcome]:
+    """What the commands and pages say in a process of its own."""
+    work = disk / "work"
+    answer = subprocess.run(
+        [
+            *(NOBODY if nobody else ()),
+            *(sys.executable, "-B", "-m", "tests.cli.everything", str(work / "store"), str(work), *names),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"},  # noqa: S108
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    found = json.loads(answer.stdout.splitlines()[-1])
+    return {name: Outcome(**outcome) for name, outcome in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", REFUSALS)
+def test_a_disk_that_refuses_is_said_and_nothing_is_lost(fault: str, whole: Path, tmp_path: Path) -> None:  # noqa: F811
+    row = REFUSALS[fault]
+    if row.nobody and (os.geteuid() != 0 or shutil.which("setpriv") is None):
+        pytest.skip("only root can become nobody")
+    with mounted(Path(f"/tmp/disk-{os.getpid()}-{tmp_path.name[-8:]}")) as disk:  # noqa: S108
+        disk.chmod(0o755)
+        shutil.copytree(whole, disk / "work")
+        subprocess.run(["chmod", "-R", "a+rX,go-w", str(disk / "work")], check=True)
+        before = published(disk / "work" / "store")
+        turn(fault, disk)
+        said = seen(disk, EVERYTHING, nobody=row.nobody)
+        for name, outcome in said.items():
+            assert outcome.clear(), (name, outcome)
+            assert not outcome.code or row.sentence in outcome.said, (name, outcome)
+        assert {name for name, outcome in said.items() if outcome.code} == row.refused
+        turn_back(fault, disk)
+        assert published(disk / "work" / "store") == before
+        again = seen(disk, ("doctor", *READERS, *WRITERS, "backup", "repair", "doctor"), nobody=row.nobody)
+        assert not any(outcome.code for outcome in again.values()), again
