@@ -53,6 +53,11 @@ class _Node:
     def child(self, key: str) -> tuple[str, _Node] | None:
         """The known key that stands for this one, and its node."""
         node = self.below.get(key)
+        if node is None and "." in key:  # a key that holds the dots of those below it
+            for step in key.split("."):
+                node = (node or self).below.get(step)
+                if node is None:
+                    break
         if node is not None:
             return key, node
         for name, other in self.below.items():
@@ -97,8 +102,8 @@ def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
     return _sorted_out(file, "key", found)
 
 
-def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str]]:
-    """What was left out, summed up over files: how many parts, which and why, and the first file.
+def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str, str]]:
+    """What was left out, summed up over files: how many parts, which and why, the first file, and their kind.
 
     Fields of lines are the same in every file of a format, and are not repeated.
     """
@@ -108,11 +113,11 @@ def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str]]:
             groups.setdefault((each.kind, reason), {}).setdefault(name, each.file)
     for (kind, reason), names in groups.items():
         if len(names) <= _MOST_SHOWN:
-            yield from ((1, f"{kind} `{shown(name)}`: {reason}", file) for name, file in names.items())
+            yield from ((1, f"{kind} `{shown(name)}`: {reason}", file, kind) for name, file in names.items())
             continue
         listed = ", ".join(f"`{shown(name)}`" for name in list(names)[:_MOST_SHOWN])
         listed += f" (+{len(names) - _MOST_SHOWN} more)"
-        yield len(names), f"{kind}s {listed}: {reason}", next(iter(names.values()))
+        yield len(names), f"{kind}s {listed}: {reason}", next(iter(names.values())), kind
 
 
 def _sorted_out(file: str, kind: str, verdicts: Mapping[str, str]) -> Account:
@@ -155,10 +160,11 @@ def _walk(value: object, node: _Node, path: str, found: dict[str, str]) -> None:
             known = node.child(key)
             if known is None:
                 found[_join(path, key)] = UNKNOWN if node.verdict is None else node.verdict
-            elif known[1].below:
+            elif known[1].below and isinstance(below, dict | list) and below:
                 _walk(below, known[1], _join(path, known[0]), found)
             else:
-                found[_join(path, known[0])] = known[1].verdict or TAKEN
+                verdict = known[1].verdict or TAKEN
+                found[_join(path, key if verdict else known[0])] = verdict
 
 
 def _join(path: str, key: str) -> str:

@@ -7,14 +7,15 @@ counts neighbours at an equal distance too).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.annfile import Found, is_hdf5, kind_of_hdf5, read_found, read_truth, why_no_kind
+from core.importers.account import TAKEN, Account, settled
+from core.importers.annfile import Found, is_hdf5, kind_of_hdf5, names_in, read_found, read_truth, why_no_kind
 from core.importers.base import (
     RESEMBLES,
     SURE,
@@ -37,6 +38,13 @@ from core.records import Run
 from core.tables import frame
 
 _TRUE_DEFAULT = 100
+
+_OF_RESULT = dict.fromkeys(("times", "neighbors", "distances", "attrs.*"), TAKEN)
+_OF_TRUTH = {
+    "neighbors": TAKEN,
+    **dict.fromkeys(("train", "test"), "vectors, which are not kept"),
+    "distances": "of exact neighbours",
+}
 
 
 class AnnBenchmarks(Format):
@@ -81,6 +89,12 @@ class AnnBenchmarks(Format):
             told = dict(zip(("queries", "exact neighbours"), read_truth(piece).shape, strict=True))
         rows = {"what": list(told), "value": [str(value)[:500] for value in told.values()]}
         return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The tables and attributes of every file."""
+        for piece in (piece for tree in trees for piece in tree.pieces):
+            known = _OF_RESULT if kind_of_hdf5(piece) == "result" else _OF_TRUTH
+            yield settled(piece.name, "key", names_in(piece), known)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every result as a run."""

@@ -76,6 +76,12 @@ def _kind(head: bytes, piece: Piece) -> str | None:  # noqa: ARG001  (tells name
     return "truth" if {"test", "neighbors"} <= names else None
 
 
+def names_in(piece: Piece) -> list[str]:
+    """Names of the tables of a file, and of its attributes after ``attrs.``."""
+    with _opened(piece) as file:
+        return [*map(shown, file), *(f"attrs.{shown(name)}" for name in file.attrs)]
+
+
 def why_no_kind(piece: Piece) -> str:
     """What keeps an HDF5 file from being of a kind that is known."""
     try:

@@ -6,12 +6,14 @@ reranker or filter chose from the list that the trial's best module before it re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import Account
 from core.importers.autorag_layout import Project, kind, project
+from core.importers.autorag_parts import accounts
 from core.importers.autorag_trials import makes_run, trials
 from core.importers.base import (
     LOOK_ROWS,
@@ -73,6 +75,10 @@ class AutoRag(Format):
             rows = first_rows(data, LOOK_ROWS)
         return Look(pl.DataFrame() if rows is None else rows)
 
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The columns of every table, and the files that are not read."""
+        return accounts(project(trees), [piece for tree in trees for piece in tree.pieces])
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read questions, passages and all trials.
 
@@ -95,7 +101,7 @@ class AutoRag(Format):
         pieces = [piece for tree in trees for piece in tree.pieces]
         if questions is not None:
             parts += trials(found, questions, pieces, options)
-        parts.append(Import(left_out=_left_out(found, pieces), notes=_notes(found)))
+        parts.append(Import(left_out=_left_out(found), notes=_notes(found)))
         return merged(parts)
 
 
@@ -114,11 +120,7 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
         pl.col("text").fill_null(""),
         pl.lit([], pl.List(pl.String)).alias("tags"),
     )
-    gone = left_out(rows.height, "reference answers (generation_gt): there is no place for them", table.name)
-    has_answers = "generation_gt" in table.rows.columns
-    parts.append(
-        Import(frames={"queries": frame("queries", queries.to_dict())}, left_out=gone if has_answers else ())
-    )
+    parts.append(Import(frames={"queries": frame("queries", queries.to_dict())}))
     parts.append(_judgements(table, rows, options))
     return rows["query_id"]
 
@@ -166,24 +168,19 @@ def _passages(piece: Piece, options: Options) -> Import:
     return Import(frames={"passages": frame("passages", rows.to_dict())})
 
 
-def _left_out(found: Project, pieces: Sequence[Piece]) -> tuple[LeftOut, ...]:
+def _left_out(found: Project) -> tuple[LeftOut, ...]:
     modules = [module for trial in found.trials for module in trial.modules]
     silent = [module for module in modules if not makes_run(module)]
     lost = [module for module in silent if module.results is None]
     other = [module for module in silent if module.results is not None]
-    taken = found.used | {module.results.name for module in modules if module.results}
-    rest = [piece.name for piece in pieces if piece.name not in taken and kind(piece) != "qa"]
     nodes = ", ".join(sorted({module.node for module in other}))
     counted = (
         (other, f"modules that return no ranking ({nodes}); the time of the best is counted"),
         (lost, "modules whose results are not there"),
     )
-    made = [LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in counted if some]
-    if rest:
-        made.append(
-            LeftOut(len(rest), "other files of the project: summaries of summaries, indexes", rest[0])
-        )
-    return tuple(made)
+    return tuple(
+        LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in counted if some
+    )
 
 
 def _notes(found: Project) -> tuple[str, ...]:

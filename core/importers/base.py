@@ -90,11 +90,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not taken: how many, why, and where the first one is."""
+    """Something that was not taken: how many, why, where the first one is, and whether it is parts of files.
+
+    Attributes:
+        part: "column", "key" or "file" where it is one of an `Account`; "" of rows, cells and the like.
+    """
 
     count: int
     reason: str
     first: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

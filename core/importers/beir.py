@@ -10,6 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options, collection_of, merged
 from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.outline import outline
@@ -62,6 +63,18 @@ class Beir(Format):
         """The splits to choose from, where there are several."""
         splits = tuple(piece.stem for piece in _pieces(trees, "qrels"))
         return {"split": (*splits, ALL)} if len(splits) > 1 else {}
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:
+        """What is read of each kind of file."""
+        kind = _kind(piece)
+        if kind == "qrels":
+            chosen = options.split in (None, ALL, piece.stem)
+            return dict.fromkeys(_HEADER, TAKEN) if chosen else "a split that is not chosen"
+        known: dict[str, str] = {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": TAKEN}
+        if kind == "queries":
+            return known | {"title": "a query is its text"}
+        sources = {f"metadata.{key}": TAKEN for key in _SOURCES}
+        return {**known, "metadata": "no place for it but for where a passage is from", **sources}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read what is there of corpus, queries and one split of judgements."""
@@ -179,10 +192,8 @@ def _queries(piece: Piece, options: Options) -> Import:
         "text": rows["text"],
         "tags": pl.Series([tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     }
-    titled = rows.filter(pl.col("title").fill_null("") != "").height
-    left = (
-        *left_out(sum(count for _, count in tagged), "metadata of queries that is no short text", piece.name),
-        *left_out(titled, "titles of queries: a query is its text", piece.name),
+    left = left_out(
+        sum(count for _, count in tagged), "metadata of queries that is no short text", piece.name
     )
     return Import(frames={"queries": frame("queries", made)}, left_out=left)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.axes import axes_of
 from core.importers.base import (
     SURE,
@@ -61,6 +62,12 @@ class ContextGrid(Format):
     def sniff(self, probe: Tree) -> float:
         """Runs with a configuration beside measures, and timings or costs."""
         return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a run, or kept with it."""
+        known = ("config", "label", "status", "error", "metrics", "timings", "cost", "per_query",
+                 "confidence_interval", "scored_queries", "by_type")  # fmt: skip
+        return {f"runs.{key}": TAKEN for key in known}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every configuration is a run.

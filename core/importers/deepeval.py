@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.axes import axes_of
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.deepeval_trace import Trace, trace_of
@@ -27,6 +28,14 @@ from core.records import Basis
 
 _WRAPPER = "testRunData"
 _BAR = "|"
+_CASE = (
+    "input", "actualOutput", "actual_output", "retrievalContext", "retrieval_context", "context",
+    "completionTime", "tokenCost", "metricsData.name", "metricsData.score", "trace.status", "trace.startTime",
+    "trace.endTime", "trace.llmSpans", "trace.retrieverSpans",
+)  # fmt: skip
+_REFERENCES = ("expectedOutput", "expected_output")
+_NO_PLACE = "a reference answer: there is no place for it"
+_JUDGING = "the cost of judging, not the stack's"
 
 
 class DeepEval(Format):
@@ -56,6 +65,17 @@ class DeepEval(Format):
     def sniff(self, probe: Tree) -> float:
         """Test cases, or goldens with their contexts and expected outputs."""
         return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a case and kept of its run."""
+        case: dict[str, str] = dict.fromkeys(_CASE, TAKEN) | dict.fromkeys(_REFERENCES, _NO_PLACE)
+        case |= {"metricsData.evaluationCost": _JUDGING}
+        if _kind(piece) != "run":
+            return case
+        run = {f"testCases.{key}": why for key, why in case.items()}
+        run |= dict.fromkeys(("hyperparameters", "identifier"), TAKEN)
+        run |= {"evaluationCost": _JUDGING, "conversationalTestCases": "they have no single question"}
+        return run | {f"{_WRAPPER}.{key}": why for key, why in run.items()}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; cases of equal input are the same question.
@@ -119,8 +139,6 @@ def _read(piece: Piece) -> tuple[Answered, Import]:
 def _count_others(run: Json, cases: _Cases, piece: Piece) -> None:
     talks = len(optional(run, "conversationalTestCases", list, piece.name) or ())
     cases.left["conversational test cases: they have no single question"] += talks
-    if number(run, "evaluationCost", piece.name):
-        cases.left["cost of the evaluation itself: it is not the stack's"] += 1
 
 
 def _from_table(piece: Piece, cases: _Cases) -> None:

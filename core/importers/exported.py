@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from core.errors import InputError
+from core.importers.account import Parts
 from core.importers.jsons import Json, json_rows, kind_of_value, parsed, read_json
 from core.importers.outline import outline
 from core.importers.piece import Piece
@@ -17,6 +18,12 @@ WRAPPERS = ("data", "runs", "observations", "spans", "traces")
 """Keys under which an export may hold its list."""
 _LITERAL_BYTES = 1_000_000
 _BROKEN = (ValueError, SyntaxError, MemoryError, RecursionError)
+
+
+def held_under(parts: Parts) -> Parts:
+    """The parts of a row, also where the rows stand under one of the keys that may hold them."""
+    return {f"{place}{name}": why for place in ("", *(f"{each}." for each in WRAPPERS))
+            for name, why in parts.items()}  # fmt: skip
 
 
 def paths_of(piece: Piece) -> frozenset[str]:

@@ -6,13 +6,14 @@ are written, with the chunkings that the store has then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
 from core.importers.at_hand import texts
 from core.importers.base import (
     LIKELY,
@@ -92,6 +93,13 @@ class JudgedSpans(Format):
         table = _opened(tree.pieces[0], options, LOOK_ROWS)
         columns = [column for column in table.rows.columns if column != "line"]
         return Look(table.taking({column: column for column in columns}).drop("line"))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
+        """The columns of every table."""
+        for piece in (tree.pieces[0] for tree in trees):
+            columns = _opened(piece, options, LOOK_ROWS).rows.columns
+            roles = roles_by(columns, options.columns, ROLES, piece.name)
+            yield settled(piece.name, "column", columns, dict.fromkeys(roles.values(), TAKEN))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all files, each a golden set."""

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options
-from core.importers.exported import entries, paths_of
+from core.importers.exported import entries, held_under, paths_of
 from core.importers.jsons import Json
-from core.importers.piece import Tree
+from core.importers.piece import Piece, Tree
 from core.importers.spans import (
     Kind,
     Span,
@@ -28,6 +29,11 @@ _KINDS: dict[str, Kind] = {
     "RETRIEVER": "retriever", "GENERATION": "model", "EMBEDDING": "embedding", "RERANKER": "reranker",
 }  # fmt: skip
 _RETRIEVES = re.compile(r"retriev|vector_?store|vector_?search|similarity_?search", re.IGNORECASE)
+_KEYS = (
+    "id", "traceId", "type", "parentObservationId", "startTime", "endTime", "input", "output", "level",
+    "name", "providedModelName", "model", "usageDetails", "usage", "promptTokens", "inputTokens",
+    "completionTokens", "outputTokens", "timestamp", "scores",
+)  # fmt: skip
 _TRACE = frozenset({"timestamp", "input", "output"})
 
 
@@ -55,12 +61,23 @@ class Langfuse(Format):
         """Sure when every file of it has the fields of observations or traces."""
         return SURE if probe.pieces and all(_is_either(paths_of(piece)) for piece in probe.pieces) else 0.0
 
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of an observation or a trace."""
+        observed = {form: TAKEN for key in _KEYS for form in _forms(key)}
+        inner = {f"observations.{key}": TAKEN for key in observed}
+        return held_under({**observed, **inner, "scores.name": TAKEN, "scores.value": TAKEN})
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read traces and observations, which may stand within their traces."""
         pieces = [piece for tree in trees for piece in tree.pieces]
         rows = (each for piece in pieces for each in entries(piece))
         spans = [span for where, row in rows for span in _spans(row, where)]
         return traced(spans, pieces, options, importer=self.name, source="Langfuse traces")
+
+
+def _forms(key: str) -> set[str]:
+    """How a key may be spelled."""
+    return {key, key.lower(), re.sub(r"(?=[A-Z])", "_", key).lower()}
 
 
 def _bare(paths: frozenset[str]) -> set[str]:

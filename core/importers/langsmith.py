@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from core.errors import InputError
+from core.importers.account import TAKEN, UNKNOWN, Parts
 from core.importers.base import SURE, Format, Import, Options
-from core.importers.exported import entries, paths_of
+from core.importers.exported import entries, held_under, paths_of
 from core.importers.jsons import Json
-from core.importers.piece import Tree
+from core.importers.piece import Piece, Tree
 from core.importers.spans import (
     Kind,
     Span,
@@ -30,6 +31,11 @@ _KINDS: dict[str, Kind] = {
     "embedding": "embedding",
 }
 _ALSO = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
+_KEYS = (
+    "id", "parent_run_id", "trace_id", "dotted_order", "run_type", "name", "inputs", "outputs", "extra",
+    "start_time", "end_time", "status", "error", "prompt_tokens", "completion_tokens", "session_name",
+    "project_name", "session_id", "feedback_stats", "child_runs",
+)  # fmt: skip
 _OLD_UNITS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _MOST_SPANS = 5_000_000
 
@@ -56,6 +62,12 @@ class LangSmith(Format):
     def sniff(self, probe: Tree) -> float:
         """Sure when every file of it has the fields of runs."""
         return SURE if probe.pieces and all(_is_runs(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a run."""
+        known = {**dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN}
+        known |= {"extra.model": TAKEN, "extra.model_name": TAKEN}
+        return held_under(known)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all runs; child runs may stand within their parents."""

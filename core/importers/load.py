@@ -156,7 +156,7 @@ def _unread(files: Mapping[str, str]) -> Import:
 
 
 def _told(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(count, told, first) for count, told, first in sentences(accounts))
+    return tuple(LeftOut(*told) for told in sentences(accounts))
 
 
 def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:

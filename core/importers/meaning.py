@@ -92,6 +92,12 @@ class Meaning:
         return "aggregates" if self.aggregates else None
 
     @property
+    def plain(self) -> bool:
+        """Whether the names alone say what the table holds, more than by chance."""
+        sure = "run" in self.roles or self.axes or any(not each.assumed for each in self.aggregates)
+        return self.kind != "aggregates" or bool(sure) or len(self.aggregates) > 1
+
+    @property
     def is_row(self) -> Row | None:
         """What a row is: as the user said, or as the columns make of it."""
         return self.row or ROW_OF.get(self.kind or "")
@@ -172,6 +178,8 @@ def _place(found: Meaning, column: str, name: str) -> None:
 
 def _of_stacks(found: Meaning) -> None:
     """Without queries a time is the median of a stack, and each figure stands once."""
+    for each in [each for each in found.timings if each.assumed and each.stage != "total"]:
+        _without_unit(found, each)
     times = [replace(each, measure="latency_p50") for each in found.timings]
     values = [*found.aggregates, *times]
     has = found.roles.keys()
@@ -201,9 +209,13 @@ def _over_all(found: Meaning) -> None:
         found.ignored[value.column] = "a result over all queries in a table of single queries"
     found.aggregates.clear()
     for value in [each for each in found.timings if each.assumed]:
-        key = normal(value.column)
-        found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
-        found.timings.remove(value)
+        _without_unit(found, value)
+
+
+def _without_unit(found: Meaning, value: Value) -> None:
+    key = normal(value.column)
+    found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
+    found.timings.remove(value)
 
 
 def _judge(found: Meaning) -> None:

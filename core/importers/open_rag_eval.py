@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
 from core.importers.judgements import without_empty_ids
 from core.importers.piece import Piece, Tree
@@ -39,6 +40,10 @@ class OpenRagEval(Format):
     def sniff(self, probe: Tree) -> float:
         """Passages beside queries and generated answers, under the tool's names."""
         return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """The columns of the tool."""
+        return dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows, where they are a table."""

@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options
-from core.importers.exported import entries, paths_of
+from core.importers.exported import entries, held_under, paths_of
 from core.importers.jsons import Json
-from core.importers.piece import Tree
+from core.importers.piece import Piece, Tree
 from core.importers.spans import (
     Document,
     Kind,
@@ -31,6 +32,15 @@ _KINDS: dict[str, Kind] = {
     "RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "model", "EMBEDDING": "embedding",
 }  # fmt: skip
 _KIND = "openinference.span.kind"
+_ATTRIBUTES = (
+    _KIND, "input.value", "output.value", "llm.model_name", "reranker.model_name", "embedding.model_name",
+    "llm.token_count.prompt", "llm.token_count.completion", "reranker.query", "retrieval.documents",
+    "retrieval.documents.*", "reranker.output_documents", "reranker.output_documents.*",
+)  # fmt: skip
+_KEYS = (
+    "context.trace_id", "context.span_id", "trace_id", "span_id", "parent_id", "parent_span_id", "span_kind",
+    "name", "project_name", "start_time", "end_time", "status_code", "status.code", "output", *_ATTRIBUTES,
+)  # fmt: skip
 _MOST_VALUES = 200_000
 _MOST_DOCUMENTS = 100_000
 _AT = re.compile(r"(?P<place>\d{1,6})\.(?:document\.)?(?P<field>.+)")
@@ -57,6 +67,10 @@ class OpenInference(Format):
     def sniff(self, probe: Tree) -> float:
         """Sure when every file of it has the fields of spans."""
         return SURE if probe.pieces and all(_is_spans(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a span."""
+        return held_under(dict.fromkeys((*_KEYS, *(f"attributes.{key}" for key in _ATTRIBUTES)), TAKEN))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all spans."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options, merged
 from core.importers.fields import numbers
 from core.importers.optuna_trials import COMPLETE, Trial, trial_runs
@@ -57,6 +58,13 @@ class OptunaCsv(Format):
     def sniff(self, probe: Tree) -> float:
         """Sure of the headers that the dashboard and Optuna write."""
         return SURE if _layout(_columns(probe)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """The trial, its objectives, parameters and attributes."""
+        columns = header(piece, kind_of(piece) or ",")
+        layout = _layout(columns) or _DASHBOARD
+        known = (layout.number, layout.state, *_named(columns, layout))
+        return dict.fromkeys((*known, f"{layout.param}*", f"{layout.attribute}*"), TAKEN)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the trials of every file; the study is called as the file is."""

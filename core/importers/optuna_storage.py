@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, merged
 from core.importers.jsons import parsed
 from core.importers.optuna_trials import Trial, trial_runs
@@ -37,6 +38,7 @@ _NEEDS: dict[str, frozenset[str]] = {
     "trial_user_attributes": frozenset({"trial_id", "key", "value_json"}),
     "study_directions": frozenset({"study_id", "objective", "direction"}),
 }
+_PARTS = {f"{table}.{column}": TAKEN for table, columns in (_NEEDS | _NAMES).items() for column in columns}
 _MOST_ROWS = 5_000_000
 _MOST_STEPS = 2_000
 _STEP = 1_000_000
@@ -67,6 +69,13 @@ class OptunaStorage(Format):
     def why_not(self, probe: Tree) -> str:
         """A database of another kind, or a broken one."""
         return _problem(probe.pieces[0].head, probe.pieces[0])
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The columns of every table."""
+        for piece in (tree.pieces[0] for tree in trees):
+            with _database(piece) as (connection, _):
+                columns = _Reader(connection, piece.name).columns
+            yield settled(piece.name, "column", columns, _PARTS)
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """The first trials with their state and objectives."""
@@ -165,6 +174,11 @@ class _Reader:
             raise InputError(
                 f"This SQLite database has no table {self.missing[0]}; an Optuna storage has.", where=name
             )
+        self.columns = [
+            f"{table}.{row[1]}"
+            for table in sorted(plain)
+            for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))
+        ]
         self.has_names = _SYSTEM in plain
         for table, needed in (_NEEDS | (_NAMES if self.has_names else {})).items():
             columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}

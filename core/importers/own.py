@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers import own_records
-from core.importers.base import Format, Import, LeftOut, Options, merged
+from core.importers.account import TAKEN, Account, account
+from core.importers.base import Format, Import, Options, merged
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, read_table
 from core.importers.target import target
@@ -33,7 +34,7 @@ from core.tables import TABLES
 NAME, VERSION = "clq-explorer", 1
 MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 1 << 20
-_RECORDS = ("collections", "golden_sets", "runs")
+_RECORD_FILES = ("collections.jsonl", "golden_sets.jsonl", "runs.jsonl")
 
 
 class Own(Format):
@@ -46,6 +47,16 @@ class Own(Format):
         """A manifest that names the format."""
         manifest = _piece(probe, MANIFEST)
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Records and tables are read as a whole; other files than those of the manifest are not."""
+        for tree in trees:
+            manifest = _manifest(tree)
+            root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
+            used = {root + name for name in (MANIFEST, *_RECORD_FILES, *_files(listed).values())}
+            for piece in tree.pieces:
+                known = {"*": TAKEN} if piece.relative in used else "the manifest does not list it"
+                yield account(piece, known)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read exports as they are; of the options none applies."""
@@ -66,22 +77,22 @@ def _read(tree: Tree) -> Import:
         piece.relative.removeprefix(root): piece for piece in tree.pieces if piece.relative.startswith(root)
     }
     listed = _listed(manifest)
-    used = {MANIFEST, *(f"{kind}.jsonl" for kind in _RECORDS)}
     frames: dict[str, pl.DataFrame] = {}
-    for table, entry in listed.items():
-        file = str(entry.get("file", f"{table}.parquet"))
-        used.add(file)
+    for table, file in _files(listed).items():
         if file not in pieces:
             raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
-        frames[table] = _table(pieces[file], table, entry)
-    rest = sorted(name for name in pieces if name not in used)
+        frames[table] = _table(pieces[file], table, listed[table])
     return Import(
         collections=own_records.collections(pieces.get("collections.jsonl")),
         golden_sets=own_records.golden_sets(pieces.get("golden_sets.jsonl")),
         runs=own_records.runs(pieces.get("runs.jsonl")),
         frames=frames,
-        left_out=(LeftOut(len(rest), "files that the manifest does not list", rest[0]),) if rest else (),
     )
+
+
+def _files(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Table → its file."""
+    return {table: str(entry.get("file", f"{table}.parquet")) for table, entry in listed.items()}
 
 
 def _manifest(tree: Tree) -> Piece:

@@ -6,12 +6,14 @@ people accepted of a judge's verdicts) is read as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, account, settled
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
 from core.importers.cells import id_list, text_list
 from core.importers.jsons import (
@@ -42,6 +44,7 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 }
 _OTHER = {"reference", "ground_truth", "ground_truths", "rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
+_NO_PLACE = "says of the question or its reference what has no place here"
 _INDEX = ("", "Unnamed: 0")
 """What pandas calls the numbers of rows."""
 _IDS = ("query_id", "question_id")
@@ -166,22 +169,22 @@ def _table(table: Table, piece: Piece) -> tuple[Answered, Import]:
         *(pl.Series(role, cells, dtype=pl.List(pl.String)) for role, cells in lists.items()),
         *(cells.alias(role) for role, cells in native.items()),
     )
-    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
+    rest = _numbered(names, roles, own)
     cells = table.taking({name: name for name in rest}) if rest else pl.DataFrame()
     metrics = {
         name: cells[name].cast(pl.Float64, strict=False)
         for name in rest
         if not (cells[name].is_not_null() & cells[name].cast(pl.Float64, strict=False).is_null()).any()
     }
-    other = [name for name in rest if name not in metrics]
-    return _finished(piece, rows, metrics, other)
+    done = _finished(piece, rows, metrics)
+    return _accounted(done, piece, "column", names, {*roles.values(), own or "", *metrics})
 
 
 def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> tuple[Answered, Import]:
     names = list(dict.fromkeys(key for _, each in objects if isinstance(each, dict) for key in each))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
-    rest = [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
+    rest = _numbered(names, roles, own)
     rows: list[Json] = []
     for index, (line, each) in enumerate(objects):
         where = at(piece.name, line=line) if line else at(piece.name, index)
@@ -189,7 +192,7 @@ def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> tuple[A
         for role, name in roles.items():
             made[role] = _part(each, name, where, role)
         rows.append(made)
-    metrics, other = {}, []
+    metrics = {}
     for name in rest:
         values = [each.get(name) for _, each in objects]
         if all(
@@ -201,10 +204,9 @@ def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> tuple[A
                 for index, (line, each) in enumerate(objects)
             ]
             metrics[name] = pl.Series(name, checked, dtype=pl.Float64)
-        else:
-            other.append(name)
     frame = pl.DataFrame(rows, schema_overrides=_schema(roles), infer_schema_length=None)
-    return _finished(piece, frame, metrics, other)
+    done = _finished(piece, frame, metrics)
+    return _accounted(done, piece, "key", names, {*roles.values(), own or "", *metrics})
 
 
 def _schema(roles: Mapping[str, str]) -> dict[str, Any]:
@@ -236,9 +238,7 @@ def _text_or_none(row: object, name: str, where: str, role: str) -> str | None:
     return optional(row, name, str, where)
 
 
-def _finished(
-    piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], other: Sequence[str]
-) -> tuple[Answered, Import]:
+def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series]) -> tuple[Answered, Import]:
     """Give the rows the columns of samples; leave out those without a question."""
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in rows.columns]
     rows = rows.with_columns(*missing, *metrics.values())
@@ -265,10 +265,23 @@ def _finished(
     if asked.height < rows.height:
         why = "rows without a single question (empty, or a conversation)"
         left.append(LeftOut(rows.height - asked.height, why, piece.name))
-    if other:
-        listed = ", ".join(shown(name, 40) for name in other[:5])
-        left.append(LeftOut(len(other), f"columns that hold no numbers: {listed}", piece.name))
     return answered, Import(left_out=tuple(left), notes=_notes(asked, piece))
+
+
+def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -> list[str]:
+    """The columns or keys that may be metrics."""
+    return [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
+
+
+def _accounted(
+    done: tuple[Answered, Import], piece: Piece, kind: str, names: Sequence[str], taken: Collection[str]
+) -> tuple[Answered, Import]:
+    """What was read, with what was taken and left out of the columns or keys of a file."""
+    why = dict.fromkeys(names, "holds no numbers") | dict.fromkeys(_OTHER, _NO_PLACE)
+    why |= dict.fromkeys(_INDEX, "numbers the rows")
+    there = settled(piece.name, kind, [name for name in names if name != "line"],
+                    {**why, **dict.fromkeys(taken, TAKEN)})  # fmt: skip
+    return done[0], replace(done[1], accounts=(there,))
 
 
 def _notes(asked: pl.DataFrame, piece: Piece) -> tuple[str, ...]:
@@ -309,4 +322,8 @@ def _annotated(piece: Piece) -> tuple[Answered, Import]:
     roles = {role: role for role in ("text", "answer", "contexts", "references")}
     frame = pl.DataFrame(rows, schema=_schema(roles) | {"query_id": pl.String()}, orient="row")
     columns = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
-    return _finished(piece, frame, columns, ())
+    done, rest = _finished(piece, frame, columns)
+    known = ("user_input", "response", "retrieved_contexts", "reference_contexts")
+    parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in known}
+    parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
+    return done, replace(rest, accounts=(account(piece, parts),))

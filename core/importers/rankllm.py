@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.costs import UNNAMED
 from core.importers.jsons import Json, expect, kind_of_value, number, optional
@@ -44,6 +45,13 @@ class RankLlm(Format):
     def sniff(self, probe: Tree) -> float:
         """Sure when every file of it has candidates or calls under a query."""
         return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """Queries and candidates, or the tokens of calls."""
+        if _kind(piece) == "calls":
+            return dict.fromkeys(("query.qid", *(f"invocations_history.{key}" for key in _TOKENS)), TAKEN)
+        known = ("query.qid", "query.text", "candidates.docid", "candidates.score", "candidates.doc.title")
+        return dict.fromkeys((*known, *(f"candidates.doc.{name}" for name in _TEXTS)), TAKEN)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every file of results as a run."""

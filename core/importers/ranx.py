@@ -14,6 +14,7 @@ from itertools import pairwise
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, account
 from core.importers.base import Format, Import, Options, collection_of, imported_run, merged, run_labels
 from core.importers.jsons import MOST_BYTES, at, kind_of_value, read_json
 from core.importers.judgements import golden_set, without_empty_ids
@@ -51,6 +52,10 @@ class RanxRun(Format):
         """An object of objects of numbers that are not all small integers."""
         return _confidence(probe)[0]
 
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every passage of every query."""
+        return (Account(tree.pieces[0].name, "key", ("*",)) for tree in trees)
+
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
         """Why numbers by name and name are not taken for a run."""
         return "its lists are short and their scores do not fall. If it is a run, say so (--as ranx-run)"
@@ -87,6 +92,14 @@ class RanxQrels(Format):
         if len(probe.pieces) == 1 and probe.pieces[0].head.startswith(PARQUET):
             return _QRELS if _is_grades(probe.pieces[0]) else 0.0
         return _confidence(probe)[1]
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every passage of every query, or the columns of a table."""
+        for piece in (tree.pieces[0] for tree in trees):
+            if piece.head.startswith(PARQUET):
+                yield account(piece, dict.fromkeys(_COLUMNS, TAKEN))
+            else:
+                yield Account(piece.name, "key", ("*",))
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
         """Why small integers by name and name are not taken for grades."""

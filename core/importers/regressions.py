@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.jsons import Json
 from core.importers.piece import Piece, Tree, head_lines
@@ -55,6 +56,14 @@ class Regressions(Format):
         except InputError:
             return SURE
 
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every head of a table on the page: a measure with its cutoff, or another."""
+        for tree in trees:
+            heads = list(dict.fromkeys(_heads(whole(tree.pieces[0]).decode().split("\n"))))
+            known = {head: TAKEN for head in heads if _MEASURE.fullmatch(head)}
+            why = dict.fromkeys(heads, "no measure with a cutoff")
+            yield settled(tree.pieces[0].name, "table", heads, {**why, **known})
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the tables of every page; equal systems of one collection are one run."""
         left: list[LeftOut] = []
@@ -71,6 +80,13 @@ def _cells(line: str) -> list[str] | None:
     inner = text.removeprefix("|").removesuffix("|")
     cells = [_LINK.sub(r"\1", cell).replace("*", "").replace("`", "").strip() for cell in inner.split("|")]
     return None if all(re.fullmatch(r":?-*:?", cell) for cell in cells) else cells
+
+
+def _heads(lines: Sequence[str]) -> Iterator[str]:
+    """First cells of the rows that head a table: those without a number."""
+    for cells in filter(None, map(_cells, lines)):
+        if not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:]):
+            yield cells[0]
 
 
 def _results(lines: Sequence[str], name: str, empty: list[int]) -> Iterator[_Result]:

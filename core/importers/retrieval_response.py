@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import (
     SURE,
     Format,
@@ -69,6 +70,19 @@ class RetrievalResponse(Format):
     def sniff(self, probe: Tree) -> float:
         """Sure when every file of it has the keys of one kind."""
         return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """The keys of each kind of file."""
+        follows = dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np")
+        follows |= {"answer_ideal": "a reference answer: there is no place for it"}
+        kind = _kind(piece)
+        if kind is None:
+            return "of none of the three kinds"
+        return (
+            follows
+            | ({"K": "every K is computed"} if kind == "ranked" else {})
+            | dict.fromkeys(_SCHEMAS[kind], TAKEN)
+        )
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read texts, rankings and answers together.

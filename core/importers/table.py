@@ -81,7 +81,7 @@ class TableFormat(Format):
         if len(columns) < 2:
             return 0.0
         means = meaning(columns, TableAs(), probe.name)
-        if means.kind:
+        if means.kind and means.plain:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2

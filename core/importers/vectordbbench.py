@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.errors import InputError
+from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.jsons import Json, at, expect, number, optional, read_json
 from core.importers.kept import kept
@@ -64,14 +65,19 @@ class VectorDbBench(Format):
         names = {name for piece in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', piece.head)}
         return tuple(each for each in probe.pieces if each in results or _is_prices(each, names))
 
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of an entry, and kept of its task and metrics."""
+        if not _is_result(piece):
+            return "prices of databases; they are no results"
+        return dict.fromkeys(("results.metrics", "results.task_config", "results.label"), TAKEN)
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the entries that are done."""
         found: list[Reported] = []
-        failed, idle, prices = [], [], []
+        failed, idle = [], []
         assumed = 0
         for piece in (piece for tree in trees for piece in tree.pieces):
             if not _is_result(piece) and len(trees[0].pieces) > 1:
-                prices.append(piece.name)
                 continue
             for index, entry, where in _entries(piece):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
@@ -88,7 +94,6 @@ class VectorDbBench(Format):
         left = (
             (failed, 'entries with another label than ":)": they failed, and their zeros are no results'),
             (idle, "entries without a search (a load, or a capacity case)"),
-            (prices, "tables of prices of databases; they are no results"),
         )
         out = tuple(LeftOut(len(those), reason, those[0]) for those, reason in left if those)
         runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")

@@ -14,7 +14,7 @@ import pytest
 
 import core
 from core.errors import ClqError
-from core.importers import Import, Offered, Options, Upload, load
+from core.importers import Import, LeftOut, Offered, Options, Upload, load
 
 SHARED = Path(os.environ.get("CLQ_SHARED") or Path(core.__file__).resolve().parents[2] / "shared")
 TREC_EVAL = SHARED / "runs" / "trec_eval" / "test"
@@ -40,6 +40,11 @@ def refusal(*offered: Offered, **options: Any) -> str:
     with pytest.raises(ClqError) as caught:
         load(offered, Options(**options))
     return str(caught.value)
+
+
+def lost(made: Import) -> list[LeftOut]:
+    """What was left out of what is taken: rows, cells and the like, not columns, keys and files."""
+    return [each for each in made.left_out if not each.part]
 
 
 def rows(made: Import, table: str) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.helpers import lost, read, refusal, rows, up, zipped
 
 CORPUS = (
     '{"_id": "d1", "title": "T", "text": "one", "metadata": {"source": "book", "page": 3}}\n'
@@ -63,7 +63,7 @@ def test_texts_titles_tags_and_sources():
         ("q1", "what?", ["type=narrow"]),
         ("q2", "why?", []),
     ]
-    assert [(left.count, left.reason) for left in made.left_out] == [
+    assert [(left.count, left.reason) for left in lost(made)] == [
         (1, "metadata of queries that is no short text")
     ]
     assert "corpus.jsonl: 1 passages have no text but are kept." in made.notes
@@ -90,8 +90,9 @@ INNER = '{"_id": "q1", "text": "what?", "metadata": {"title": "T"}}\n{"_id": "q2
 def test_the_name_of_a_file_decides_before_its_keys(queries, name):
     made = read(up("c.zip", zipped({"corpus.jsonl": CORPUS, name: queries})))
     assert made.taken["passages"] == made.taken["queries"] == 2
-    titles = [each.count for each in made.left_out if each.reason.startswith("titles of queries")]
-    assert titles == [1] * (queries is TITLED)
+    assert [each.file for each in made.accounts if "title" in each.left_out] == [f"c.zip/{name}"] * (
+        queries is TITLED
+    )
 
 
 def test_unknown_ids_are_counted():
@@ -118,7 +119,7 @@ def test_other_files_of_the_folder_are_read_or_counted(folder):
     made = read(folder)
     assert made.taken["runs"] == 1
     assert made.runs[0].collection_id == "tiny"
-    assert [(left.count, left.first) for left in made.left_out if "format" in left.reason] == [
+    assert [(left.count, left.first) for left in made.left_out if left.part == "file"] == [
         (1, "tiny/README.md")
     ]
 
@@ -155,4 +156,4 @@ def test_hostile_metadata_is_only_counted():
     ]
     made = read(up("queries.jsonl", "".join(json.dumps(line) + "\n" for line in lines)))
     assert rows(made, "queries")["tags"].to_list() == [[]] * 5
-    assert sum(left.count for left in made.left_out) == 4
+    assert sum(left.count for left in lost(made)) == 4

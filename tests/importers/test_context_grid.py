@@ -3,7 +3,7 @@ import json
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up
+from tests.importers.helpers import lost, read, refusal, rows, up
 
 RUN = {
     "config": {"embedding_model": "e5", "chunk_size": 256, "retriever": {"type": "hybrid", "top_k": 5},
@@ -54,10 +54,10 @@ def test_every_configuration_is_a_run(tmp_path):
     assert rows(made, "rankings").select("query_id", "rank", "passage_id").rows() == [
         ("q1", 1, "a"), ("q1", 2, "b")
     ]  # fmt: skip
-    left = {each.reason: each.count for each in made.left_out}
+    left = {each.reason: each.count for each in lost(made)}
     assert left["runs that failed"] == 1
     assert left["metrics without a number: missing, not 0"] == 1
-    assert sum("in the manifest only" in each.reason for each in made.left_out) == 2
+    assert sum("in the manifest only" in each.reason for each in lost(made)) == 2
     assert left["values of queries without an id or a text"] == 1
     assert first.manifest["cost"]["index_usd"] == 0.01
     store = Store.open(tmp_path / "store")
@@ -96,7 +96,7 @@ def test_a_bundle_as_the_tool_writes_it():
     ]  # fmt: skip
     values = rows(made, "signals").filter(run_id=first.run_id).select("query_id", "signal", "value")
     assert values.rows() == [("q1", "recall@5", 1.0), ("q2", "recall@5", 0.5)]
-    assert [each.count for each in made.left_out] == [2, 2]
+    assert [each.count for each in lost(made)] == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from core.importers import preview
 from core.importers.kept import LEFT_OUT
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.helpers import lost, read, refusal, rows, up, zipped
 
 FLOW = '{"rag_method": "dense",  "rag_top_k": 5}'
 SCHEMA = """
@@ -88,7 +88,7 @@ def test_what_did_not_complete_is_left_out_and_counted():
     ]
     made = read(up("study.db", storage(trials)))
     assert [run.label for run in made.runs] == ["trial 0", "trial 6"]
-    assert {each.reason: each.count for each in made.left_out} == {
+    assert {each.reason: each.count for each in lost(made)} == {
         "trials in the state PRUNED": 2, "trials in the state FAIL": 1, "trials that failed": 1,
         "trials that were pruned": 1, "completed trials without a figure": 1,
     }  # fmt: skip
@@ -233,7 +233,7 @@ def test_the_frame_of_trials_that_optuna_makes():
     assert run.stack.spec == {"mode": "dense", "candidates": 43}
     assert run.manifest["objectives"] == {"accuracy": 0.5}
     assert rows(made, "aggregates").select("measure", "value", "n").rows() == [("Answer-F1", 0.25, 50)]
-    assert [(each.count, each.reason) for each in made.left_out] == [(1, "trials in the state WAITING")]
+    assert [(each.count, each.reason) for each in lost(made)] == [(1, "trials in the state WAITING")]
     plain = FRAME.replace("user_attrs_metric_f1_score", "user_attrs_note")
     figures = rows(read(up("x.csv", plain)), "aggregates")
     assert figures.select("measure", "k", "value").rows() == [("accuracy", None, 0.5)]

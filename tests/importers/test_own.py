@@ -278,7 +278,7 @@ def test_written_by_hand_as_jsonl():
     )  # fmt: skip
     assert made.taken == {"collections": 1, "runs": 1, "timings": 1}
     assert rows(made, "timings")["ms"].to_list() == [2.0]
-    assert [(left.count, left.first) for left in made.left_out] == [(1, "notes.txt")]
+    assert [(left.count, left.first) for left in made.left_out] == [(1, "hand.zip/hand/notes.txt")]
 
 
 def broken(**changes: object) -> bytes:

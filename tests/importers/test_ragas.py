@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.importers.cells import text_list
 from core.importers.samples import text_id
 from core.store import Store
-from tests.importers.helpers import SHARED, needs, parquet, read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, lost, needs, parquet, read, refusal, rows, up, zipped
 
 RAGAS = SHARED / "peer_outputs" / "ragas"
 NAN = float("nan")
@@ -69,7 +69,7 @@ def test_results_become_a_run_judgements_and_answers(name):
     assert answers == [
         ("she", 3, 1.0, "0-1", "factual_correctness(mode=f1)"), ("now", None, None, None, None)
     ]  # fmt: skip
-    left = {each.reason: each.count for each in made.left_out}
+    left = {each.reason: each.count for each in lost(made)}
     assert left == {
         "passages that a list repeats: the first place counts": 1,
         "questions without retrieved passages": 1,
@@ -111,7 +111,7 @@ def test_references_that_are_no_passages_are_not_judgements():
     sample = {**SAMPLES[0], "reference_contexts": ["an excerpt"]}
     made = read(up("x.jsonl", as_lines([sample])), collection_id="c")
     assert "judgements" not in made.taken
-    assert any("none of them is, word for word" in each.reason for each in made.left_out)
+    assert any("none of them is, word for word" in each.reason for each in lost(made))
 
 
 def test_a_question_again_is_another_one_and_conversations_are_left_out():
@@ -120,7 +120,7 @@ def test_a_question_again_is_another_one_and_conversations_are_left_out():
     first = text_id("who?", "q")
     assert rows(made, "queries")["query_id"].to_list() == [first, f"{first}-2"]
     assert any("1 rows repeat a question" in note for note in made.notes)
-    assert any(each.count == 1 and "a conversation" in each.reason for each in made.left_out)
+    assert any(each.count == 1 and "a conversation" in each.reason for each in lost(made))
 
 
 def test_another_measure_can_grade():

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from core.importers.base import slug
-from tests.importers.helpers import read, refusal, rows, up
+from tests.importers.helpers import lost, read, refusal, rows, up
 
 PAGE = """# Regressions
 
@@ -40,7 +40,7 @@ def test_a_page_is_a_run_for_each_system_and_collection():
         ("DL19", "BM25 (default)", "nDCG", 10): 0.5058,
         ("DL19", "+RM3", "nDCG", 10): 0.5156,
     }
-    assert [(each.count, each.reason) for each in made.left_out] == [(1, "empty cells: missing, not 0")]
+    assert [(each.count, each.reason) for each in lost(made)] == [(1, "empty cells: missing, not 0")]
     modes = {run.label: run.stack.spec.get("mode") for run in made.runs}
     assert modes == {"BM25 (default)": "sparse", "+RM3": None}
     assert rows(made, "aggregates").select(pl.col("n").null_count()).item() == 5

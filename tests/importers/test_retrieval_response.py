@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up, zipped
+from tests.importers.helpers import lost, read, refusal, rows, up, zipped
 
 TEXTS = [
     {"id": "A-0", "q": "analysis", "p": ["p zero", "p one"], "n": ["n zero", "n one"], "c1": "math.ca"},
@@ -59,7 +59,7 @@ def test_texts_rankings_and_answers_come_together():
         (first, 1, "answer 1", 3.0, "1-5"), (first, 2, "answer 2", 4.0, "1-5"),
         (second, 1, "none", None, "1-5"),
     ]  # fmt: skip
-    assert [(each.count, each.reason.split(",")[0]) for each in made.left_out] == [
+    assert [(each.count, each.reason.split(",")[0]) for each in lost(made)] == [
         (1, "answers without a grade (kept"),
         (1, "query texts without a ranking"),
     ]
@@ -69,7 +69,7 @@ def test_graded_answers_alone_are_enough():
     made = read(UPLOADS[2], collection_id="rr")
     assert made.taken["rankings"] == 3
     assert "passages" not in made.taken
-    assert any("without a text" in each.reason for each in made.left_out)
+    assert any("without a text" in each.reason for each in lost(made))
 
 
 def test_a_zip_of_them_is_the_same_and_goes_into_a_store(tmp_path):

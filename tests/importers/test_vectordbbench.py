@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.importers.kept import LEFT_OUT
-from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, lost, needs, read, refusal, rows, up, zipped
 
 REAL = SHARED / "peer_outputs" / "vectordbbench"
 
@@ -59,8 +59,8 @@ def test_failed_and_idle_entries_are_left_out_and_missing_stays_missing():
     del old["label"]  # absent stands for done, as in the tool
     made = read(up("x.json", file(entry(), failed, failed, idle, old)))
     assert len(made.runs) == 2
-    assert [each.count for each in made.left_out] == [2, 1]
-    assert made.left_out[0].first == "x.json, key `results[1]`"
+    assert [each.count for each in lost(made)] == [2, 1]
+    assert lost(made)[0].first == "x.json, key `results[1]`"
     assert rows(made, "aggregates").filter(pl.col("measure") == "latency_p95").height == 1
     assert any("1 entries do not say their k" in note for note in made.notes)
 
@@ -73,7 +73,9 @@ def test_a_case_that_searches_texts_is_judged():
 def test_prices_beside_results_are_no_results():
     prices = json.dumps({"Milvus": {}, "ZillizCloud": {"1cu": 0.159}})
     made = read(up("x.zip", zipped({"a/result_x.json": file(entry()), "dbPrices.json": prices})))
-    assert [(each.count, each.first) for each in made.left_out] == [(1, "x.zip/dbPrices.json")]
+    assert [(each.count, each.first) for each in made.left_out if each.part == "file"] == [
+        (1, "x.zip/dbPrices.json")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_real_files_without_labels(tmp_path):
     searched = [each for each in whole["results"] if each["metrics"]["serial_latency_p99"]]
     made = read(tmp_path / path.name)
     assert len(made.runs) == len(searched) == 18
-    assert [each.count for each in made.left_out] == [6]
+    assert [each.count for each in lost(made)] == [6]
 
 
 @needs(REAL)
@@ -125,4 +127,4 @@ def test_real_files():
     table = rows(made, "aggregates").select("measure", pl.col("value").round(9))
     assert sorted(table.rows()) == sorted(expected)
     assert (len(made.runs), failed) == (done, 6)
-    assert any(each.count == failed and "failed" in each.reason for each in made.left_out)
+    assert any(each.count == failed and "failed" in each.reason for each in lost(made))
