@@ -107,6 +107,10 @@ class Question:
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
         quality = quality_of(self.measure)
+        if quality.is_share and self.min_quality is not None and not 0 <= self.min_quality <= 1:
+            raise InputError(
+                f"--min-quality {self.min_quality:g}: {quality.name} lies between 0 and 1.", do="Write 0.6."
+            )
         limits = Constraints(
             sla_ms=self.sla_ms,
             budget=self.budget,
@@ -147,7 +151,7 @@ def question(
     budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None,
     min_quality: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Worst quality: the lowest, or the highest of Harm and its like."),
+        typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like."),
     ] = None,
     max_harm: Annotated[
         float | None,

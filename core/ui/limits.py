@@ -29,7 +29,8 @@ class Limit:
         key: Setting of the address that holds it.
         label: Its name with the unit; may hold the name of a measure, which is a user's text.
         help: What it does.
-        top: Upper end of its range; the lower end is 0.
+        bottom: Lower end of its range.
+        top: Upper end of its range.
         step: Distance of its values.
         none: The value at which there is no limit.
         word: What it limits.
@@ -42,6 +43,7 @@ class Limit:
     key: str
     label: str
     help: str
+    bottom: float
     top: float
     step: float
     none: float
@@ -55,7 +57,7 @@ class Limit:
         """A value that came from outside, kept in the range; None where it is no number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return None
-        return min(max(float(value), 0.0), self.top)
+        return min(max(float(value), self.bottom), self.top)
 
 
 def limits(table: pl.DataFrame, quality: Quality) -> list[Limit]:
@@ -76,17 +78,19 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality) -> Limit | None:
     numbers, share = axis.read(table), not axis.unit
     if axis.key != QUALITY.key and np.isnan(numbers).all():
         return None
-    largest = 1.0 if share else _ceiling(numbers)
-    if largest is None:
+    counted = axis.key == QUALITY.key and not quality.is_share
+    scale = _counted(numbers) if counted else (0.0, 1.0, 0.01) if share else _steps(_ceiling(numbers))
+    if scale is None:
         return None
-    top, step, end = (1.0, 0.01, 1.0) if share else _steps(largest)
-    none, where = (0.0, "0") if axis.higher_is_better else (end, "the upper end")
+    bottom, top, step = scale
+    none, where = (bottom, "the lower end") if axis.higher_is_better else (top, "the upper end")
     prefix, _, suffix = axis.pattern.partition("{}")
     measure = harm_measure(table) if axis.key == HARM.key else quality.name
     return Limit(
         key=axis.limit,
         label=f"{axis.limit_word[0].upper()}{axis.limit_word[1:]} ({axis.unit_words or measure})",
         help=f"Stacks {axis.beyond} are excluded. At {where} there is none.",
+        bottom=bottom,
         top=top,
         step=step,
         none=none,
@@ -98,11 +102,22 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality) -> Limit | None:
     )
 
 
-def _steps(top: float) -> tuple[float, float, float]:
-    """Upper end, step, and the value that stands for no limit: the upper end."""
+def _steps(top: float | None) -> tuple[float, float, float] | None:
+    """Lower end, upper end and step of a range from 0."""
+    if top is None:
+        return None
     digits = max(0, 4 - math.floor(math.log10(top)))
     top = round(top, digits)  # exact: tops have two significant digits
-    return top, round(top / 200, digits), top
+    return 0.0, top, round(top / 200, digits)
+
+
+def _counted(values: Floats) -> tuple[float, float, float]:
+    """Lower end, upper end and step for a quality that is no share: hundredths around the known values."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return 0.0, 1.0, 0.01
+    bottom = math.floor(known.min() * 10)
+    return bottom / 10, max(math.ceil(known.max() * 10), bottom + 1) / 10, 0.01
 
 
 def _ceiling(values: Floats) -> float | None:
@@ -159,7 +174,7 @@ def _slider(limit: Limit) -> float | None:
         st.session_state[limit.key] = limit.none
     value: float = st.slider(
         limit.label if limit.digits is None else plain(limit.label),
-        0.0,
+        limit.bottom,
         limit.top,
         limit.none,
         limit.step,

@@ -189,7 +189,8 @@ def _main(
             fig.add_trace(_at_cutoff(rows.filter(pl.col("k") == quality.k), name, colour))
     if x == "k":
         fig.add_vline(x=quality.k, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
-    fig.update_yaxes(range=[0, 1.02])
+    if quality.is_share:
+        fig.update_yaxes(range=[0, 1.02])
     return fig
 
 

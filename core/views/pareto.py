@@ -312,9 +312,10 @@ def _axes(layout: theme.Spec, drawn: pl.DataFrame, quality: Axis) -> None:
         bounds = _with_whisker(drawn).select("quality_low", "quality_high").to_numpy().ravel()
         qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
         room = max(0.03, 0.08 * np.ptp(qualities))
+        least = -0.01 if qualities.min() >= 0 else -np.inf
         # Labels of one width: else they change the margin, which changes the labels, without end on paper.
         layout["yaxis"]["tickformat"] = ".3f"
-        layout["yaxis"]["range"] = [max(-0.01, qualities.min() - room), qualities.max() + room]
+        layout["yaxis"]["range"] = [max(least, qualities.min() - room), qualities.max() + room]
     unknown = drawn.height - len(latency)
     if unknown:
         start = STRIP_FROM if unknown < drawn.height else 0.0

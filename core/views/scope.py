@@ -113,6 +113,11 @@ class Quality:
         return self.measure is None or self.measure.info.higher_is_better
 
     @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1; taken to be so for a measure that is not computed here."""
+        return self.measure is None or self.measure.info.unit == "share"
+
+    @property
     def ceiling(self) -> Measure | None:
         """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
         measure = self.measure

@@ -65,9 +65,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
     there = _there(snapshot, runs) if computed else frozenset()
     own = [
-        info.name
-        for info in REGISTRY.values()
-        if computed and info.higher_is_better and info.unit == "share" and info.needs <= there
+        info.name for info in REGISTRY.values() if computed and info.higher_is_better and info.needs <= there
     ]
     names = sorted({*own, *came}, key=_order)
     return Choices(

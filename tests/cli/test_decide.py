@@ -118,3 +118,16 @@ def test_only_well_judged_queries_where_asked(tmp_path):
     refused = CliRunner().invoke(app, [*command, "--judged", "all", "--together"])
     assert refused.exit_code == 1
     assert "do the opposite" in refused.stderr
+
+
+def test_a_measure_that_counts_can_be_quality(cli, demo_store):
+    found = json.loads(
+        cli(
+            "--collection", "python-docs", "--measure", "T@10", "--min-quality", "-0.4", "--format", "json",
+            store=demo_store,
+        ).stdout
+    )  # fmt: skip
+    qualities = [found["chosen"]["quality"], *(row["quality"] for row in found["frontier"])]
+    assert found["asked"]["measure"] == "T@10"
+    assert max(qualities) <= 5
+    assert "between 0 and 1" in cli("--collection", "clq-paper", "--min-quality", "2", code=1).stderr

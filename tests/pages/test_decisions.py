@@ -249,3 +249,10 @@ def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_stor
     assert app.query_params["sla"] == "510"
     assert "within 510 ms (p50)" in answer(app)
     assert "0.805" in answer(app)
+
+
+def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "pareto", m="T")
+    assert_sound(app, "Pareto")
+    assert "T@10" in answer(app)
+    assert_sound(open_page(demo_store, "curves", m="T_u"))

@@ -48,3 +48,11 @@ def test_what_a_browser_sends_is_kept_in_range_or_left_out(sent: object, taken: 
     st.session_state.clear()
     take(found, {"sla": sent, "rev": 1})
     assert dict(st.session_state) == ({} if taken is None else {"sla": taken})
+
+
+@pytest.mark.parametrize(
+    ("values", "bottom", "top"), [([-0.31, 2.26, None], -0.4, 2.3), ([0.5], 0.5, 0.6), ([None], 0.0, 1.0)]
+)
+def test_the_floor_of_a_measure_that_counts_has_the_range_of_its_values(values, bottom: float, top: float):
+    floor = offered(Quality("T", 10), quality=values)["floor"]
+    assert (floor.bottom, floor.top, floor.none) == (bottom, top, bottom)

@@ -137,7 +137,7 @@ class Live {
     }
     for (const limit of this.data.limits) {
       const { input } = this.inputs.get(limit.key);
-      Object.assign(input, { min: 0, max: limit.top, step: limit.step });
+      Object.assign(input, { min: limit.bottom, max: limit.top, step: limit.step });
       input.value = this.values[limit.key];
       this.label(limit);
     }
