@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +39,13 @@ def run(
     stacks: Annotated[
         bool, typer.Option("--stacks", help="All stacks; of CSV the stacks instead of the stages.")
     ] = False,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--probe",
+            help="Ask servers of your own (not vendors) about a few passages, to tell how long it takes.",
+        ),
+    ] = False,
     split: SplitOption = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
@@ -48,6 +55,7 @@ def run(
     from core.pipeline.evaluate.folder import ARTIFACTS, EVALUATIONS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
+    from core.pipeline.sweep.probe import probe  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.views.shelf import StoreShelf  # noqa: PLC0415
 
@@ -64,7 +72,7 @@ def run(
     artifacts = Artifacts(context.store().path.parent / EVALUATIONS / ARTIFACTS)
     made = plan(
         job,
-        rates=_rates(snapshot),
+        rates=replace(_rates(snapshot), probed=probe(job) if ask else {}),
         built=lambda step: artifacts.find(step) is not None,
         problems=problems,
     )

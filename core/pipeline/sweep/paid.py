@@ -13,9 +13,12 @@ from core.pipeline.sweep import usage
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.pools import Pools
 from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.embed import Embedder
+from core.providers.embed.batches import FIRST_TOKENS
 from core.providers.rerank import Reranker, reranker_config
 from core.providers.rerank.rebel import RebelTwoTurn
 from core.providers.tokens import counter
+from core.providers.vendors import place_of
 from core.records import JsonMap
 
 CORPUS = "embed corpus"
@@ -24,6 +27,7 @@ POOL_KNOWN = "pools computed here"
 POOL_TYPICAL = "passages as long as the corpus's on average"
 REWRITTEN = "queries before they are rewritten"
 ANSWERS = "answers estimated"
+OWN_PACE = "at least so many calls: they follow the server's speed"
 
 Usage = tuple[Amount, ...]
 
@@ -120,12 +124,11 @@ class Counting:
         corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
         counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
         planned = self._known.planned_embedder(name)
-        calls = max(
-            math.ceil(counted.texts / planned.batch_items),
-            math.ceil(counted.tokens / planned.batch_tokens) if planned.batch_tokens else 0,
-        )
         used = (usage.embedding(config, counted.tokens),)
-        notes = (counted.note,) if counted.note else ()
+        place = place_of(config)
+        own = place is not None and not place.known
+        calls = fewest_calls(counted, planned, own=own)
+        notes = tuple(filter(None, (counted.note, OWN_PACE if own else "")))
         return Paid(
             step=step, stage=CORPUS, model=name, calls=calls, used=used, exact=counted.exact, notes=notes
         )
@@ -203,6 +206,14 @@ class Counting:
         if name not in self._rerankers:
             self._rerankers[name] = self._known.planned_reranker(name)
         return self._rerankers[name]
+
+
+def fewest_calls(counted: usage.Counted, embedder: Embedder, *, own: bool) -> int:
+    """How many calls embedding texts takes; to a server of one's own each can be twice the one before."""
+    by_items = math.ceil(counted.texts / embedder.batch_items)
+    if own:
+        return max(by_items, math.ceil(math.log2(counted.tokens / FIRST_TOKENS + 1)))
+    return max(by_items, math.ceil(counted.tokens / embedder.batch_tokens) if embedder.batch_tokens else 0)
 
 
 def _calls(reranker: Reranker, passages: int) -> int:

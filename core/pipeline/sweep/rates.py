@@ -41,6 +41,7 @@ LOCAL_RERANK_MS_PER_PASSAGE = 20.0
 """A cross-encoder here: an assumption."""
 
 PUBLISHED, ASSUMED, MEASURED = "published medians", "assumed", "measured earlier"
+PROBED = "servers of one's own asked now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Expected:
 
     Attributes:
         ms: Milliseconds.
-        basis: Where it comes from: `PUBLISHED`, `ASSUMED` or `MEASURED`.
+        basis: Where it comes from: `PUBLISHED`, `ASSUMED`, `MEASURED` or `PROBED`.
     """
 
     ms: float
@@ -57,14 +58,29 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Times of calls at vendors.
+class Speed:
+    """How fast an embedder was a moment ago.
 
     Attributes:
+        query_ms: Milliseconds of one query.
+        tokens_per_s: Tokens of passages in a second, one call at a time.
+    """
+
+    query_ms: float
+    tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Times of calls at vendors and at servers of one's own.
+
+    Attributes:
+        probed: Speeds of embedders by their name, of `core.pipeline.sweep.probe`.
         measured: Median ms by stage, model and candidate depth (0 where none matters), of earlier runs.
     """
 
     measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
+    probed: Mapping[str, Speed] = field(default_factory=dict)
 
     def call(self, stage: str, model: str, *, depth: int = 0, used: tuple[Amount, ...] = ()) -> Expected:
         """The time of asking a vendor about one query.
@@ -75,6 +91,8 @@ class Rates:
             depth: How many passages are reranked.
             used: What it uses; answers of chat models take time by their length.
         """
+        if stage == "embed" and model in self.probed:
+            return Expected(self.probed[model].query_ms, PROBED)
         near = {k: ms for (at, name, k), ms in self.measured.items() if (at, name) == (stage, model)}
         if near:
             return Expected(near[min(near, key=lambda k: abs(k - depth))], MEASURED)

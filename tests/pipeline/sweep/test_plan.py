@@ -16,7 +16,16 @@ from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, POOL_KNOWN, POOL_TYPICAL, REWRITTEN
 from core.pipeline.sweep.plan import Plan, plan
-from core.pipeline.sweep.rates import MEASURED, PUBLISHED, Rates, corpus_s
+from core.pipeline.sweep.probe import probe
+from core.pipeline.sweep.rates import (
+    ENCODER_PASSAGES_PER_S,
+    MEASURED,
+    PROBED,
+    PUBLISHED,
+    Rates,
+    Speed,
+    corpus_s,
+)
 from core.pipeline.sweep.usage import count_texts, typical
 from core.providers.base import Amount
 from core.providers.calls import Keys
@@ -301,3 +310,26 @@ def test_the_plans_dollars_are_those_that_a_run_is_billed(tmp_path: Path):
         for line in made.lines:
             planned[line.model] += line.amount or 0.0
         assert spent == planned
+
+
+def test_servers_of_ones_own_are_asked_how_fast_they_are():
+    assert probe(job(DENSE), Known(MODELS, Keys({}, ()))) == {}, "vendors are not asked"
+    with serve() as vendors:
+        vendors.state.seconds_per_item = 0.02
+        own = ModelConfig(provider="openai", model="own", name="e", dims=(4, 8), base_url=vendors.openai)
+        asked = job(DENSE, texts=random_texts(60, seed=1), models={**MODELS, "e": own})
+        before = plan(asked)
+        assert not vendors.state.calls
+        speeds = probe(asked)
+        sizes = [len(each["input"]) for each in vendors.state.requests]
+        assert sizes == [1, 1, 8]
+    assert set(speeds) == {"e"}
+    assert 20 <= speeds["e"].query_ms < 2000
+    (tokens,) = (line.amount for line in before.lines if line.stage == CORPUS)
+    assert 0 < speeds["e"].tokens_per_s < tokens / 60 / 0.02 * 2
+    made = plan(asked, rates=Rates(probed={"e": Speed(500.0, 7.0)})).resources
+    assert made.seconds[CORPUS] == pytest.approx(tokens / 7)
+    assert made.seconds["embed"] == 2 * asked.protocol.passes * 0.5, "one question in two dimensions"
+    assert PROBED in made.basis
+    assert PROBED not in before.resources.basis
+    assert before.resources.seconds[CORPUS] == 60 / ENCODER_PASSAGES_PER_S
