@@ -23,6 +23,7 @@ from core.importers.rag_gs import RagGs
 from core.importers.ragas import Ragas
 from core.importers.ragged import Ragged
 from core.importers.rankllm import RankLlm
+from core.importers.rankllm_eval import RankLlmResults
 from core.importers.ranx import RanxQrels, RanxRun
 from core.importers.regressions import Regressions
 from core.importers.retrieval_response import RetrievalResponse
@@ -48,6 +49,7 @@ FORMATS: tuple[Format, ...] = (
     OptunaStorage(),
     OptunaCsv(),
     RankLlm(),
+    RankLlmResults(),
     Regressions(),
     LangSmith(),
     OpenInference(),
