@@ -332,4 +332,4 @@ def test_servers_of_ones_own_are_asked_how_fast_they_are():
     assert made.seconds["embed"] == 2 * asked.protocol.passes * 0.5, "one question in two dimensions"
     assert PROBED in made.basis
     assert PROBED not in before.resources.basis
-    assert before.resources.seconds[CORPUS] == 60 / ENCODER_PASSAGES_PER_S
+    assert before.resources.seconds[CORPUS] == 2 * 60 / ENCODER_PASSAGES_PER_S
