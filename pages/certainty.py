@@ -14,7 +14,7 @@ rule, decision = widgets.ask_rule(view)
 asked = Asked(view.constraints, rule, view.quality, view.latency)
 chances = widgets.chances(view, rule)
 rows = sure.share_rows(view.table, decision, chances)
-near = sure.alike(view.table, decision, widgets.sample(view), jitter_ms=view.constraints.jitter_ms, seed=SEED)
+near = sure.alike(view.table, decision, widgets.sample(view), seed=SEED)
 said = sure.said(view.table, decision, asked, chances, near)
 with head:
     show.head(sure.TELLS, said.sentence, said.details, said.warning)
@@ -30,11 +30,11 @@ if drawn is not None:
 show.table(rows, "chances", widgets.CHANCE_COLUMNS)
 
 st.subheader("What cannot be told apart", anchor=False)
-found = sure_charts.band(view.table, near, decision.chosen, asked, decision.feasible)
+found = sure_charts.band(view.table, near, decision, asked)
 if found is None:
     st.markdown("Unknown: the chosen stack has no quality interval, or no latency.")
 else:
-    st.markdown(text.plain(sure.alike_words(near, asked)))
+    st.markdown(text.plain(sure.alike_words(near, decision.jitter_ms)))
     show.chart(found, "band", alt="Latency and quality, with the band around the chosen stack.")
     st.caption(
         "The band is the jitter band of the chosen stack by its quality interval. Stacks whose own interval "

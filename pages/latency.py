@@ -16,7 +16,7 @@ with place:
     show.head(
         tells,
         latency.answer(rows, view.table, view.decision, view.quality),
-        latency.details(rows, stages, depths, view.constraints.jitter_ms),
+        latency.details(rows, stages, depths, view.decision.jitter_ms),
     )
 widgets.draw_stages(view, names, samples, stages)
 widgets.draw_depths(depths)

@@ -17,7 +17,7 @@ with head:
     st.caption(plain(scenario_page.legend(rows)))
 
 st.subheader("At every latency target", anchor=False)
-found = conditioned(view.table, widgets.ask_targets(view), widgets.free(view.constraints))
+found = conditioned(view.table, widgets.ask_targets(view), widgets.free(view.constraints), paired=view.paired)
 left = targets.target_rows(view.table, found)
 st.markdown(plain(targets.target_words(left)))
 widgets.panels(view, found, left)

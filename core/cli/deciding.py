@@ -16,7 +16,7 @@ from core.cli.output import complain
 from core.clq.generation import Generation
 from core.clq.intervals import SEED
 from core.clq.prices import DEFAULT_BOOK, PriceBook
-from core.clq.rules import JITTER_MS, Constraints
+from core.clq.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.text import shown
 from core.metrics import Measure
@@ -77,7 +77,7 @@ class Question:
     min_quality: float | None
     max_harm: float | None
     rule: Best
-    jitter_ms: float
+    jitter_ms: float | None
     prices: str
     origin: tuple[Origin, ...]
     runs: tuple[str, ...]
@@ -162,7 +162,13 @@ def question(
         ),
     ] = None,
     rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY,
-    jitter_ms: Annotated[float, typer.Option(min=0, help="Latencies this close are alike.")] = JITTER_MS,
+    jitter_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Latencies this close are alike. By default measured where passes were repeated, else 75.",
+        ),
+    ] = None,
     prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK,
     origin: Annotated[
         list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.clq.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.clq.jitter import JITTER_MS
 from core.clq.pareto import nondominated
 from core.clq.rules import RULES, Constraints, Rule, objective
 from core.clq.significance.bootstrap import RESAMPLES, weights
@@ -40,6 +41,7 @@ class JointSample:
         harm: [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back
             to `fixed_harm`.
         fixed_harm: [S], the reported harm of stacks without values per query; NaN = unknown.
+        band: [S], within which a latency is not told apart; ms. Empty = the paper's for all.
     """
 
     quality: Floats
@@ -50,6 +52,7 @@ class JointSample:
     share: float = 0.5
     harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
     fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
+    band: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -73,6 +76,12 @@ class JointSample:
     def latency_varies(self) -> Mask:
         """Which stacks have a latency per query [S]."""
         return _varies(self.latency_ms)
+
+    def bands(self, limits: Constraints) -> Floats:
+        """Within which the latency of each stack is not told apart under some limits [S]; ms."""
+        if limits.jitter_ms is None and len(self.band):
+            return self.band
+        return np.full(len(self.cost), JITTER_MS if limits.jitter_ms is None else limits.jitter_ms)
 
     def known(self) -> dict[str, Mask]:
         """By axis the stacks of which a number is known [S]."""
@@ -186,7 +195,7 @@ def chances(
         sums[0] += _on_frontier(merit, latency, sample.cost)
         sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
         sums[2] += feasible.sum(axis=1)
-        sums[3] += _best(merit, latency, sample.cost, feasible, (rule, constraints.jitter_ms))
+        sums[3] += _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
     shares = sums / resamples
     compared = [axis for axis in required if axis.compared]
     shares[0, _any_unknown(known, compared) if len(compared) > 1 else slice(None)] = np.nan
@@ -298,21 +307,27 @@ def feasible_in(
     return found
 
 
-def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, float]) -> Floats:
-    """How many resamples each stack wins [S]; equal bests share one. The rule comes with its jitter band."""
-    name, jitter_ms = rule
+def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
+    """How many resamples each stack wins [S]; equal bests share one. The rule comes with the bands [S]."""
+    name, band = rule
     among = feasible
     if name == "cost":
         paid = np.where(feasible, cost[:, None], np.inf)
         least = paid.min(axis=0)
         among = feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least)))
     if name == "latency":
-        gap = np.where(feasible, latency, np.inf)
-        gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
-        among = feasible & ((gap < jitter_ms) | (gap == 0))
+        among = near_fastest(latency, feasible, band)
     reached = np.where(among, merit, -np.inf)
     best = among & (reached >= reached.max(axis=0, initial=-np.inf) - _TIE)
     return np.asarray((best / np.maximum(best.sum(axis=0), 1)).sum(axis=1))
+
+
+def near_fastest(latency: Floats, feasible: Mask, band: Floats) -> Mask:
+    """Which feasible stacks are as fast as the fastest [S, B], by bands of single stacks [S]; ms."""
+    gap = np.where(feasible, latency, np.inf)
+    width = np.maximum(band[:, None], band[gap.argmin(axis=0)])
+    gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
+    return np.asarray(feasible & ((gap < width) | (gap == 0)))
 
 
 def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:

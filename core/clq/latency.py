@@ -52,11 +52,7 @@ SUMMARY = pl.Schema(
 def per_query(
     timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """One latency per run, stage and query, with the stage "total" added.
-
-    The total of a query is the median over its repeats of the sum of the stages in one repeat. A repeat in
-    which a stage of the run is missing has no total. Where a run was timed as a whole (rows with the stage
-    "total"), those rows are its total and nothing is added up.
+    """One latency per run, stage and query, with the stage "total" added: the median over the repeats.
 
     Args:
         timings: Rows of the table "timings"; ms.
@@ -65,6 +61,26 @@ def per_query(
 
     Returns:
         Columns run_id, stage, query_id, ms.
+    """
+    rows = per_repeat(timings, scope=scope, stages=stages)
+    return rows.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
+
+
+def per_repeat(
+    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The timings of a scope with the stage "total" added: the sum of the stages in one repeat of a query.
+
+    A repeat in which a stage of the run is missing has no total. Where a run was timed as a whole (rows with
+    the stage "total"), those rows are its total and nothing is added up.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+
+    Returns:
+        Columns run_id, stage, query_id, repeat, ms.
     """
     known = timings.filter(pl.col("ms").is_not_null() & pl.col("ms").is_not_nan())
     parts = known.filter(_in_scope(scope, stages) & (pl.col("stage") != TOTAL))
@@ -78,9 +94,8 @@ def per_query(
         .filter(pl.col("found") == pl.col("expected"))
         .with_columns(pl.lit(TOTAL).alias("stage"))
     )
-    columns = ["run_id", "stage", "query_id", "ms"]
-    rows = pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
-    return rows.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
+    columns = ["run_id", "stage", "query_id", "repeat", "ms"]
+    return pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
 
 
 def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.clq.axes import COST, LATENCY, Axis, Floats
-from core.clq.rules import Constraints, Decision, Rule, decide
+from core.clq.rules import Constraints, Decision, Rule, feasible
 
 ROUNDING = 0.01
 """Largest share of a value by which the limit that lets it in is rounded."""
@@ -88,9 +88,9 @@ def near_misses(
         values = axis.read(table)
         over = axis.merit(np.asarray(bound)) - axis.merit(values)
         lifted: dict[str, Any] = {axis.field: None}
-        alone = decide(table, replace(constraints, **lifted), rule).feasible
+        alone = feasible(table, replace(constraints, **lifted))
         rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
-        at_edge = (over < constraints.jitter_ms) & (axis == LATENCY)
+        at_edge = (over < decision.band) & (axis == LATENCY)
         for row in _best(merit, over, rows, at_edge):
             gain = None if chosen is None else float(merit[row] - here)
             value, beyond = float(values[row]), float(over[row])

@@ -17,9 +17,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.clq.axes import LATENCY, QUALITY, Axis, floats
-from core.clq.joint import JointSample, feasible_in, qualities
+from core.clq.joint import JointSample, feasible_in, near_fastest, qualities
 from core.clq.rules import Constraints, Rule, objective
 from core.clq.significance.sample import Floats
+from core.clq.ties import Numbers, preferred
 from core.errors import InputError, UnknownNameError
 
 WORLDS = 1000
@@ -56,9 +57,9 @@ def stakes(table: pl.DataFrame, quality: Axis = QUALITY) -> Stakes:
         quality: The axis of quality, in its direction.
     """
     numbers = quality.read(table)
-    sizes = (floats(table, name) for name in ("latency_ms", "cost", "chunk_tokens", "candidates"))
     order = np.empty(table.height, dtype=np.intp)
-    order[np.lexsort((-quality.merit(numbers), *sizes))] = np.arange(table.height)
+    everything = Numbers.of(table, (quality,), None, None)
+    order[preferred(everything, np.arange(table.height))] = np.arange(table.height)
     return Stakes(numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers, order)
 
 
@@ -181,7 +182,8 @@ class _Stage:
             values[QUALITY.key] = qualities(self.sample, exact)
         quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
         feasible = feasible_in(values, constraints, (rule, required), known=self.sample.known())
-        within = _near(latency, cost, feasible, constraints.jitter_ms, rule)
+        band = self.sample.bands(constraints)
+        within = _near(latency, cost, feasible, band, rule)
         merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
         best = _reference(np.where(within, merit, -np.inf), latency, cost)
         each = np.arange(quality.shape[1])
@@ -189,7 +191,7 @@ class _Stage:
         low, high = top - width * self.held.below[best], top + width * self.held.above[best]
         gap = np.abs(latency - latency[best, each])
         alike = (np.abs(quality - top) <= _TIE) | ((quality >= low) & (quality <= high))
-        near = (gap < constraints.jitter_ms) | (gap == 0) | (LATENCY not in required)
+        near = (gap < np.maximum(band[:, None], band[best])) | (gap == 0) | (LATENCY not in required)
         tied = within & alike & near
         tied[best, each] = True
         chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
@@ -197,13 +199,11 @@ class _Stage:
 
 
 def _near(
-    latency: Floats, cost: Floats, feasible: NDArray[np.bool_], jitter_ms: float, rule: Rule
+    latency: Floats, cost: Floats, feasible: NDArray[np.bool_], band: Floats, rule: Rule
 ) -> NDArray[np.bool_]:
     """Which feasible stacks the rule cannot tell from its best, quality aside [S, W]."""
     if rule == "latency":
-        gap = np.where(feasible, latency, np.inf)
-        gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
-        return np.asarray(feasible & ((gap < jitter_ms) | (gap == 0)))
+        return near_fastest(latency, feasible, band)
     if rule == "cost":
         paid = np.where(feasible, cost[:, None], np.inf)
         least = paid.min(axis=0)

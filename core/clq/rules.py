@@ -21,18 +21,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.clq.axes import QUALITY, Axis, Floats, axes
-from core.clq.ties import Alike, Numbers, Rows, tied, within_interval, within_jitter
+from core.clq.jitter import JITTER_MS
+from core.clq.paired import Paired
+from core.clq.ties import PROMPT, Numbers, Rows, tied, within_jitter
 from core.errors import UnknownNameError
 
 Rule = Literal["quality", "cost", "latency"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
-JITTER_MS = 75.0
-"""Latency differences under this are noise (CLQ paper §3.2.2)."""
-
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = ("quality_low", "quality_high", "harm", "candidates", "chunk_tokens")
+OPTIONAL = ("quality_low", "quality_high", "harm", "jitter_ms", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12
@@ -48,7 +47,8 @@ class Constraints:
         budget: Highest cost; $ per 1,000 queries.
         floor: Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1.
         max_harm: Highest harm, of the column "harm"; 0..1.
-        jitter_ms: Width of the band within which latencies are not told apart; ms.
+        jitter_ms: Width of the band within which latencies are not told apart; ms. None = the one of each
+            stack, of the column "jitter_ms", or the paper's where a stack has none.
         higher_is_better: The direction of the quality; see `core.metrics.MeasureInfo`.
     """
 
@@ -56,7 +56,7 @@ class Constraints:
     budget: float | None = None
     floor: float | None = None
     max_harm: float | None = None
-    jitter_ms: float = JITTER_MS
+    jitter_ms: float | None = None
     higher_is_better: bool = True
 
     @property
@@ -104,6 +104,7 @@ class Decision:
         unasked: Those that would be compared, or are limited, but on which nothing is known: the choice does
             not look at them.
         unknown: [n, required], where it is not.
+        band: Within which the latency of each row is not told apart [n]; ms.
     """
 
     run_ids: pl.Series
@@ -118,6 +119,12 @@ class Decision:
     required: tuple[Axis, ...]
     unasked: tuple[Axis, ...]
     unknown: Mask
+    band: Floats
+
+    @property
+    def jitter_ms(self) -> float:
+        """The band of the chosen row, else of the first; ms."""
+        return float(self.band[self.chosen or 0]) if len(self.band) else JITTER_MS
 
     @property
     def quality(self) -> Axis:
@@ -195,7 +202,7 @@ def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
 
 
 def decide(
-    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, alike: Alike | None = None
+    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, paired: Paired | None = None
 ) -> Decision:
     """Apply a rule to a table of stacks.
 
@@ -204,7 +211,7 @@ def decide(
             and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
         constraints: What a stack must meet, and the direction of the quality.
         rule: "quality" takes the best quality, "cost" and "latency" minimise theirs if any is known.
-        alike: Which rows are alike in quality; by default those within the interval of the best.
+        paired: Quality per query of the stacks of which it is known; without it, averages are compared.
 
     Returns:
         The decision; rows are positions in the table.
@@ -214,22 +221,17 @@ def decide(
     """
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
-    for name in REQUIRED:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
-    values = {axis.key: axis.read(table) for axis in constraints.axes}
-    known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
-    required = constraints.required(known)
+    values, required = _read(table, constraints)
     violated, by = _violations(values, constraints, required)
     feasible = violated < 0
-    numbers = Numbers.of(table, constraints.axes)
-    limits = (constraints.jitter_ms, objective(rule, required))
-    ties, note = _preferred(numbers, np.flatnonzero(feasible), limits, alike)
+    numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
+    first = objective(rule, required)
+    ties, note = _preferred(numbers, np.flatnonzero(feasible), first)
     chosen = int(ties[0]) if len(ties) else None
     runner_up = None
     if chosen is not None:
         others = np.flatnonzero(feasible & (np.arange(len(feasible)) != chosen))
-        second, _ = _preferred(numbers, others, limits, alike)
+        second, _ = _preferred(numbers, others, first)
         runner_up = int(second[0]) if len(second) else None
     return Decision(
         run_ids=table["run_id"],
@@ -244,12 +246,29 @@ def decide(
         required=required,
         unasked=tuple(axis for axis in constraints.wanted if axis not in required),
         unknown=np.column_stack([np.isnan(values[axis.key]) for axis in required]),
+        band=numbers.band,
     )
 
 
 def objective(rule: Rule, required: Collection[Axis]) -> Rule:
     """What is optimised first: quality where nothing is known of what the rule asks for."""
     return rule if any(axis.key == rule for axis in required) else "quality"
+
+
+def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
+    """Which rows a decision leaves [n]; takes and raises what `decide` does, without looking for the best."""
+    values, required = _read(table, constraints)
+    return np.asarray(_violations(values, constraints, required)[0] < 0)
+
+
+def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
+    """The numbers of every axis, and the axes on which one is required."""
+    for name in REQUIRED:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns)
+    values = {axis.key: axis.read(table) for axis in constraints.axes}
+    known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
+    return values, constraints.required(known)
 
 
 def _violations(
@@ -273,21 +292,16 @@ def _violations(
     return violated, np.select(hit, [amount for _, amount in checks], default=np.nan)
 
 
-def _preferred(
-    values: Numbers, rows: Rows, limits: tuple[float, Rule], alike: Alike | None
-) -> tuple[Rows, str]:
+def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:
     """The rows tied for best, in order of preference, and how the tie was broken."""
     if not len(rows):
         return rows, ""
-    jitter_ms, rule = limits
-    within = rows[_near_objective(values, rows, jitter_ms, rule)]
-    return tied(values, within, jitter_ms, alike or within_interval(values))
+    return tied(values, rows[_near_objective(values, rows, rule)])
 
 
-def _near_objective(values: Numbers, rows: Rows, jitter_ms: float, rule: Rule) -> Mask:
+def _near_objective(values: Numbers, rows: Rows, rule: Rule) -> Mask:
     if rule == "latency":
-        latency = values.latency[rows]
-        return within_jitter(latency - latency.min(), jitter_ms)
+        return within_jitter(values, rows, int(rows[values.latency[rows].argmin()]))
     if rule == "cost":
         cost = values.cost[rows]
         return np.asarray(np.isclose(cost, cost.min(), rtol=1e-9, atol=1e-12))

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.clq.paired import Paired
 from core.clq.pareto import frontier_2d
 from core.clq.rules import Constraints, Decision, Rule, decide
 
@@ -32,7 +33,12 @@ class Conditioned:
 
 
 def conditioned(
-    table: pl.DataFrame, targets_ms: Sequence[float | None], constraints: Constraints, rule: Rule = "quality"
+    table: pl.DataFrame,
+    targets_ms: Sequence[float | None],
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
 ) -> list[Conditioned]:
     """Decide at every target, the other constraints staying.
 
@@ -44,6 +50,7 @@ def conditioned(
         targets_ms: Latency targets; ms, None = no target.
         constraints: Budget, floor and jitter band; its own SLA does not matter.
         rule: What is best.
+        paired: Quality per query, where it is known.
 
     Returns:
         One result per target, in the given order.
@@ -54,7 +61,7 @@ def conditioned(
     )
     made = []
     for sla_ms in targets_ms:
-        found = decide(table, replace(constraints, sla_ms=sla_ms), rule)
+        found = decide(table, replace(constraints, sla_ms=sla_ms), rule, paired=paired)
         within = np.where(found.feasible, found.quality.merit(quality), np.nan)
         made.append(Conditioned(sla_ms, found, frontier_2d(cost, within)))
     return made

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from core.clq.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.clq.paired import Paired
 from core.clq.rules import Constraints, Decision, Rule, decide
 
 _SEARCHED = 32
@@ -49,7 +50,12 @@ class Turn:
 
 
 def turns(
-    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, decision: Decision | None = None
+    table: pl.DataFrame,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    decision: Decision | None = None,
+    paired: Paired | None = None,
 ) -> list[Turn]:
     """The changes at which the runner-up would win, and those at which the chosen stack would lose.
 
@@ -58,20 +64,21 @@ def turns(
         constraints: What a stack must meet.
         rule: What is best.
         decision: What was chosen, where it is known already.
+        paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
         A change per axis of the runner-up (cost, latency, quality, and harm where it is capped; each
         better), which win only by making it the chosen one, then those of the chosen stack (each worse),
         which turn the choice to whichever stack then wins. Empty without a choice or a runner-up.
     """
-    found = decision or decide(table, constraints, rule)
+    found = decision or decide(table, constraints, rule, paired=paired)
     if found.chosen is None or found.runner_up is None:
         return []
     looked_at = {axis.key: axis for axis in found.axes if axis.compared or axis in found.required}
     order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, HARM) if axis.key in looked_at]
 
     def chosen_with(row: int, axis: Axis, value: float) -> int | None:
-        return decide(_changed(table, row, axis, value), constraints, rule).chosen
+        return decide(_changed(table, row, axis, value), constraints, rule, paired=paired).chosen
 
     made = [
         _turn(table, found.runner_up, axis, better=True, chosen=chosen_with, wins=_is(found.runner_up))

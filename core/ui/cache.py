@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.clq.paired import Paired
 from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.metrics import Measure
 from core.paths import PRICES
@@ -25,6 +26,7 @@ from core.views.cost_recorded import recorded
 from core.views.curves import MAX_DEPTH, curve_table
 from core.views.one_query import OneQuery
 from core.views.one_query import one_query as read_query
+from core.views.paired import paired as read_paired
 from core.views.queries import Answer, answer, query_table
 from core.views.query_sets import QuerySets, among
 from core.views.query_sets import query_sets as read_query_sets
@@ -84,6 +86,15 @@ def stacks(
 def _at_machine(_table: pl.DataFrame, key: tuple[object, ...], machine: str) -> pl.DataFrame:
     del key  # of the table, which is not hashed itself
     return at_machine(_table, machine)
+
+
+@st.cache_resource(show_spinner="Scoring every query…", max_entries=8)
+def paired(
+    _table: pl.DataFrame, path: str, revision: int, *, scope: Scope, quality: Quality
+) -> Paired | None:
+    """Quality per query of a workspace's stacks; see `core.views.paired.paired`."""
+    del path  # part of the key; the scope and the revision stand for the table
+    return read_paired(snapshot(revision), _table, scope, quality)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

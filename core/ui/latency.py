@@ -43,7 +43,7 @@ def pick(view: View, rows: pl.DataFrame) -> list[str]:
 
 def depths(view: View) -> pl.DataFrame:
     """The reranker against K; see `core.views.deeper.latency_by_depth`."""
-    return _depths(str(cache.store().path), view.snapshot.revision, view.scope, view.constraints.jitter_ms)
+    return _depths(str(cache.store().path), view.snapshot.revision, view.scope, view.decision.jitter_ms)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -75,11 +75,11 @@ def draw_stages(view: View, names: list[str], samples: pl.DataFrame, rows: pl.Da
         st.caption("No times per query for these stacks: only the figures of the table are known.")
     else:
         colours = theme.colours_for(names)
-        jitter = view.constraints.jitter_ms
+        jitter = view.decision.jitter_ms
         drawn = latency_charts.stages(samples, colours, shape, jitter)
         show.chart(drawn, "stages", alt="Latency of every stage of the chosen stacks")
         st.caption(
-            f"Grey band: what cannot be told from the first stack's median, {jitter:g} ms to either side. "
+            f"Grey band: what cannot be told from the first stack's median, {jitter:.3g} ms to either side. "
             "Repeats of a query count once, by their median."
         )
     show.table(rows, "stages", STAGE_COLUMNS)

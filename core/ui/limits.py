@@ -11,7 +11,8 @@ import polars as pl
 import streamlit as st
 
 from core.clq.axes import HARM, QUALITY, Axis, Floats, axes
-from core.clq.rules import JITTER_MS, Constraints
+from core.clq.jitter import JITTER_MS
+from core.clq.rules import Constraints
 from core.views.harm import harm_measure
 from core.views.scope import Quality
 from core.views.text import plain
@@ -135,7 +136,7 @@ def forget_ranges() -> None:
 
 
 def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
-    """Draw the sliders and the jitter band.
+    """Draw the sliders, and the field of the jitter band.
 
     Args:
         table: The stack table, which the ranges come from.
@@ -152,13 +153,15 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
     jitter = st.number_input(
         "Jitter (ms)",
         min_value=0.0,
-        value=JITTER_MS,
+        value=None,
         step=5.0,
         format="%g",
+        placeholder=_jitter_unless_typed(table),
         key="jitter",
         bind="query-params",
-        help="Latencies that differ by less are not told apart (CLQ paper §3.2): among stacks within it and "
-        "within the quality interval of the best, the smaller and cheaper one is chosen.",
+        help="Latencies that differ by less are not told apart (CLQ paper §3.2): of the stacks within it "
+        "that are not significantly worse than the best, query by query, the one with the smaller prompt is "
+        "chosen. Left empty it is measured where passes were repeated, else 75 ms.",
     )
     if st.session_state.pop(_NEW_RANGES, False):
         # A slider with a new range begins with the value of the address; from the second run on ours counts.
@@ -166,6 +169,12 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         st.rerun()
     given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
     return Constraints(**given, jitter_ms=jitter, higher_is_better=quality.higher_is_better)
+
+
+def _jitter_unless_typed(table: pl.DataFrame) -> str:
+    """The band where nobody types one: of all stacks, or the narrowest and the widest."""
+    found = table["jitter_ms"].unique().drop_nulls().sort()
+    return " / ".join(f"{ms:.3g}" for ms in found) or f"{JITTER_MS:g}"
 
 
 def _slider(limit: Limit) -> float | None:

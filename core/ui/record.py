@@ -102,7 +102,9 @@ def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
 
 def decided(view: View, rule: Rule = "quality") -> Verdict:
     """The decision on screen, with how sure it is."""
-    decision = view.decision if rule == "quality" else decide(view.table, view.constraints, rule)
+    decision = (
+        view.decision if rule == "quality" else decide(view.table, view.constraints, rule, paired=view.paired)
+    )
     chances = certainty(
         view.snapshot,
         view.table,
@@ -111,4 +113,4 @@ def decided(view: View, rule: Rule = "quality") -> Verdict:
         quality=view.quality,
         latency=view.latency,
     )
-    return Verdict(view.table, decision, chances)
+    return Verdict(view.table, decision, chances, view.paired)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -90,7 +91,9 @@ def _add() -> None:
 
 def compare(view: View, own: list[Scenario]) -> pl.DataFrame:
     """The scenarios side by side; see `core.views.scenario_page.matrix`."""
-    found = choices(view.table, _named(*_where(view), view.scope.collection_id), own, view.constraints)
+    found = choices(
+        view.table, _named(*_where(view), view.scope.collection_id), own, view.constraints, paired=view.paired
+    )
     chosen = tuple((each.name, each.asked, each.run_id, each.kind) for each in found)
     return _matrix(view, tuple(found), (*cache.table_key(view), chosen))
 
@@ -137,7 +140,7 @@ def _deeper(_view: View, key: tuple[object, ...]) -> pl.DataFrame:
 
 def free(constraints: Constraints) -> Constraints:
     """The sidebar's limits without its SLA, which every panel sets itself."""
-    return Constraints(budget=constraints.budget, floor=constraints.floor, jitter_ms=constraints.jitter_ms)
+    return replace(constraints, sla_ms=None)
 
 
 def ask_targets(view: View) -> list[float]:

@@ -77,6 +77,7 @@ def sidebar() -> View | None:
         scope, latency, table, compared = comparing.matched(snapshot, scope, quality, latency, book)
     with limits:
         asked = constraints(table, quality)
+    paired = cache.paired(table, path, snapshot.revision, scope=scope, quality=quality)
     return View(
         snapshot=snapshot,
         scope=scope,
@@ -85,7 +86,8 @@ def sidebar() -> View | None:
         constraints=asked,
         book=cache.books()[book],
         table=table,
-        decision=decide(table, asked),
+        decision=decide(table, asked, paired=paired),
+        paired=paired,
         compared=compared,
     )
 

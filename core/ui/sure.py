@@ -13,6 +13,7 @@ import streamlit as st
 
 from core.clq.intervals import SEED
 from core.clq.joint import JointSample
+from core.clq.paired import Paired
 from core.clq.rules import Constraints, Decision, Rule, decide
 from core.clq.turning import Turn, turns
 from core.ui import cache, show
@@ -35,7 +36,9 @@ def ask_rule(view: View) -> tuple[Rule, Decision]:
         "best within the jitter band of the fastest.",
     )
     rule = RULES[words]
-    return rule, view.decision if rule == "quality" else decide(view.table, view.constraints, rule)
+    return rule, view.decision if rule == "quality" else decide(
+        view.table, view.constraints, rule, paired=view.paired
+    )
 
 
 def sample(view: View) -> JointSample | None:
@@ -72,19 +75,21 @@ def _chances(
 
 def turned(view: View, rule: Rule, decision: Decision) -> list[Turn]:
     """What would have to be true for another stack to win; see `core.clq.turning.turns`."""
-    return _turned(view.table, decision, cache.table_key(view), limits=(view.constraints, rule))
+    limits = (view.constraints, rule)
+    return _turned(view.table, decision, view.paired, cache.table_key(view), limits=limits)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _turned(
     _table: pl.DataFrame,
     _decision: Decision,
+    _paired: Paired | None,
     key: tuple[object, ...],
     *,
     limits: tuple[Constraints, Rule],
 ) -> list[Turn]:
     del key  # of the table
-    return turns(_table, *limits, decision=_decision)
+    return turns(_table, *limits, decision=_decision, paired=_paired)
 
 
 def three(figures: Mapping[str, tuple[str, str]]) -> None:

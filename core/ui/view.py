@@ -9,6 +9,7 @@ from typing import NoReturn
 import polars as pl
 import streamlit as st
 
+from core.clq.paired import Paired
 from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, Decision
 from core.paths import ROOT
@@ -34,6 +35,7 @@ class View:
         book: Prices.
         table: The stack table, one row per run.
         decision: The stack that the constraints select.
+        paired: Quality per query of the stacks, where it is known.
         compared: What differs between the runs and is kept off the charts.
     """
 
@@ -45,6 +47,7 @@ class View:
     book: PriceBook
     table: pl.DataFrame
     decision: Decision
+    paired: Paired | None
     compared: Comparability
 
 

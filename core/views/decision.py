@@ -10,11 +10,13 @@ import polars as pl
 from core.clq.frontier import frontier, frontier_rows
 from core.clq.latency import P95_MIN_QUERIES
 from core.clq.near import near_misses
+from core.clq.paired import Paired
 from core.clq.rules import Constraints, Decision, Rule
 from core.clq.turning import Turn, turns
 from core.views import text
 from core.views.evidence.holes import overturned
 from core.views.harm import cap_words, harm_measure
+from core.views.jitter import jitter_words
 from core.views.near import near_rows
 from core.views.promising import promising_rows, promising_words, unasked_words
 from core.views.scope import Latency, Quality
@@ -119,7 +121,12 @@ def _unsure(row: dict[str, object]) -> str:
 
 
 def record(
-    table: pl.DataFrame, decision: Decision, asked: Asked, *, chances: pl.DataFrame | None = None
+    table: pl.DataFrame,
+    decision: Decision,
+    asked: Asked,
+    *,
+    chances: pl.DataFrame | None = None,
+    paired: Paired | None = None,
 ) -> dict[str, object]:
     """Everything about a decision as plain data.
 
@@ -128,6 +135,7 @@ def record(
         decision: What was selected from it.
         asked: Constraints, rule, measure and latency.
         chances: Of `core.views.certainty.certainty` on the same rows, where they are wanted.
+        paired: Quality per query, where it is known.
 
     Returns:
         asked, chosen, runner_up (each a stack or null), note, near_misses (see `core.views.near.near_rows`),
@@ -142,7 +150,7 @@ def record(
     names = table.select("run_id", pl.col("name").alias("stack"))
     excluded = decision.excluded().join(names, on="run_id", how="left", maintain_order="left")
     return {
-        "asked": _asked(table, asked),
+        "asked": {**_asked(table, asked), "jitter": jitter_words(table, decision, asked.constraints)},
         "chosen": stack(decision.chosen),
         "runner_up": stack(decision.runner_up),
         "note": decision.note,
@@ -151,7 +159,8 @@ def record(
         "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
         "promising": promising_rows(table, decision).to_dicts(),
         "would_turn": [
-            _turn(table, turn) for turn in turns(table, asked.constraints, asked.rule, decision=decision)
+            _turn(table, turn)
+            for turn in turns(table, asked.constraints, asked.rule, decision=decision, paired=paired)
         ],
         "warnings": warnings(rows, decision, asked),
     }

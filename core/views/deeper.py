@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from core.clq.intervals import SEED
+from core.clq.jitter import JITTER_MS
 from core.clq.marginal import GAIN, marginal
-from core.clq.rules import JITTER_MS
 from core.clq.scaling import reranker_scaling
 from core.clq.significance import Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot

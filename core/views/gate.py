@@ -41,7 +41,7 @@ class Again(BaseModel):
     max_harm: Amount | None = None
     rule: Literal["quality", "cost", "latency"]
     judged: Literal["any", "half", "most", "all"]
-    jitter_ms: Amount
+    jitter_ms: Amount | None
     prices: str
     seed: Annotated[int, Field(ge=0)]
     every_golden_set: bool

@@ -8,8 +8,9 @@ from typing import get_args
 
 import polars as pl
 
+from core.clq.jitter import JITTER_MS
 from core.clq.latency import TOTAL, per_query, summarise
-from core.clq.rules import JITTER_MS, Decision
+from core.clq.rules import Decision
 from core.store import Snapshot
 from core.views import text
 from core.views.comparable import at_machine

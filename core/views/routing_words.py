@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.clq.rules import JITTER_MS
+from core.clq.jitter import JITTER_MS
 from core.views import text
 from core.views.routing_data import Routable
 from core.views.routing_signals import Signal

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from core.clq.paired import Paired
 from core.clq.prices import PriceBook
 from core.clq.rules import Constraints, decide
 from core.store import Snapshot
@@ -61,31 +62,40 @@ def derived(table: pl.DataFrame) -> list[Scenario]:
     return found
 
 
-def choose(table: pl.DataFrame, scenario: Scenario, jitter_ms: float) -> str | None:
+def choose(
+    table: pl.DataFrame, scenario: Scenario, limits: Constraints, paired: Paired | None = None
+) -> str | None:
     """run_id of the stack that a scenario selects; None where no stack is left.
 
     Args:
         table: The stack table.
         scenario: What it asks for; a stack whose dimension or K is unknown does not meet a limit on it.
-        jitter_ms: Width of the jitter band where the scenario names none; ms.
+        limits: The sidebar's; the scenario's take the place of its limits.
+        paired: Quality per query, where it is known.
     """
     rows = table
     if scenario.dim is not None:
         rows = rows.filter(pl.col("dim") <= scenario.dim)
     if scenario.depth is not None:
         rows = rows.filter(pl.col("candidates") >= scenario.depth)
-    limits = Constraints(
+    own = replace(
+        limits,
         sla_ms=scenario.sla_ms,
         budget=scenario.budget,
         floor=scenario.floor,
-        jitter_ms=jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
+        jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
     )
-    chosen = decide(rows, limits, scenario.rule).chosen
+    chosen = decide(rows, own, scenario.rule, paired=paired).chosen
     return None if chosen is None else str(rows["run_id"][chosen])
 
 
 def choices(
-    table: pl.DataFrame, published: Mapping[str, str], own: Sequence[Scenario], limits: Constraints
+    table: pl.DataFrame,
+    published: Mapping[str, str],
+    own: Sequence[Scenario],
+    limits: Constraints,
+    *,
+    paired: Paired | None = None,
 ) -> list[Choice]:
     """What every scenario of the page comes to.
 
@@ -94,6 +104,7 @@ def choices(
         published: Scenarios that runs of the collection are the example of (`core.views.scenarios.named`).
         own: The user's.
         limits: The sidebar's.
+        paired: Quality per query, where it is known.
 
     Returns:
         The published ones, else the derived ones; the sidebar's; the user's own, which take the place of
@@ -105,15 +116,15 @@ def choices(
         for name, run_id in published.items()
         if run_id in known
     ]
-    jitter = limits.jitter_ms
+
+    def choice(each: Scenario, kind: str) -> Choice:
+        return Choice(each.name, each.words, choose(table, each, limits, paired), kind)
+
     if not made:
-        made = [
-            Choice(each.name, each.words, choose(table, each, jitter), "derived") for each in derived(table)
-        ]
-    side = Scenario(SIDEBAR, "quality", limits.sla_ms, limits.budget, limits.floor)
-    made.append(Choice(SIDEBAR, side.words, choose(table, side, jitter), "sidebar"))
+        made = [choice(each, "derived") for each in derived(table)]
+    made.append(choice(Scenario(SIDEBAR, "quality", limits.sla_ms, limits.budget, limits.floor), "sidebar"))
     kept = [each for each in made if each.name not in names]
-    return kept + [Choice(each.name, each.words, choose(table, each, jitter), "own") for each in own]
+    return kept + [choice(each, "own") for each in own]
 
 
 def matrix(

@@ -21,8 +21,10 @@ from core.views.chosen import chosen_runs
 from core.views.comparable import at_machine
 from core.views.evidence.holes import bounds
 from core.views.harm import with_harm
+from core.views.jitter import jitters
 from core.views.latencies import latencies
 from core.views.priced import run_totals
+from core.views.prompt import prompts
 from core.views.query_sets import among
 from core.views.scope import Latency, Quality, Scope
 from core.views.scores import Evidence, at_cutoff, evidence, mean
@@ -108,7 +110,8 @@ def stack_table(
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), harm with harm_of (see `core.views.harm`), latency_ms with interval, n,
-        basis and note, and the columns of `costs`.
+        basis and note, and the columns of `costs`, `core.views.jitter.jitters` and
+        `core.views.prompt.prompts`.
     """
     runs = runs_in(snapshot, scope)
     table = (
@@ -120,6 +123,8 @@ def stack_table(
         )
         .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
         .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
+        .join(jitters(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .join(prompts(snapshot, runs), on="run_id", how="left", maintain_order="left")
     )
     return at_machine(table, latency.machine)
 

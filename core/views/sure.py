@@ -63,9 +63,7 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     )
 
 
-def alike(
-    table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, jitter_ms: float, seed: int
-) -> pl.DataFrame:
+def alike(table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int) -> pl.DataFrame:
     """The feasible stacks that the evidence does not order against the chosen one.
 
     A stack belongs to them if its latency lies within the jitter band of the chosen one's and its quality
@@ -76,7 +74,6 @@ def alike(
         table: The stack table.
         decision: What was selected from it.
         sample: Results per query in the order of the table; None where there are none.
-        jitter_ms: Width of the jitter band; ms.
         seed: Of the resampling.
 
     Returns:
@@ -95,7 +92,7 @@ def alike(
     near = rows.filter(
         pl.Series(decision.feasible),
         pl.col("row") != decision.chosen,
-        (gap < jitter_ms) | (gap == 0),
+        (gap < pl.Series(np.maximum(decision.band, decision.jitter_ms))) | (gap == 0),
         pl.col("quality_low") <= best["quality_high"],
         pl.col("quality_high") >= best["quality_low"],
     )
@@ -188,10 +185,10 @@ def _together(rows: pl.DataFrame, near: pl.DataFrame, share: float) -> str:
     return words + (f" Query by query, {paired} of them still differ from it." if paired else "")
 
 
-def alike_words(near: pl.DataFrame, asked: Asked) -> str:
+def alike_words(near: pl.DataFrame, jitter_ms: float) -> str:
     """What the band shows, in words."""
-    jitter = f"{asked.constraints.jitter_ms:g} ms"
-    band = f"within {jitter} of the chosen stack's latency and with a quality interval that overlaps its own"
+    near_by = f"within {jitter_ms:.3g} ms of the chosen stack's latency"
+    band = f"{near_by} and with a quality interval that overlaps its own"
     if near.is_empty():
         return f"No other stack is {band}."
     counts = {kind: near.filter(pl.col("reading") == kind).height for kind in (SAME, ALIKE, APART)}

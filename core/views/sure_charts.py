@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.clq.rules import Decision
 from core.views import text, theme
 from core.views.decision import Asked
 from core.views.sure import APART
@@ -102,28 +103,26 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
     ]
 
 
-def band(
-    table: pl.DataFrame, near: pl.DataFrame, chosen: int | None, asked: Asked, feasible: np.ndarray
-) -> go.Figure | None:
+def band(table: pl.DataFrame, near: pl.DataFrame, decision: Decision, asked: Asked) -> go.Figure | None:
     """Latency and quality with the band in which stacks are not told apart from the chosen one.
 
     Args:
         table: The stack table.
         near: From `core.views.sure.alike`.
-        chosen: Row of the chosen stack.
-        asked: For the names of the axes and the width of the band.
-        feasible: Mask of the table.
+        decision: What was selected from it, and the width of the band.
+        asked: For the names of the axes.
 
     Returns:
         The chart; None without a chosen stack that has a quality interval and a latency.
     """
+    chosen = decision.chosen
     if chosen is None:
         return None
     best = table.row(chosen, named=True)
     if best["quality_low"] is None or best["latency_ms"] is None:
         return None
     rows = table.with_row_index("row").filter(
-        pl.Series(feasible), pl.col("quality").is_not_null(), pl.col("latency_ms").is_not_null()
+        pl.Series(decision.feasible), pl.col("quality").is_not_null(), pl.col("latency_ms").is_not_null()
     )
     inside = near["row"].to_list()
     differ = near.filter(pl.col("reading") == APART)["row"].to_list()
@@ -136,7 +135,7 @@ def band(
     )
     shown = [(title, colour, symbol, rows.filter(which)) for title, colour, symbol, which in groups]
     layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=400)
-    jitter = asked.constraints.jitter_ms
+    jitter = decision.jitter_ms
     latencies = rows["latency_ms"].to_numpy()
     room = max(0.06 * float(np.ptp(latencies)), 1e-3 * float(latencies.max()), 1e-6)
     low, high = float(latencies.min()) - room, float(latencies.max()) + room

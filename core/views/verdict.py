@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.clq.intervals import SEED
+from core.clq.paired import Paired
 from core.clq.prices import PriceBook
 from core.clq.rules import Decision, decide
 from core.errors import UnknownNameError
 from core.store import Snapshot
 from core.views.certainty import certainty
 from core.views.decision import Asked
+from core.views.paired import paired
 from core.views.scope import Scope
 from core.views.stacks import stack_table
 from core.views.workspace import choices
@@ -26,11 +28,13 @@ class Verdict:
         table: The stack table.
         decision: What was selected from it.
         chances: How sure that is, row by row; see `core.views.certainty`.
+        paired: Quality per query of the stacks, where it is known.
     """
 
     table: pl.DataFrame
     decision: Decision
     chances: pl.DataFrame
+    paired: Paired | None = None
 
     @property
     def sure_table(self) -> pl.DataFrame:
@@ -58,7 +62,8 @@ def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, 
     table = stack_table(snapshot, scope, asked.quality, asked.latency, book)
     if asked.quality.measure is None and table["quality"].is_null().all():
         raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
-    decision = decide(table, asked.constraints, asked.rule)
+    pairs = paired(snapshot, table, scope, asked.quality, seed=seed)
+    decision = decide(table, asked.constraints, asked.rule, paired=pairs)
     shares = certainty(
         snapshot,
         table,
@@ -68,4 +73,4 @@ def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, 
         latency=asked.latency,
         seed=seed,
     )
-    return Verdict(table, decision, shares)
+    return Verdict(table, decision, shares, pairs)

@@ -146,7 +146,7 @@ def test_ties_prefer_the_smaller_prompt():
     assert names(rows, decide(rows, Constraints(jitter_ms=81)).chosen) == "slower"
 
 
-def test_ties_then_prefer_shorter_chunks_then_cost_then_latency():
+def test_ties_prefer_the_smaller_prompt_then_cost_then_latency():
     rows = table(
         ("a", 0.80, 0.7, 0.9, 500.0, 2.0, 50),
         ("b", 0.80, 0.7, 0.9, 490.0, 2.0, 50),
@@ -154,15 +154,24 @@ def test_ties_then_prefer_shorter_chunks_then_cost_then_latency():
     )
     assert names(rows, decide(rows, Constraints()).chosen) == "c"
     assert names(rows, decide(rows.head(2), Constraints()).chosen) == "b"
-    chunks = rows.with_columns(pl.Series("chunk_tokens", [200.0, 400.0, 400.0]))
-    assert names(chunks, decide(chunks, Constraints()).chosen) == "a"
+    sent = rows.with_columns(pl.Series("passages_sent", [10.0, 20.0, 20.0]))
+    assert names(sent, decide(sent, Constraints()).chosen) == "a"
+    tokens = sent.with_columns(pl.Series("tokens_sent", [4000.0, 3000.0, 9000.0]))
+    assert names(tokens, decide(tokens, Constraints()).chosen) == "b"
+    # tokens that are not known of all ties say nothing; passages do
+    some = tokens.with_columns(pl.Series("tokens_sent", [4000.0, None, 9000.0]))
+    assert names(some, decide(some, Constraints()).chosen) == "a"
+    fewer = rows.with_columns(pl.Series("passages_sent", [10.0, 20.0, 20.0]), candidates=pl.lit(50.0))
+    assert "Chosen by fewer passages sent." in decide(fewer, Constraints()).note
 
 
 def test_without_an_interval_only_equal_quality_ties():
     rows = table(("a", 0.80, None, None, 500.0, 2.0, 100), ("b", 0.80, None, None, 500.0, 3.0, 50))
     found = decide(rows, Constraints())
     assert names(rows, found.chosen) == "b"
-    assert "equal quality (no interval known)" in found.note
+    assert "of equal quality as printed (no interval known)" in found.note
+    printed = rows.with_columns(pl.Series("quality", [0.8004, 0.7996]))
+    assert names(printed, decide(printed, Constraints()).chosen) == "b"
     apart = rows.with_columns(pl.Series("quality", [0.80, 0.799]))
     assert names(apart, decide(apart, Constraints()).chosen) == "a"
 
@@ -342,3 +351,31 @@ def test_invariants(rows, sla, budget, floor, rule):
         assert cost is None or cost == min(row[2] for row in feasible)
     if rule == "latency":
         assert latency is None or latency == min(row[1] for row in feasible)
+
+
+@pytest.mark.parametrize(
+    ("bands", "typed", "ties"),
+    [
+        (None, None, ["best", "near", "far"]),  # the paper's 75 ms
+        ([1.0, 1.0, 1.0], None, ["best"]),
+        ([10.0, 1.0, 1.0], None, ["best", "near"]),
+        ([1.0, 10.0, 1.0], None, ["best", "near"]),  # of two stacks the wider band counts
+        ([1.0, 1.0, None], None, ["best", "far"]),
+        ([1.0, 1.0, 1.0], 75.0, ["best", "near", "far"]),  # a number typed by a person wins
+        ([99.0, 99.0, 99.0], 0.0, ["best"]),
+    ],
+)
+def test_the_band_is_that_of_the_stacks_unless_one_is_typed(bands, typed, ties):
+    rows = table(
+        ("best", 0.80, 0.7, 0.9, 100.0, 1.0, 10),
+        ("near", 0.79, 0.7, 0.9, 105.0, 1.0, 10),
+        ("far", 0.78, 0.7, 0.9, 150.0, 1.0, 10),
+    )
+    if bands:
+        rows = rows.with_columns(pl.Series("jitter_ms", bands, dtype=pl.Float64))
+    found = decide(rows, Constraints(jitter_ms=typed))
+    assert sorted(rows["run_id"][row] for row in found.ties) == sorted(ties)
+    best = found.band[rows["run_id"].to_list().index("best")]
+    assert best == (typed if typed is not None else bands[0] if bands else 75.0)
+    fastest = decide(rows, Constraints(jitter_ms=typed), "latency")
+    assert sorted(rows["run_id"][row] for row in fastest.ties) == sorted(ties)

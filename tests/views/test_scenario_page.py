@@ -42,7 +42,7 @@ FREE = Constraints()
     ],
 )
 def test_a_scenario_chooses_by_its_rule_and_limits(scenario: Scenario, name: str | None):
-    found = scenario_page.choose(TABLE, scenario, 75.0)
+    found = scenario_page.choose(TABLE, scenario, Constraints())
     assert found == (None if name is None else TABLE.filter(name=name)["run_id"].item())
 
 

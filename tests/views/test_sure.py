@@ -43,7 +43,7 @@ def found(sample: JointSample | None = SAMPLE, table: pl.DataFrame = TABLE, **li
     wanted = asked(**limits)
     decision = decide(table, wanted.constraints)
     chances = shares(table, sample, (wanted.constraints, "quality"), resamples=400, seed=1)
-    near = sure.alike(table, decision, sample, jitter_ms=wanted.constraints.jitter_ms, seed=1)
+    near = sure.alike(table, decision, sample, seed=1)
     return wanted, decision, chances, near
 
 
@@ -87,14 +87,16 @@ def test_the_answer_says_how_often_the_choice_is_the_best_alone_and_with_its_twi
     assert "2 stacks cannot be told apart" in said.details
     assert "the best in 100.0 %" in said.details
     assert "1 of them still differ" in said.details
-    assert sure.alike_words(near, wanted).endswith("1 same score on every query; 1 apart when paired.")
+    assert sure.alike_words(near, decision.jitter_ms).endswith(
+        "1 same score on every query; 1 apart when paired."
+    )
 
 
 def test_no_choice_is_said():
     wanted, decision, chances, near = found(floor=0.99)
     assert near.is_empty()
     assert sure.said(TABLE, decision, wanted, chances, near).sentence.startswith("No stack above")
-    assert sure_charts.band(TABLE, near, None, wanted, decision.feasible) is None
+    assert sure_charts.band(TABLE, near, decision, wanted) is None
     assert sure_details.turning_words(sure_details.turn_rows(TABLE, [])).startswith("There is no runner-up")
 
 
@@ -110,7 +112,7 @@ def test_charts_escape_names_and_mark_the_chosen_one():
     table = TABLE.with_columns(pl.Series("name", HOSTILE[:4]))
     wanted, decision, chances, near = found(table=table)
     drawn = sure_charts.chances(sure.share_rows(table, decision, chances))
-    band = sure_charts.band(table, near, decision.chosen, wanted, decision.feasible)
+    band = sure_charts.band(table, near, decision, wanted)
     assert drawn is not None
     assert band is not None
     for figure in (drawn, band):

@@ -71,7 +71,7 @@ def decision_data(case: Case, found: Verdict) -> dict[str, object]:
         What `core.views.decision.record` returns, with collection, golden_set, prices, seed, resamples and
         revision.
     """
-    made = record(found.table, found.decision, case.asked, chances=found.chances)
+    made = record(found.table, found.decision, case.asked, chances=found.chances, paired=found.paired)
     return {
         **made,
         "collection": case.scope.collection_id,

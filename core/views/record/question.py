@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from core.clq.intervals import SEED
-from core.clq.rules import JITTER_MS
 from core.views.judged import WORDS
 from core.views.scope import Latency
 from core.views.stacks import runs_in
@@ -20,7 +19,6 @@ DEFAULTS: Mapping[str, object] = {
     "latency": Latency().scope,
     "rule": "quality",
     "judged": "any",
-    "jitter_ms": JITTER_MS,
     "seed": SEED,
     "together": False,
     "every_golden_set": False,

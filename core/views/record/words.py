@@ -146,7 +146,7 @@ def question(data: Data) -> Facts:
             ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ")),
             _quality_limit(asked),
             ("Harm cap", _limit(asked["max_harm"], text.score, "at most ", asked["harm"] or "")),
-            ("Latencies count as alike within", text.ms(asked["jitter_ms"])),
+            ("Latencies count as alike within", asked["jitter"]),
             ("Frontier", _FORMS[asked["frontier"]]),
             ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
             ("Golden set", judged),
