@@ -11,6 +11,8 @@ importing_done.done()
 importing_large.underway()
 files = offering.offered()
 if not files:
+    st.caption("No file yet? A table to fill in; as it is, it can be imported to look around:")
+    offering.templates()
     st.markdown(
         "The same from the command line: `python -m core import PATH…` (add `--dry-run` to only look)."
     )

@@ -9,15 +9,20 @@ from core.importers.columns import ROLES
 from core.importers.grades import GRADE_MAPPINGS, mapping_text
 from core.importers.limits import Limits
 from core.importers.load import Preview, load, preview
+from core.importers.meaning import Row, TableAs
+from core.importers.naming import Value, named
 from core.importers.own import export
 from core.importers.progress import Progress
 from core.importers.registry import FORMATS, matrix
 from core.importers.source import Offered, Upload
+from core.importers.table import recognised
+from core.importers.templates import TEMPLATES
 
 __all__ = [
     "FORMATS",
     "GRADE_MAPPINGS",
     "ROLES",
+    "TEMPLATES",
     "Import",
     "LeftOut",
     "Limits",
@@ -25,10 +30,15 @@ __all__ = [
     "Options",
     "Preview",
     "Progress",
+    "Row",
+    "TableAs",
     "Upload",
+    "Value",
     "export",
     "load",
     "mapping_text",
     "matrix",
+    "named",
     "preview",
+    "recognised",
 ]

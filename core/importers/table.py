@@ -155,8 +155,28 @@ class TableFormat(Format):
         return Opened(piece, table, means)
 
 
+def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
+    """Meaning → column of a table of which the first rows are known.
+
+    Args:
+        columns: Names as they stand in the file.
+        rows: Its first rows as text.
+        said: What the user said of it.
+        name: File, for messages.
+
+    Raises:
+        InputError: A mapped column does not exist.
+        UnknownNameError: A mapped meaning does not exist.
+    """
+    lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
+    return suited(meaning(columns, said, name), Table(name, rows, lines)).names
+
+
 def _incomplete(means: Meaning, table: Table) -> InputError:
     """Which column is missing for the kind that the table comes nearest to."""
+    if means.row == "stack":
+        found = "No column is known to hold a measure, a latency or a price."
+        return InputError(found, where=table.name, do="Say what the columns mean.")
     has = means.roles.keys()
     if has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage:
         missing = next(role for role in ("query_id", "passage_id", "score") if role not in has)

@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from core.importers import ROLES, Options, Preview
+from core.importers import Options, Preview, Row, TableAs
+from core.views import mapping
 from core.views.imports import weight
-from core.views.text import plain
+from core.views.text import count, plain
 
-_NONE = "–"
 _ROWS = 8
+_BESIDE, _MOST_ASKED = 6, 24
+"""Columns that are asked about side by side, and in all."""
+_HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
 _OPEN = 2
 """Files whose beginning is shown at once; more are folded away."""
 
@@ -22,11 +26,11 @@ def previews(found: Sequence[Preview], decided: Options) -> Options:
     """Show the beginning of every file and ask what is open.
 
     Returns:
-        `decided` with the columns as mapped by the user, the split of a BEIR collection, the sheet, and the
-        files to leave out.
+        `decided` with rows and columns of tables as the user says, the split of a BEIR collection, the sheet,
+        and the files to leave out.
     """
     skip = frozenset(_left_out(found))
-    mapping: dict[str, str] = {}
+    tables: dict[str, TableAs] = {}
     chosen: dict[str, str] = {}
     for place, each in enumerate(found):
         if each.name in skip:
@@ -34,12 +38,13 @@ def previews(found: Sequence[Preview], decided: Options) -> Options:
         title = f"**{plain(each.name)}** · {plain(each.title) or 'not recognised'} · {weight(each.bytes)}"
         icon = ":material/error:" if each.problem else ":material/description:"
         with st.expander(title, expanded=len(found) <= _OPEN or bool(each.choices), icon=icon):
+            if (said := _map_columns(each, place)) is not None:
+                tables[each.name] = said
             _rows(each.rows, place)
-            mapping |= _map_columns(each, place)
         chosen |= _choose(each.choices, place)
     return replace(
         decided,
-        columns=mapping,
+        tables=tables,
         skip=skip,
         split=chosen.get("split"),
         sheet=chosen.get("sheet"),
@@ -78,22 +83,38 @@ def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:
     return chosen
 
 
-def _map_columns(each: Preview, place: int) -> dict[str, str]:
-    """A list per role; the recognised column is chosen already."""
-    asked: dict[str, str] = {}
-    if not each.columns or not st.toggle(
-        "Say what each column means", value=bool(each.problem), key=f"ask{place}"
-    ):
-        return asked
-    boxes = st.columns(5)
-    for position, (role, about) in enumerate(ROLES.items()):
-        known = each.mapping.get(role)
-        chosen = boxes[position % 5].selectbox(
-            about.title,
-            [_NONE, *each.columns],
-            index=each.columns.index(known) + 1 if known in each.columns else 0,
-            key=f"map{place}_{role}",
+def _map_columns(each: Preview, place: int) -> TableAs | None:
+    """Ask what a row is, and under each column what it means; what is recognised is chosen already."""
+    if not each.columns:
+        return None
+    row: Row | None = st.segmented_control(
+        "One row is",
+        list(mapping.ROWS),
+        default=each.row,
+        format_func=mapping.ROWS.__getitem__,
+        key=f"row{place}",
+    )
+    row = row or each.row
+    known = mapping.columns_of(each, row)
+    chosen: dict[str, str] = {}
+    asked = each.columns[:_MOST_ASKED]
+    boxes: list[DeltaGenerator] = []
+    for position, column in enumerate(asked):
+        boxes = boxes or st.columns(min(_BESIDE, len(asked)))
+        options = mapping.choices(row, known, column)
+        chosen[column] = boxes.pop(0).selectbox(
+            plain(column) or "(no name)",
+            options,
+            index=options.index(known.get(column, mapping.LEFT_OUT)),
+            format_func=mapping.words,
+            accept_new_options=True,
+            key=f"map{place}_{row}_{position}",
+            help=_HELP if position == 0 else None,
         )
-        if chosen not in (_NONE, known):
-            asked[role] = chosen
-    return asked
+    if more := len(each.columns) - len(asked):
+        st.caption(
+            f"{count(more, 'more column')} as recognised; `--column` on the command line maps them too."
+        )
+    for meaning in mapping.twice(chosen):
+        st.warning(f"Two columns mean {plain(meaning)}: one is taken.", icon=":material/warning:")
+    return mapping.said(each, row, chosen)

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import InputError
-from core.importers import Offered
+from core.importers import TEMPLATES, Offered
 from core.ui.running import forbidden
 from core.ui.shell import show_error
 
@@ -30,6 +30,21 @@ def offered() -> list[Offered]:
         or []
     )
     return [*dropped, *_paths()]
+
+
+def templates() -> None:
+    """Tables to fill in, one for each thing that a row may be."""
+    with st.container(horizontal=True):
+        for row, template in TEMPLATES.items():
+            st.download_button(
+                template.title,
+                template.text,
+                template.file,
+                "text/csv",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"template_{row}",
+            )
 
 
 def _paths() -> list[Offered]:

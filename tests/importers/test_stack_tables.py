@@ -200,6 +200,7 @@ def test_what_a_row_is(row):
 
 def test_a_row_that_the_columns_cannot_make():
     assert "passage_id" in refusal(up("x.csv", "query_id,latency_ms\nq1,5\n"), row="passage")
+    assert "a measure, a latency or a price" in refusal(up("x.csv", "a,b\nq1,5\n"), row="stack")
 
 
 def test_each_file_has_its_own_meanings():

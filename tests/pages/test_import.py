@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.importers import TEMPLATES
 from core.store import Store
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
@@ -78,3 +79,79 @@ def test_the_way_on_leads_to_the_new_workspace(open_page: OpenPage, tmp_path: Pa
     assert Store.open(tmp_path / "store").read().collections()["collection_id"].to_list() == [
         app.session_state["ws"]
     ]
+
+
+NATURAL = b"stack,quality,latency,price\nhybrid,0.47,0.34,1.90\nbm25,0.41,0.012,0\n"
+
+
+def figures(store: Path) -> dict[tuple[str, int | None], list[float]]:
+    found: dict[tuple[str, int | None], list[float]] = {}
+    snapshot = Store.open(store).read()
+    rows = snapshot.aggregates(snapshot.runs()["run_id"].to_list()).sort("value")
+    for row in rows.iter_rows(named=True):
+        found.setdefault((row["measure"], row["k"]), []).append(row["value"])
+    return found
+
+
+def import_now(app: AppTest) -> AppTest:
+    return next(button for button in app.button if button.label == "Import").click().run()
+
+
+def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "import"), stacks_csv=NATURAL)
+    assert_sound(app)
+    meanings = {box.label: box.value for box in app.selectbox if str(box.key).startswith("map")}
+    assert meanings == {
+        "stack": "run", "quality": "quality@10", "latency": "latency_p50_ms", "price": "usd_per_1k"
+    }  # fmt: skip
+    import_now(app)
+    assert_sound(app)
+    assert figures(store) == {
+        ("quality", 10): [0.41, 0.47], ("latency_p50", None): [0.012, 0.34], ("usd_per_1k", None): [0.0, 1.9]
+    }  # fmt: skip
+    table = rows(open_page(store, "pareto"))
+    assert table.sort("quality").select("quality", "latency_ms", "cost").rows() == [
+        (0.41, 0.012, 0.0), (0.47, 0.34, 1.9)
+    ]  # fmt: skip
+    assert "hybrid" in answer(open_page(store, "overview"))
+
+
+def test_what_columns_mean_is_said_under_them(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "import"), stacks_csv=NATURAL)
+    boxes = {box.label: box for box in app.selectbox if str(box.key).startswith("map")}
+    boxes["quality"].set_value("nDCG@10")
+    boxes["latency"].set_value("latency_p95_s")
+    boxes["price"].set_value("")
+    app.run()
+    import_now(app)
+    assert_sound(app)
+    assert figures(store) == {("nDCG", 10): [0.41, 0.47], ("latency_p95", None): [12.0, 340.0]}
+
+
+def test_a_table_that_nothing_is_known_of_is_mapped(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "import"), t_csv=b"variante,guete,dauer\nA,0.5,120\nB,0.4,30\n")
+    assert [button for button in app.button if button.label == "Import"] == []
+    app.button_group(key="row0").set_value("stack").run()
+    boxes = {box.label: box for box in app.selectbox if str(box.key).startswith("map")}
+    for column, meaning in {"variante": "run", "guete": "nDCG@10", "dauer": "latency_p50_ms"}.items():
+        boxes[column].set_value(meaning)
+    app.run()
+    import_now(app)
+    assert_sound(app)
+    assert figures(store) == {("nDCG", 10): [0.4, 0.5], ("latency_p50", None): [30.0, 120.0]}
+
+
+@pytest.mark.parametrize("row", TEMPLATES)
+def test_a_template_is_imported_as_it_is(open_page: OpenPage, tmp_path: Path, row: str):
+    store = tmp_path / "store"
+    template = TEMPLATES[row]
+    app = upload(open_page(store, "import"), **{template.file.replace(".", "_"): template.text.encode()})
+    assert_sound(app)
+    assert app.button_group(key="row0").value == row
+    assert "What will be left out" not in everything(app)
+    import_now(app)
+    assert_sound(app)
+    assert Store.open(store).revision() == 1

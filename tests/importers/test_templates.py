@@ -1,0 +1,24 @@
+"""The tables to begin with are complete: all of them is taken, and nothing has to be assumed."""
+
+import pytest
+
+from core.importers import TEMPLATES, preview
+from tests.importers.helpers import read, up
+
+BRINGS = {
+    "stack": {"collections": 1, "runs": 3, "aggregates": 12},
+    "query": {"collections": 1, "runs": 2, "answers": 4, "timings": 4, "usage": 4},
+    "passage": {"collections": 1, "runs": 2, "rankings": 6},
+}
+
+
+@pytest.mark.parametrize("row", TEMPLATES)
+def test_a_template_is_taken_whole(row):
+    file = up(TEMPLATES[row].file, TEMPLATES[row].text)
+    (seen,) = preview([file])
+    assert (seen.row, seen.problem) == (row, "")
+    made = read(file)
+    assert made.taken == BRINGS[row]
+    assert made.left_out == ()
+    assert not made.accounts[0].left_out
+    assert not [note for note in made.notes if "taken as" in note]
