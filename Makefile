@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 HOST ?= localhost
+NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
 .PHONY: run demo test check format e2e bench clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
-	$(BIN)/python -m streamlit run app.py --server.address $(HOST) --server.port $(PORT)
+	$(BIN)/python -m streamlit run app.py --server.address $(HOST) --server.port $(PORT) --browser.serverAddress $(NAME)
 
 demo: $(VENV)/.run
 	$(BIN)/python -m core demo

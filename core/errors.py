@@ -30,6 +30,10 @@ class InputError(ClqError):
     """A file, a table or a value that was offered cannot be used; nothing was written."""
 
 
+class AccessError(ClqError):
+    """The visitor may not do this; nothing was done."""
+
+
 class UnknownNameError(ClqError):
     """A name (run, collection, measure, column…) does not exist; the message lists what does."""
 

@@ -6,7 +6,7 @@ from core.views.inventory import answer
 
 view = find_view()
 snapshot = cache.snapshot(None) if view is None else view.snapshot
-writable = snapshot.revision == cache.store().revision()
+why_not = deleting.forbidden(snapshot)
 sentence, details = answer(snapshot)
 show.head(
     "What this tells you: what the store holds, where it came from, and what happened to it.",
@@ -24,11 +24,11 @@ held, gone, records, out, papers, past = st.tabs(
     ["Runs", "Deleted", "Collections and golden sets", "Export", "Published tables", "History"]
 )
 with held:
-    inventory.runs(snapshot, writable=writable)
+    inventory.runs(snapshot, why_not=why_not)
 with gone:
-    inventory.deleted(snapshot, writable=writable)
+    inventory.deleted(snapshot, why_not=why_not)
 with records:
-    inventory.records(snapshot, writable=writable)
+    inventory.records(snapshot, why_not=why_not)
 with out:
     inventory.exports(snapshot, view.scope.collection_id if view else None)
 with papers:

@@ -1,12 +1,16 @@
 import streamlit as st
 
-from core.ui import importing, importing_done, importing_large, importing_look, offering, show
+from core.ui import access, importing, importing_done, importing_large, importing_look, offering, show
 from core.ui.view import end
+from core.views.text import plain
 
 show.head(
     "What this does: brings results you already have into the store; nothing is written before you say so.",
     "Drop result files: rankings, judgements, corpora or tables of figures.",
 )
+if forbidden := access.forbidden():
+    st.info(plain(forbidden), icon=":material/lock:")
+    end()
 importing_done.done()
 importing_large.underway()
 files = offering.offered()

@@ -1,9 +1,9 @@
 import streamlit as st
 
-from core.ui import running, show
+from core.ui import access, running, show
 from core.ui.view import end
 
-forbidden = running.forbidden()
+forbidden = access.forbidden()
 show.head(
     "What this does: measures the stacks that you describe on your corpus, within a budget, and stores them.",
     running.headline(),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.errors import ClqError
 from core.store import Kind, Snapshot
-from core.ui import cache, show
+from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.views import deletion
 from core.views.deletion import NAMES, goes_along
@@ -63,19 +63,26 @@ def outcome() -> None:
         show_error(st.session_state.pop(_FAILED))
 
 
-def offer(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind, *, writable: bool) -> None:
+def forbidden(snapshot: Snapshot) -> str:
+    """Why nothing can be deleted or restored here and now; empty where it can."""
+    if snapshot.revision != cache.store().revision():
+        return "Pinned to an earlier revision: deleting works on the newest data."
+    return access.forbidden()
+
+
+def offer(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind, *, why_not: str) -> None:
     """A table of what is there, and the two steps that delete some of it.
 
     Args:
         snapshot: The data that is shown.
         rows: What is there, with the columns of `COLUMNS`.
         kind: What the rows are.
-        writable: Whether the newest data are shown.
+        why_not: From `forbidden`.
     """
     name = _TABLES[kind] if kind != "run" else "runs_held"
     picked = _ticked(rows, name, kind)
-    if not writable:
-        st.caption("Pinned to an earlier revision: deleting works on the newest data.")
+    if why_not:
+        st.caption(why_not)
         return
     st.button(
         f"Delete {count(len(picked), NAMES[kind])}…" if picked else "Delete…",
@@ -89,10 +96,10 @@ def offer(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind, *, writable: bool)
     _confirm(snapshot, rows, kind)
 
 
-def deleted(rows: pl.DataFrame, kind: Kind, *, writable: bool) -> None:
+def deleted(rows: pl.DataFrame, kind: Kind, *, why_not: str) -> None:
     """A table of what was deleted, and the way back."""
     picked = _ticked(rows, f"{_TABLES[kind]}_deleted", kind)
-    if writable:
+    if not why_not:
         st.button(
             f"Restore {count(len(picked), NAMES[kind])}" if picked else "Restore",
             icon=":material/restore_from_trash:",
@@ -146,6 +153,7 @@ def _delete(kind: Kind, ids: Sequence[str]) -> None:
 def _act(change: Callable[..., str], kind: Kind, ids: Sequence[str]) -> None:
     """In a callback, so that the sidebar of the next script run shows the new revision."""
     try:
+        access.require()
         st.session_state[_SAID] = change(cache.store(), ids, kind)
     except ClqError as error:
         st.session_state[_FAILED] = error

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, mapping_text
-from core.ui import cache, show
+from core.ui import access, cache, show
 from core.ui.importing_done import finished
 from core.ui.offering import mark
 from core.ui.shell import show_error
@@ -130,6 +130,7 @@ def write(made: Import, names: Sequence[str]) -> None:
     choice = decision([str(each) for each in changes]) if changes else None
     undecided = bool(changes) and choice is None
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=undecided):
+        access.require()
         with st.spinner("Writing…", show_time=True):
             fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200], choice=choice)
         finished(

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core.importers import Options, Preview, preview
-from core.ui import cache
+from core.ui import access, cache
 from core.ui.importing import decision
 from core.ui.importing_done import finished
 from core.ui.view import end
@@ -44,6 +44,7 @@ def start(files: Sequence[Any], decided: Options, found: Sequence[Preview]) -> N
         "meanwhile. Cancelling leaves the store as it was."
     )
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=bool(problems)):
+        access.require()
         st.session_state[_JOB] = background.begin(cache.store().path, files, decided)
         st.rerun()
 
@@ -99,6 +100,7 @@ def _watch() -> None:
         st.progress(1.0 if rows else 0.0, f"{stage.capitalize()}: {rows:,} rows")
     st.caption("You may leave this page or close it: the import goes on, and this page shows how it ended.")
     if st.button("Cancel", icon=":material/stop:", key="cancel_import"):
+        access.require()
         st.session_state[_JOB] = background.cancel(job)
         st.rerun()
 
@@ -126,6 +128,7 @@ def _ended(job: Job) -> None:
     if changed:
         choice = decision(changed)
         if st.button("Import", type="primary", disabled=choice is None) and choice is not None:
+            access.require()
             st.session_state[_JOB] = background.again(job, Path(cache.store().path), choice)
             st.rerun()
     elif cancelled:

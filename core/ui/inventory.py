@@ -18,7 +18,7 @@ from core.views.text import plain
 _PACKED = "_packed"
 
 
-def runs(snapshot: Snapshot, *, writable: bool) -> None:
+def runs(snapshot: Snapshot, *, why_not: str) -> None:
     """The runs, and the two steps that delete some."""
     rows = _runs(str(cache.store().path), snapshot.revision, removed=False)
     if rows.is_empty():
@@ -32,7 +32,7 @@ def runs(snapshot: Snapshot, *, writable: bool) -> None:
     with right:
         words = st.text_input("Runs whose name holds", key="named", bind="query-params")
     shown = inventory.chosen(rows, collection, words)
-    deleting.offer(snapshot, shown, "run", writable=writable)
+    deleting.offer(snapshot, shown, "run", why_not=why_not)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -41,7 +41,7 @@ def _runs(path: str, revision: int, *, removed: bool) -> pl.DataFrame:
     return inventory.runs(cache.snapshot(revision), removed=removed)
 
 
-def deleted(snapshot: Snapshot, *, writable: bool) -> None:
+def deleted(snapshot: Snapshot, *, why_not: str) -> None:
     """What was deleted, and the way back."""
     tables: tuple[tuple[Kind, str, pl.DataFrame], ...] = (
         ("collection", "Collections", deletion.collections(snapshot, removed=True)),
@@ -57,15 +57,15 @@ def deleted(snapshot: Snapshot, *, writable: bool) -> None:
             st.caption(
                 "With a collection come back its runs and golden sets that were not deleted before it."
             )
-        deleting.deleted(rows, kind, writable=writable)
+        deleting.deleted(rows, kind, why_not=why_not)
 
 
-def records(snapshot: Snapshot, *, writable: bool) -> None:
+def records(snapshot: Snapshot, *, why_not: str) -> None:
     """Collections and golden sets, and the two steps that delete some."""
     st.subheader("Collections", anchor=False)
-    deleting.offer(snapshot, deletion.collections(snapshot), "collection", writable=writable)
+    deleting.offer(snapshot, deletion.collections(snapshot), "collection", why_not=why_not)
     st.subheader("Golden sets", anchor=False)
-    deleting.offer(snapshot, deletion.golden_sets(snapshot), "golden_set", writable=writable)
+    deleting.offer(snapshot, deletion.golden_sets(snapshot), "golden_set", why_not=why_not)
 
 
 def exports(snapshot: Snapshot, first: str | None) -> None:

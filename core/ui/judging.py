@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import ClqError
-from core.ui import cache, show
+from core.ui import access, cache, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
 from core.ui.view import View
@@ -92,6 +92,9 @@ def _pairs(found: Judged, pairs: Any) -> None:
 
 def _merge(found: Judged) -> None:
     st.subheader("One golden set of these", anchor=False)
+    if reason := access.forbidden():
+        st.caption(reason)
+        return
     with st.form("merge_judges", border=True):
         left, right = st.columns([1, 2])
         policy: Policy = left.selectbox("Where they differ, take the", list(POLICIES), index=1, key="policy")
@@ -104,6 +107,7 @@ def _merge(found: Judged) -> None:
         )
         if st.form_submit_button("Write it", icon=":material/merge:"):
             try:
+                access.require()
                 golden = judges.write_merged(cache.store(), found.names, policy, into)
             except ClqError as error:
                 show_error(error)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.importers import TEMPLATES, Offered
-from core.ui.running import forbidden
+from core.ui import access
 from core.ui.shell import show_error
 
 LARGE = 64 << 20
@@ -19,7 +19,12 @@ LARGE = 64 << 20
 
 
 def offered() -> list[Offered]:
-    """The files that were dropped and the paths that were typed; empty until there are any."""
+    """The files that were dropped and the paths that were typed; empty until there are any.
+
+    Raises:
+        AccessError: If the visitor may not import; what is typed here is read on this machine.
+    """
+    access.require()
     dropped: Sequence[Any] = (
         st.file_uploader(
             "Files",
@@ -49,8 +54,6 @@ def templates() -> None:
 
 def _paths() -> list[Offered]:
     """Files and folders of this machine, which are read where they are: for what is too large to upload."""
-    if forbidden():
-        return []
     with st.expander("Larger than an upload: a path on this machine"):
         typed = st.text_area(
             "Paths",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from core.errors import ClqError
-from core.ui import cache, show
+from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.ui.sidebar import go_to_workspace
 from core.ui.view import find_view
@@ -22,24 +21,8 @@ if TYPE_CHECKING:  # the engines take a second to load, which looking at the pag
     from core.pipeline.launch import Known
     from core.pipeline.sweep.plan import Plan
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
-_ALLOW = "CLQ_ALLOW_RUN"
 _DRAFT, _FROM = "_draft", "_draft_from"
 _STACKS_FIRST = 200
-
-
-def forbidden() -> str:
-    """Why evaluations cannot be started from this page; empty when they can.
-
-    A specification names files of this machine and spends the owner's keys: visitors from elsewhere may look
-    at results, not start work.
-    """
-    if str(st.get_option("server.address")) in _LOCAL or os.environ.get(_ALLOW) == "1":
-        return ""
-    return (
-        "This dashboard is open to other machines, and a specification can read files of this one and spend "
-        f"its keys. Start it with {_ALLOW}=1 to allow that here, or use the command line."
-    )
 
 
 def draft() -> str:
@@ -73,9 +56,12 @@ def _text(data: bytes) -> str:
 def planned(text: str) -> bool:
     """Show the plan of a specification, or what is wrong with it.
 
+    A specification names files of this machine, so that only who may start it may have it read.
+
     Returns:
         Whether it could run.
     """
+    access.require()
     path, revision = str(cache.store().path), cache.snapshot(None).revision
     try:
         made = _plan(path, revision, text + "\n")
@@ -137,6 +123,7 @@ def start(text: str, *, ready: bool) -> None:
     if st.button("Run", type="primary", icon=":material/play_arrow:", disabled=not ready):
         from core.pipeline import launch  # noqa: PLC0415 - see above
 
+        access.require()
         launch.begin(text, cache.store().path)
         st.rerun()
 
@@ -177,10 +164,12 @@ def _actions(each: Known, *, may_start: bool) -> None:
     bar = st.container(horizontal=True)
     if str(each.status.state) == words.RUNNING:
         if bar.button("Cancel", key=f"cancel_{each.name}", icon=":material/stop:", disabled=not may_start):
+            access.require()
             launch.cancel(each)
     elif words.resumable(each.status) and bar.button(
         "Resume", key=f"resume_{each.name}", icon=":material/resume:", disabled=not may_start
     ):
+        access.require()
         launch.resume(each, cache.store().path)
         st.rerun()
     if each.status.runs_done and bar.button(

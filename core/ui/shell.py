@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException
+from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from core.errors import ClqError, refusal
 from core.ui import cache, record
@@ -80,14 +80,19 @@ def shell(title: str) -> Iterator[None]:
 
 
 def _read_address() -> None:
-    """Keep what the address asks for, and start over without what no widget could be given."""
+    """Keep what the address asks for, and take out of it what no widget could be given."""
     asked = {key: st.query_params.get_all(key) for key in st.query_params}
     st.session_state.setdefault(_ASKED, asked)
     refused = unreadable(asked)
-    for key in refused:
-        del st.query_params[key]
-    if refused:
-        st.rerun()
+    context = get_script_run_ctx()
+    if not refused or context is None:
+        return
+    # st.query_params lets go of nothing that a widget is bound to, as after a step back in the browser.
+    with context.session_state.query_params() as address:
+        for key in refused[1:]:
+            address.discard_param_no_forward_msg(key)
+        address.remove_param(refused[0])
+        address.set_initial_query_params_from_current()
 
 
 def show_error(error: ClqError) -> None:

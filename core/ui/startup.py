@@ -1,21 +1,48 @@
-"""What happens once per server process and page."""
+"""What happens before the first session is served, and once per page."""
 
 from __future__ import annotations
 
 import atexit
 import gc
+import importlib
+import pkgutil
 import resource
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import streamlit as st
+from PIL import Image
 from streamlit import runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
+_PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
+_LIBRARIES = (
+    *("pandas", "pyarrow.pandas_compat", "pyarrow.vendored.version", "narwhals._interchange.dataframe"),
+    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.launch"),
+    *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
+    *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
+)
+"""What pages would import only as they run."""
 _MANY = 65_536
 _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128
 _EACH = 8
+
+
+@asynccontextmanager
+async def ready(_app: st.App) -> AsyncIterator[None]:
+    """Import everything before the first session.
+
+    Libraries whose modules need each other are handed out half imported when sessions import them at once.
+    """
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for package in _PACKAGES:
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
+    Image.preinit()
+    yield
 
 
 @st.cache_resource(show_spinner=False)

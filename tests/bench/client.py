@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -18,10 +19,16 @@ class Session:
 
     Args:
         url: Address of the page, with its query.
+        headers: What the browser, and whoever stands between, sends besides.
+
+    Attributes:
+        shown: Kinds of all elements that the server has sent, such as "exception".
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.shown: set[str | None] = set()
         self._url = url
+        self._headers = headers
         self._parts = urlsplit(url)
         self._sliders: dict[str, Slider] = {}
         self._state = ClientState(query_string=self._parts.query, page_name=self._parts.path.strip("/"))
@@ -29,7 +36,9 @@ class Session:
 
     async def __aenter__(self) -> Session:
         address = f"ws://{self._parts.netloc}/_stcore/stream"
-        self._connection = await connect(address, subprotocols=["streamlit"], max_size=None)
+        self._connection = await connect(
+            address, subprotocols=["streamlit"], max_size=None, additional_headers=self._headers
+        )
         await self._rerun()
         return self
 
@@ -65,12 +74,15 @@ class Session:
     def _finished(self, answer: ForwardMsg) -> bool:
         """Take what the next request depends on; whether this was the last message of a run."""
         kind = answer.WhichOneof("type")
+        element = answer.delta.new_element.WhichOneof("type")
+        if element:
+            self.shown.add(element)
         if kind in ("new_session", "navigation"):
             self._state.page_script_hash = getattr(answer, kind).page_script_hash
             self._state.page_name = ""
         elif kind == "page_info_changed":
             self._state.query_string = answer.page_info_changed.query_string
-        elif kind == "delta" and answer.delta.new_element.WhichOneof("type") == "slider":
+        elif element == "slider":
             slider = answer.delta.new_element.slider
             self._sliders[slider.label] = slider
         return kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN

@@ -1,25 +1,11 @@
-"""The Run page: who may start, drafts, plans, and specifications that make no sense."""
+"""The Run page: drafts, plans, and specifications that make no sense."""
 
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
-from core.ui.running import forbidden
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
-
-
-def test_a_dashboard_that_is_open_to_others_starts_nothing(
-    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
-):
-    assert forbidden() == ""
-    monkeypatch.setattr(st, "get_option", lambda _: "192.0.2.1")
-    assert "CLQ_ALLOW_RUN=1" in forbidden()
-    app = open_page(demo_store, "run")
-    assert_sound(app, "Run")
-    assert "open to other machines" in everything(app)
-    assert not app.text_area
 
 
 def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Path):

@@ -32,7 +32,6 @@ _CHART = "pareto"
 
 # Streamlit keeps its copy of Plotly to itself, so the one that the plotly package brings is served beside it.
 _LIBRARY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-_FOLDER = declare_component("plotly", path=_LIBRARY.parent)
 
 _component = st.components.v2.component(
     "clq_live_pareto",
@@ -41,6 +40,12 @@ _component = st.components.v2.component(
     js=(_HERE / "chart.js").read_text(encoding="utf-8"),
     isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
 )
+
+
+@st.cache_resource(show_spinner=False)
+def _folder() -> str:
+    """Serve the folder of the library; to be called while a page runs, else Streamlit does not take it in."""
+    return declare_component("plotly", path=_LIBRARY.parent).name
 
 
 def pareto_chart(view: View, found: ParetoView, alt: str) -> None:
@@ -74,7 +79,7 @@ def pareto_chart(view: View, found: ParetoView, alt: str) -> None:
             "values": current(offered),
             "answered": st.session_state.get(_ANSWERED, 0),
             "config": chart_config(_CHART),
-            "library": f"component/{_FOLDER.name}/{_LIBRARY.name}",
+            "library": f"component/{_folder()}/{_LIBRARY.name}",
             "alt": alt,
         },
         on_released_change=released,

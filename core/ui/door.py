@@ -1,0 +1,87 @@
+"""The door of the server: who may connect, where a visitor sits, what browsers may do with a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.views.access import from_here, hostname
+
+VISITOR = "clq-visitor"
+"""The header that tells the pages where a visitor sits; nobody else can set it."""
+HERE = "here"
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "frame-ancestors 'self'; object-src 'none'; "
+    "base-uri 'self'; form-action 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+"""Sent with every answer."""
+_REFUSED = 1008
+
+
+class Door:
+    """Middleware before all that Streamlit serves."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a connection from a foreign page, or pass it on."""
+        if scope["type"] == "websocket":
+            headers = Headers(scope=scope)
+            if not welcome(headers.get("origin"), headers.get("host"), _own_names()):
+                await send({"type": "websocket.close", "code": _REFUSED})
+                return
+            scope = _marked(scope, headers)
+        await self._app(scope, receive, _with_headers(send))
+
+
+def welcome(origin: str | None, host: str | None, names: Iterable[str | None]) -> bool:
+    """Whether a page may connect: it came from this server, or from a host that the operator named.
+
+    Streamlit would ask the internet for this machine's address before it refuses one.
+
+    Args:
+        origin: Where the page came from, as the browser says; None for what is no browser.
+        host: What the page calls this server.
+        names: Hosts that are allowed besides.
+    """
+    return origin is None or origin.partition("://")[2] == host or hostname(origin) in {*names}
+
+
+def _own_names() -> set[str | None]:
+    """Hosts that the operator named, and this machine's own names for itself."""
+    named = [f"//{st.get_option('browser.serverAddress')}", *st.get_option("server.corsAllowedOrigins")]
+    return {"localhost", "127.0.0.1", "::1", *(hostname(each) for each in named)} - {None}
+
+
+def _marked(scope: Scope, headers: Headers) -> Scope:
+    """A connection that says where its visitor sits.
+
+    The origin has been looked at, so it is left out where Streamlit would look again, on the internet too.
+    """
+    peer = scope.get("client")
+    here = from_here(st.get_option("server.address"), peer[0] if peer else None, dict(headers))
+    same = headers.get("origin", "").partition("://")[2] == headers.get("host")
+    dropped = {VISITOR.encode(), *(() if same else (b"origin",))}
+    kept = [pair for pair in scope["headers"] if pair[0].lower() not in dropped]
+    return {**scope, "headers": [*kept, (VISITOR.encode(), HERE.encode() if here else b"elsewhere")]}
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return sent

@@ -1,0 +1,91 @@
+"""Who may not write is told so, and nothing happens whatever the browser sends."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import AccessError
+from core.store import Store
+from core.ui import access, cache, deleting, importing, importing_large, judging, offering, running
+from core.views import background, deletion, imports, judges
+from core.views.access import SETTING
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound, everything
+from tests.stores import Lab
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    Lab().judge({"q1": {"p1": 5}}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
+    monkeypatch.setenv("CLQ_STORE", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    ("write", "page", "offers"),
+    [
+        ("all", "import", {"File Uploader"}),
+        ("none", "import", set()),
+        ("local", "import", set()),  # nobody has said that this visitor is here
+        ("all", "data", {"Delete…"}),
+        ("none", "data", set()),
+        ("all", "run", {"Specification"}),
+        ("none", "run", set()),
+    ],
+)
+def test_what_a_page_offers(open_page: OpenPage, store: Path, write: str, page: str, offers: set[str]):
+    app = open_page(store, page, write=write)
+    assert_sound(app)
+    found = {each.label for each in [*app.main.button, *app.main.text_area]} | {
+        "File Uploader" for _ in app.get("file_uploader")
+    }
+    assert offers <= found
+    if not offers:
+        assert found <= {"Prepare"}
+        assert SETTING in everything(app)
+
+
+def _pressed(*_: object, **__: object) -> bool:
+    return True
+
+
+ACTIONS: dict[str, Callable[[Any], object]] = {
+    "delete": lambda _: deleting._act(deletion.delete, "run", ["a"]),
+    "restore": lambda _: deleting._act(deletion.restore, "run", ["a"]),
+    "import": lambda made: importing.write(made, ["file"]),
+    "large import": lambda made: importing_large.start([], made, []),
+    "read": lambda _: offering.offered(),
+    "plan": lambda _: running.planned(""),
+    "merge": judging._merge,
+    "run": lambda _: running.start("", ready=True),
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_nothing_is_done_for_who_may_not(store: Path, monkeypatch: pytest.MonkeyPatch, action: str):
+    """A button that is not drawn, or drawn disabled, can still be pressed by a crafted message."""
+    monkeypatch.setenv(SETTING, "none")
+    cache.store.clear()
+    monkeypatch.setattr("streamlit.button", _pressed)
+    for module, name in ((imports, "bring"), (background, "begin"), (deletion, "delete")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("done"))
+    monkeypatch.setattr(importing, "settle", lambda *_: type("None", (), {"changes": ()}))
+    monkeypatch.setattr(imports, "collection_of", lambda _: None)
+    monkeypatch.setattr(imports, "missing_parts", lambda *_: [])
+    monkeypatch.setattr(judges, "write_merged", lambda *_: pytest.fail("done"))
+    if action in ("delete", "restore", "merge"):
+        ACTIONS[action](None)
+    else:
+        with pytest.raises(AccessError):
+            ACTIONS[action](type("Made", (), {"skip": ()})())
+    assert Store.open(store).revision() == 1
+
+
+def test_the_setting_is_asked_every_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(SETTING, "all")
+    access.require()
+    monkeypatch.setenv(SETTING, "none")
+    with pytest.raises(AccessError, match=SETTING):
+        access.require()

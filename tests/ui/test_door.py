@@ -1,0 +1,81 @@
+"""Who may connect, and what every answer carries."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from core.ui.door import HEADERS, VISITOR, Door, welcome
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "may"),
+    [
+        (None, "localhost:8501", True),
+        ("http://localhost:8501", "localhost:8501", True),
+        ("http://192.0.2.1:8501", "192.0.2.1:8501", True),
+        ("https://clq.example.com", "127.0.0.1:8501", True),
+        ("http://localhost:3000", "127.0.0.1:8501", True),
+        ("https://evil.example", "127.0.0.1:8501", False),
+        ("https://clq.example.com.evil.example", "127.0.0.1:8501", False),
+        ("http://192.0.2.1:8501", "192.0.2.2:8501", False),
+        ("null", "localhost:8501", False),
+        ("", "localhost:8501", False),
+        ("http://[::1", "localhost:8501", False),
+        ("://", None, False),
+    ],
+)
+def test_who_may_connect(origin: str | None, host: str | None, may: bool):
+    assert welcome(origin, host, {"localhost", "clq.example.com"}) is may
+
+
+def _asked(kind: str, **headers: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What the door sends, and what it passes on; empty where it passes nothing on."""
+    sent: list[dict[str, Any]] = []
+    passed: dict[str, Any] = {}
+
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        passed.update(scope)
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"x-frame-options", b"ALLOW")]}
+        )
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": f"{kind}.connect"}
+
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": kind, "headers": pairs, "client": ("127.0.0.1", 5)}
+    asyncio.run(Door(app)(scope, receive, send))  # type: ignore[arg-type]
+    return sent, passed
+
+
+def test_every_answer_carries_the_headers():
+    (start,), _ = _asked("http", host="localhost")
+    found = dict(start["headers"])
+    assert found == {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+    assert b"frame-ancestors 'self'" in found[b"content-security-policy"]
+
+
+def test_a_foreign_page_is_turned_away_at_the_door():
+    sent, passed = _asked("websocket", host="localhost:8501", origin="https://evil.example")
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+    assert not passed
+
+
+@pytest.mark.parametrize(
+    ("headers", "visitor", "origin"),
+    [
+        ({"host": "localhost:1", "origin": "http://localhost:1"}, b"here", True),
+        ({"host": "localhost:1", "origin": "http://localhost:1", "via": "x"}, b"elsewhere", True),
+        ({"host": "localhost:1", "origin": "http://localhost:2"}, b"here", False),
+        ({"host": "localhost:1", "clq_visitor": "here"}, b"elsewhere", False),
+    ],
+)
+def test_the_pages_are_told_where_a_visitor_sits(headers: dict[str, str], visitor: bytes, origin: bool):
+    _, passed = _asked("websocket", **headers)
+    told = [value for name, value in passed["headers"] if name.lower() == VISITOR.encode()]
+    assert told == [visitor]
+    assert any(name == b"origin" for name, _ in passed["headers"]) is origin
