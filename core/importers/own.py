@@ -6,7 +6,8 @@
     One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
     Fields that came later (`part_of`, `chunking`) may be absent.
 ``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.tables.TABLES`)
-    Parquet with the columns declared there; tables without rows may be absent. JSONL is read too.
+    Parquet with the columns declared there; tables without rows may be absent. JSONL and CSV are read too,
+    and ``doc_id`` for ``passage_id``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from core.importers import own_records
 from core.importers.account import TAKEN, Account, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.piece import Piece, Tree
-from core.importers.tabular import PARQUET, READ_ERRORS, read_table
+from core.importers.tabular import PARQUET, READ_ERRORS, kind_of, read_table
 from core.importers.target import target
 from core.importers.text import quoted, shown
 from core.records import Batch, Run
@@ -143,10 +144,9 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
         raise InputError("The file was changed after the export: its hash differs.", where=piece.name)
     schema = TABLES[table]
     try:
-        if content.startswith(PARQUET):
-            rows = read_table(piece, "parquet").rows
-        else:
-            rows = pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
+        rows = _rows(piece, content, schema)
+        if "passage_id" in schema and "passage_id" not in rows.columns and "doc_id" in rows.columns:
+            rows = rows.rename({"doc_id": "passage_id"})
         missing = [column for column in schema if column not in rows.columns]
         if missing:
             found = ", ".join(map(shown, rows.columns[:20]))
@@ -157,6 +157,23 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
     if "rows" in entry and entry["rows"] != rows.height:
         raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=piece.name)
     return rows
+
+
+def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
+    """The rows as they are: of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown)."""
+    if content.startswith(PARQUET):
+        return read_table(piece, "parquet").rows
+    if content.lstrip()[:1] in (b"{", b""):
+        return pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
+    kind = kind_of(piece)
+    if kind is None:
+        raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=piece.name)
+    rows = read_table(piece, kind).rows.with_columns(pl.col(pl.String).replace("", None))
+    return rows.with_columns(
+        pl.col(name).str.json_decode(dtype)
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.List) and rows.schema.get(name) == pl.String
+    )
 
 
 def _widest(dtype: pl.DataType) -> pl.DataType:

@@ -379,3 +379,28 @@ def test_parquet_with_other_columns():
     assert "no column `repeat` in x.zip/t.parquet; found: run_id, query_id, stage, ms." in refusal(
         up("x.zip", data)
     )
+
+
+@pytest.mark.parametrize("named", ["passage_id", "doc_id"])
+def test_tables_may_be_csv(named):
+    """Lists as JSON, an empty cell for what is unknown; quotes, commas and line ends survive."""
+    batch = everything()
+    files, listed, expected = {}, {}, {}
+    for table, rows_of_table in batch.frames.items():
+        held = rows_of_table.lazy().collect()
+        texts = [name for name, dtype in held.schema.items() if dtype == pl.String]
+        expected[table] = held.with_columns(pl.col(texts).replace("", None))
+        lists = [name for name, dtype in held.schema.items() if isinstance(dtype, pl.List)]
+        plain = held.with_columns(
+            pl.Series(
+                name, [None if each is None else json.dumps(list(each)) for each in held[name]], pl.String
+            )
+            for name in lists
+        )
+        renamed = plain.rename({"passage_id": named} if "passage_id" in plain.columns else {})
+        files[f"{table}.csv"] = renamed.write_csv()
+        listed[table] = {"file": f"{table}.csv", "rows": held.height}
+    made = read(up("x.zip", zipped({"manifest.json": manifest_with(tables=listed), **files})))
+    assert made.frames.keys() == expected.keys()
+    for table, rows_of_table in expected.items():
+        assert rows(made, table).equals(rows_of_table), table
