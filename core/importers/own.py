@@ -23,7 +23,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers import own_records
-from core.importers.account import TAKEN, Account, account
+from core.importers.account import TAKEN, Account, Parts, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, READ_ERRORS, kind_of, read_table
@@ -50,14 +50,15 @@ class Own(Format):
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """Records and tables are read as a whole; other files than those of the manifest are not."""
+        """Records are read as a whole, of tables the columns that they have here; other files are not."""
         for tree in trees:
             manifest = _manifest(tree)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
-            used = {root + name for name in (MANIFEST, *_RECORD_FILES, *_files(listed).values())}
+            known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
+            for table, name in _files(listed).items():
+                known[root + name] = dict.fromkeys((*TABLES[table], "doc_id"), TAKEN)
             for piece in tree.pieces:
-                known = {"*": TAKEN} if piece.relative in used else "the manifest does not list it"
-                yield account(piece, known)
+                yield account(piece, known.get(piece.relative, "the manifest does not list it"))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read exports as they are; of the options none applies."""
