@@ -31,6 +31,14 @@ class Pieces:
 
 Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
+
+def altered(rows: Frame, *columns: pl.Expr) -> Frame:
+    """The rows with other values in some columns; nothing is read."""
+    if isinstance(rows, Pieces):
+        return Pieces(tuple(each.with_columns(columns) for each in rows.frames))
+    return rows.lazy().with_columns(columns)
+
+
 TABLES: Mapping[str, pl.Schema] = MappingProxyType(
     {
         # tags: "name=value" strings, for example "package=numpy", "type=narrow", "language=en".

@@ -1,6 +1,15 @@
 import streamlit as st
 
-from core.ui import access, importing, importing_done, importing_large, importing_look, offering, show
+from core.ui import (
+    access,
+    importing,
+    importing_done,
+    importing_large,
+    importing_look,
+    importing_match,
+    offering,
+    show,
+)
 from core.ui.view import end
 from core.views.text import plain
 
@@ -28,13 +37,19 @@ if offering.large(files):
     seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
     decided = importing_look.previews(seen, decided)
     seen = importing_large.looked(importing.fingerprint(files, decided), files, decided)
-    importing_large.start(files, decided, seen)
+    importing_large.start(files, decided, seen, importing.open_workspace(decided))
     end()
-first = importing.read(importing.fingerprint(files, decided), files, decided)
-decided = importing_look.previews(first.previews, decided)
-found = importing.read(importing.fingerprint(files, decided), files, decided)
+decided = importing_look.previews(importing.read(files, decided).previews, decided)
+found = importing.read(files, decided)
 if found.made is None:
     importing.problem(found)
     end()
+decided, unmatched = importing_match.asked(found, decided)
+found = importing.read(files, decided, unmatched)
+if found.made is None:
+    importing.problem(found)
+    end()
+importing_match.shown(found)
 importing.outcome(found.made)
-importing.write(found.made, [each.name for each in files])
+strange = unmatched != "take" and importing_match.foreign(found)
+importing.write(found.made, [each.name for each in files], unmatched, refused=strange)

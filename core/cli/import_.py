@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -15,10 +16,13 @@ from core.cli.context import Context, waiting
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.watching import reporting
 from core.errors import InputError
-from core.importers import GRADE_MAPPINGS, Import, Options, Progress, load, matrix
+from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
+from core.importers.stripping import patterns
+from core.store import Snapshot
 from core.views.anchored import StoredDocuments
 from core.views.changed import ChangedError, Choice, offers, told
-from core.views.imports import bring
+from core.views.imports import bring, read_into
+from core.views.matching import UnmatchedError, matches, refused, suggested
 
 
 class IfChanged(StrEnum):
@@ -29,6 +33,14 @@ class IfChanged(StrEnum):
     NEW = "new"
     REPLACE = "replace"
     RESTORE = "restore"
+
+
+class IfUnmatched(StrEnum):
+    """What to do with what names nothing that its collection has."""
+
+    REFUSE = "refuse"
+    TAKE = "take"
+    OWN = "own"
 
 
 class IsRow(StrEnum):
@@ -44,6 +56,7 @@ _DECIDED: dict[IfChanged, Choice] = {
     IfChanged.REPLACE: "replace",
     IfChanged.RESTORE: "restore",
 }
+_REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 _MOST_RUNS = 50
 """Runs that a table lists by name."""
 _FORMATS = ", ".join(row["name"] for row in matrix())
@@ -89,6 +102,24 @@ def run(
         list[str] | None,
         typer.Option(help="Name of a file to leave out, as errors name it; may be repeated."),
     ] = None,
+    strip: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to take off ids, as passages=doc-* or queries=*-v2: the star stands for what is kept; "
+            "may be repeated."
+        ),
+    ] = None,
+    unmatched: Annotated[
+        IfUnmatched,
+        typer.Option(
+            help="Where runs or judgements name nothing that their collection has: stop, take them all the "
+            "same, make a collection of their own."
+        ),
+    ] = IfUnmatched.REFUSE,
+    workspace: Annotated[
+        str | None,
+        typer.Option(hidden=True, help="Collection, where none is named, if the ids are its ids."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")
     ] = False,
@@ -122,6 +153,7 @@ def run(
         row=row.value if row else None,
         without=frozenset(without or []),
         skip=frozenset(skip or []),
+        strip=patterns(strip or []),
         known_collections=known,
         documents=StoredDocuments.of(snapshot),
     )
@@ -129,17 +161,35 @@ def run(
     most = _MOST_RUNS if form is Format.TABLE else None
     with reporting(status) as tell:
         progress = Progress(tell)
-        made = load(paths, options, progress)
+        made = read_into(
+            paths, options, snapshot, workspace=workspace, unmatched=unmatched.value, progress=progress
+        )
+        seen = _seen(snapshot, made, told=bool(collection or workspace), unmatched=unmatched)
         if dry_run:
-            emit(report(made, "would take", most=most), form)
+            emit(pl.concat([report(made, "would take", most=most), seen]), form)
             return
 
         def write(choice: Choice | None) -> tuple[bool, str]:
-            return bring(store, made, note, waiting, choice=choice, on_step=progress.step)
+            return bring(
+                store, made, note, waiting, choice=choice, unmatched=unmatched.value, on_step=progress.step
+            )
 
         fresh, sentence = _written(write, if_changed)
         tell.done(made, fresh=fresh, sentence=sentence)
-    emit(report(made, "taken" if fresh else "known already", sentence, most=most), form)
+    emit(pl.concat([report(made, "taken" if fresh else "known already", sentence, most=most), seen]), form)
+
+
+def _seen(snapshot: Snapshot, made: Import, *, told: bool, unmatched: IfUnmatched) -> pl.DataFrame:
+    """Rows of `report` that say how far the ids are those of the collection, or of which one they are."""
+    found = matches(snapshot, made)
+    rows: list[tuple[str, str, int | None, str]]
+    rows = [("match", each.what, each.known, str(each)) for each in found]
+    if unmatched is not IfUnmatched.TAKE and (strange := refused(found)):
+        rows.append(("refused", "match", None, str(UnmatchedError(strange))))
+    for each in () if told else suggested(snapshot, made):
+        offer = f"{each}: --collection {shlex.quote(each.collection_id)} puts it there"
+        rows.append(("match", each.what, each.known, offer))
+    return pl.DataFrame(rows, schema=_REPORT, orient="row")
 
 
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
@@ -179,5 +229,4 @@ def report(made: Import, status: str, sentence: str = "", *, most: int | None = 
     ]
     rows += [("left out", each.reason, each.count, each.first) for each in made.left_out]
     rows += [("note", "", None, note) for note in (*made.notes, sentence) if note]
-    schema = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=_REPORT, orient="row")

@@ -57,6 +57,8 @@ class Options:
         without: Columns of tables that are left out.
         tables: The three of single files, by the names of `preview`; they stand before those for all.
         pool: Named convention of the candidate pool, where a table has pool rows.
+        strip: What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star
+            stands for.
         skip: Names of files and folders, as `preview` tells them, that are left out.
         known_collections: Collections that the store has already; no new record is made for them.
         documents: Of a collection (its id) those of the named documents that the caller has: source, text.
@@ -78,6 +80,7 @@ class Options:
     without: frozenset[str] = frozenset()
     tables: Mapping[str, TableAs] = field(default_factory=dict)
     pool: str | None = None
+    strip: Mapping[str, str] = field(default_factory=dict)
     skip: frozenset[str] = frozenset()
     known_collections: frozenset[str] = frozenset()
     documents: Documents | None = None
@@ -352,7 +355,8 @@ def imported_run(
     """
     collection = options.collection_id or "imported"
     stack = Stack(spec or {"name": shown(label, 200)})
-    facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool})
+    changed = {"strip": dict(options.strip)} if options.strip else {}
+    facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool, **changed})
     return Run(
         run_id=f"r-{short_hash(collection, label, digest, facts)}",
         collection_id=collection,
@@ -360,7 +364,7 @@ def imported_run(
         label=shown(label, 200),
         origin=Origin.IMPORT,
         pool=pool,
-        manifest={"importer": importer, "content": digest, **decided},
+        manifest={"importer": importer, "content": digest, **decided, **changed},
     )
 
 

@@ -29,6 +29,7 @@ from core.importers.piece import Tree
 from core.importers.progress import Progress, watched
 from core.importers.registry import FORMATS
 from core.importers.source import Offered, opened
+from core.importers.stripping import stripped
 from core.importers.tabular import PARQUET, READ_ERRORS
 from core.importers.text import SAVE_AS, UTF16, shown
 
@@ -114,7 +115,7 @@ def load(
         parts += [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
-    made = merged(parts)
+    made = stripped(merged(parts), options.strip)
     _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
     _refuse_twice([each.run_id for each in made.runs], "run", "--label")
     return made

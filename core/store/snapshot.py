@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.errors import UnknownNameError
 from core.store import chunkings, graded, sources
 from core.store.engine import Params
 from core.store.faults import EXAMINE, told
@@ -50,6 +51,41 @@ class Snapshot(Revision):
             ["passage_id IN (SELECT unnest($passages))"],
             {"passages": list(passage_ids)},
         )
+
+    def existing(
+        self,
+        table: str,
+        owners: Sequence[str],
+        column: str,
+        asked: Sequence[str] | None = None,
+        *,
+        most: int = 0,
+    ) -> list[str]:
+        """Values of a column of ids, each once; only that column is read.
+
+        Args:
+            table: A key of `TABLES`.
+            owners: Collections, golden sets or runs whose rows count.
+            column: One of its columns of texts.
+            asked: Only those of these values that exist; None for any.
+            most: How many at most; 0 for all.
+
+        Raises:
+            UnknownNameError: If an owner, the table or the column does not exist.
+        """
+        if column not in TABLES[table]:
+            raise UnknownNameError("column", column, TABLES[table], where=table)
+        self._known(RULES[table].kind, owners)
+        if not (files := self._files(table, owners)):
+            return []
+        wanted = "" if asked is None else f" AND {column} IN (SELECT unnest($asked))"
+        bound = f" LIMIT {int(most)}" if most else ""
+        sql = (
+            f"SELECT DISTINCT {column} FROM read_parquet($files) "  # noqa: S608 - own names
+            f"WHERE {RULES[table].owner} IN (SELECT unnest($ids)){wanted}{bound}"
+        )
+        given = {} if asked is None else {"asked": list(asked)}
+        return self.catalogue.column(sql, {"files": files, "ids": list(owners), **given})
 
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
         """Judgements of a golden set, sorted by query and passage.

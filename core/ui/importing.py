@@ -18,6 +18,7 @@ from core.views import imports
 from core.views.anchored import StoredDocuments
 from core.views.changed import Choice, offers, told
 from core.views.imports import Plan
+from core.views.matching import Unmatched
 from core.views.text import count, plain
 from core.views.versions import settle
 
@@ -73,10 +74,24 @@ def options() -> Options:
 
 
 @st.cache_resource(show_spinner="Reading the files…", max_entries=4)
-def read(fingerprint: str, _files: Sequence[Any], _options: Options) -> Plan:
+def _read(
+    fingerprint: str, _files: Sequence[Any], _options: Options, workspace: str | None, unmatched: Unmatched
+) -> Plan:
     """Read once per set of files and decisions, which `fingerprint` stands for."""
     del fingerprint
-    return imports.plan(_files, _options)
+    snapshot = cache.snapshot(None)
+    return imports.plan(_files, _options, snapshot, workspace=workspace, unmatched=unmatched)
+
+
+def read(files: Sequence[Any], decided: Options, unmatched: Unmatched = "refuse") -> Plan:
+    """Read what was offered, for the workspace that is open if no collection was chosen."""
+    return _read(fingerprint(files, decided), files, decided, open_workspace(decided), unmatched)
+
+
+def open_workspace(decided: Options) -> str | None:
+    """The workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
+    chosen = st.session_state.get("ws")
+    return chosen if decided.collection_id is None and chosen in decided.known_collections else None
 
 
 def fingerprint(files: Sequence[Any], decided: Options) -> str:
@@ -121,18 +136,20 @@ def outcome(made: Import) -> None:
         show.table(lost, "left_out", columns)
 
 
-def write(made: Import, names: Sequence[str]) -> None:
-    """The button that writes, in one transaction."""
+def write(made: Import, names: Sequence[str], unmatched: Unmatched, *, refused: bool) -> None:
+    """The button that writes, in one transaction; nothing can be taken while it would be refused."""
     collection = imports.collection_of(made)
     for part in imports.missing_parts(cache.snapshot(None), made, collection or ""):
         st.info(plain(part[0].upper() + part[1:] + "."), icon=":material/info:")
     changes = settle(cache.snapshot(None), made).changes
     choice = decision([str(each) for each in changes]) if changes else None
-    undecided = bool(changes) and choice is None
+    undecided = refused or (bool(changes) and choice is None)
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=undecided):
         access.require()
         with st.spinner("Writing…", show_time=True):
-            fresh, sentence = imports.bring(cache.store(), made, ", ".join(names)[:200], choice=choice)
+            fresh, sentence = imports.bring(
+                cache.store(), made, ", ".join(names)[:200], choice=choice, unmatched=unmatched
+            )
         finished(
             fresh=fresh,
             said=sentence,

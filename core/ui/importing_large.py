@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core.importers import Options, Preview, preview
-from core.ui import access, cache
+from core.ui import access, cache, importing_match
 from core.ui.importing import decision
 from core.ui.importing_done import finished
 from core.ui.view import end
@@ -34,7 +34,7 @@ def looked(fingerprint: str, _files: Sequence[Any], _options: Options) -> tuple[
     return preview(_files, _options)
 
 
-def start(files: Sequence[Any], decided: Options, found: Sequence[Preview]) -> None:
+def start(files: Sequence[Any], decided: Options, found: Sequence[Preview], workspace: str | None) -> None:
     """The button that begins; nothing can be taken while a file has a problem."""
     problems = [each for each in found if each.problem and each.name not in decided.skip]
     for each in problems:
@@ -43,9 +43,12 @@ def start(files: Sequence[Any], decided: Options, found: Sequence[Preview]) -> N
         "Large files are read in the background, where their contents are checked; you may leave the page "
         "meanwhile. Cancelling leaves the store as it was."
     )
+    unmatched = importing_match.policy()
     if st.button("Import", type="primary", icon=":material/download_done:", disabled=bool(problems)):
         access.require()
-        st.session_state[_JOB] = background.begin(cache.store().path, files, decided)
+        st.session_state[_JOB] = background.begin(
+            cache.store().path, files, decided, workspace=workspace, unmatched=unmatched
+        )
         st.rerun()
 
 

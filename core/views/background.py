@@ -19,6 +19,7 @@ from core.errors import InputError
 from core.importers import Offered, Options
 from core.pipeline import child
 from core.views.changed import Choice
+from core.views.matching import Unmatched
 
 _FOLDER, _STATUS, _SEEN, _PRINTED, _KEPT = "imports", "status.json", "seen", "printed.txt", 20
 
@@ -42,7 +43,15 @@ class Job:
     arguments: tuple[str, ...] = ()
 
 
-def begin(store: Path, offered: Sequence[Offered], options: Options, choice: Choice | None = None) -> Job:
+def begin(
+    store: Path,
+    offered: Sequence[Offered],
+    options: Options,
+    choice: Choice | None = None,
+    *,
+    workspace: str | None = None,
+    unmatched: Unmatched = "refuse",
+) -> Job:
     """Start an import.
 
     Args:
@@ -50,6 +59,8 @@ def begin(store: Path, offered: Sequence[Offered], options: Options, choice: Cho
         offered: Paths, or uploads, which are written down for the process.
         options: The user's decisions.
         choice: What to do with things that are there with other content.
+        workspace: The collection that is open; see `core.views.imports.read_into`.
+        unmatched: What to do with what names nothing that its collection has.
 
     Raises:
         InputError: The folder beside the store cannot be written.
@@ -60,7 +71,8 @@ def begin(store: Path, offered: Sequence[Offered], options: Options, choice: Cho
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"The upload cannot be written down: {error}.", where=str(folder)) from error
-    return _start(folder, store, [*map(str, paths), *_flags(options)], choice)
+    more = [f"--unmatched={unmatched}", *([f"--workspace={workspace}"] if workspace else [])]
+    return _start(folder, store, [*map(str, paths), *_flags(options), *more], choice)
 
 
 def again(job: Job, store: Path, choice: Choice) -> Job:
@@ -120,6 +132,7 @@ def _flags(options: Options) -> list[str]:
     }
     flags = [f"{name}={value}" for name, value in given.items() if value]
     flags += [f"--skip={name}" for name in sorted(options.skip)]
+    flags += [f"--strip={what}={pattern}" for what, pattern in options.strip.items()]
     return [*flags, *(f"--column={role}={name}" for role, name in options.columns.items())]
 
 

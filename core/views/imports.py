@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from core.errors import ClqError
-from core.importers import Import, Offered, Options, Preview, load, preview
+from core.importers import Import, Offered, Options, Preview, Progress, load, preview
+from core.importers.base import slug
+from core.records import Run
 from core.store import Snapshot, Store
 from core.views import text
 from core.views.anchored import with_grades
 from core.views.changed import ChangedError, Choice
+from core.views.matching import (
+    Match,
+    Unmatched,
+    UnmatchedError,
+    belongs_anywhere,
+    fits,
+    matches,
+    refused,
+    suggested,
+)
 from core.views.versions import Settled, settle
 
 
@@ -26,28 +39,98 @@ class Plan:
         previews: The beginning of every file, as recognised.
         made: What would be taken; None where something must be decided or mended first.
         problem: Why nothing can be taken yet; None if it can.
+        matches: How far the ids are those of the collections that they go into.
+        suggested: The matches with a stored collection that the ids fit, where the files make a new one.
+        apart: The matches with the workspace that they do not fit, where the files make a new one.
     """
 
     previews: tuple[Preview, ...]
     made: Import | None
     problem: ClqError | None
+    matches: tuple[Match, ...] = ()
+    suggested: tuple[Match, ...] = ()
+    apart: tuple[Match, ...] = ()
 
 
-def plan(offered: Sequence[Offered], options: Options) -> Plan:
+def plan(
+    offered: Sequence[Offered],
+    options: Options,
+    snapshot: Snapshot,
+    *,
+    workspace: str | None = None,
+    unmatched: Unmatched = "refuse",
+) -> Plan:
     """Read what was offered without writing anything.
 
     Args:
         offered: Paths or uploads.
         options: The user's decisions so far.
+        snapshot: The store that it would go into.
+        workspace: As for `read_into`.
+        unmatched: As for `read_into`.
 
     Returns:
         The plan; a problem with the files is part of it, not raised.
     """
     try:
         previews = preview(offered, options)
-        return Plan(previews, load(offered, options), None)
+        made = read_into(offered, options, snapshot, workspace=workspace, unmatched=unmatched)
+        apart = workspace and belongs_anywhere(made, options.known_collections)
+        return Plan(
+            previews,
+            made,
+            None,
+            matches(snapshot, made),
+            suggested(snapshot, made),
+            matches(snapshot, made, workspace) if apart else (),
+        )
     except ClqError as error:
         return Plan(_looked(offered, options), None, error)
+
+
+def read_into(
+    offered: Sequence[Offered],
+    options: Options,
+    snapshot: Snapshot,
+    *,
+    workspace: str | None = None,
+    unmatched: Unmatched = "refuse",
+    progress: Progress | None = None,
+) -> Import:
+    """Read what was offered for the collection that it belongs to.
+
+    Args:
+        offered: Paths or uploads.
+        options: The user's decisions. Where they name no collection, and the files would make a new one
+            without queries and passages, their ids decide whether they go into the workspace.
+        snapshot: What is in the store.
+        workspace: The collection that is open.
+        unmatched: "own": what names nothing that its collection has makes a new collection instead.
+        progress: Told how far it is.
+
+    Raises:
+        ClqError: As `core.importers.load`.
+    """
+    made = load(offered, options, progress)
+    into = None
+    if options.collection_id is None and workspace and belongs_anywhere(made, options.known_collections):
+        into = workspace if fits(matches(snapshot, made, workspace)) else None
+    elif unmatched == "own" and refused(matches(snapshot, made)):
+        into = _own(made, snapshot)
+    return load(offered, replace(options, collection_id=into), progress) if into else made
+
+
+def _own(made: Import, snapshot: Snapshot) -> str:
+    """A name that no collection has or had, from those of the collection and of the first thing in it."""
+    first = made.runs[0] if made.runs else made.golden_sets[0]
+    label = first.label if isinstance(first, Run) else first.name
+    taken = {*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]}
+    name = slug(f"{first.collection_id} {label}")
+    return next(each for number in itertools.count(1) if (each := _numbered(name, number)) not in taken)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else slug(f"{name} {number}")
 
 
 def _looked(offered: Sequence[Offered], options: Options) -> tuple[Preview, ...]:
@@ -81,6 +164,7 @@ _FIELDS = {
     "golden-set": "Golden set",
     "split": "Split",
     "sheet": "Sheet",
+    "unmatched": "Where no id exists in the collection",
 }
 """Option of the command → what the page calls it."""
 
@@ -92,9 +176,12 @@ def worded(what: str, rows: int) -> str:
 
 def on_page(message: str) -> str:
     """An error in the words of the page: options of the command are called as its fields are."""
-    return re.sub(
-        r"\(--([a-z-]+)[^)]*\)", lambda found: f"({_FIELDS.get(found[1], found[1])} above)", message
-    )
+
+    def on_form(found: re.Match[str]) -> str:
+        field = _FIELDS.get(found[1])
+        return f"({field} above)" if field else f"{found[0][:-1]} on the command line)"
+
+    return re.sub(r"\(--([a-z-]+)[^)]*\)", on_form, message)
 
 
 def taken(made: Import) -> pl.DataFrame:
@@ -160,6 +247,7 @@ def bring(
     on_wait: Callable[[float], None] | None = None,
     *,
     choice: Choice | None = None,
+    unmatched: Unmatched = "refuse",
     on_step: Callable[[str], None] = lambda _: None,
 ) -> tuple[bool, str]:
     """Write an import in one transaction.
@@ -170,18 +258,22 @@ def bring(
         note: What it came from, for the list of revisions.
         on_wait: Told now and then while another process writes.
         choice: What to do with things that are in the store under the same name with other content.
+        unmatched: "take": also runs and judgements that name nothing that their collection has.
         on_step: Told what is being done, in a few words.
 
     Returns:
         Whether anything was new, and a sentence that says so.
 
     Raises:
+        UnmatchedError: If there are such; nothing was written then.
         ChangedError: If no choice was made about such things, or deleted ones; nothing was written then.
         ClqError: If the store refuses it; nothing was written then.
     """
     before = store.revision()
     with store.write("import", note, on_wait=on_wait) as writer:
         snapshot = store.read()
+        if unmatched != "take" and (strange := refused(matches(snapshot, made))):
+            raise UnmatchedError(strange)
         settled = settle(snapshot, made, choice)
         if settled.undecided:
             raise ChangedError(settled.undecided)

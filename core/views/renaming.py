@@ -11,7 +11,7 @@ import polars as pl
 from core.importers import Import
 from core.records import Collection, GoldenSet, Run, short_hash
 from core.store import Kind, Snapshot
-from core.tables import TABLES, Frame, Pieces
+from core.tables import TABLES, altered
 
 Named = TypeVar("Named", Collection, GoldenSet, Run)
 RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
@@ -48,7 +48,7 @@ def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
 def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
     key = f"{kind}_id"
     frames = {
-        table: rows.lazy().with_columns(pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
+        table: altered(rows, pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
         for table, rows in made.frames.items()
     }
 
@@ -96,15 +96,10 @@ def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
     }
     if not ids:
         return made
+    moved = pl.col("run_id").replace(ids)
     frames = {
-        table: _moved(rows, ids) if "run_id" in TABLES[table] else rows for table, rows in made.frames.items()
+        table: altered(rows, moved) if "run_id" in TABLES[table] else rows
+        for table, rows in made.frames.items()
     }
     runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in made.runs)
     return replace(made, frames=frames, runs=runs)
-
-
-def _moved(rows: Frame, ids: Mapping[str, str]) -> Frame:
-    moved = pl.col("run_id").replace(ids)
-    if isinstance(rows, Pieces):
-        return Pieces(tuple(each.with_columns(moved) for each in rows.frames))
-    return rows.lazy().with_columns(moved)

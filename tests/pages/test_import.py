@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.importers import TEMPLATES
+from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
+from core.views.imports import bring
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -155,3 +156,53 @@ def test_a_template_is_imported_as_it_is(open_page: OpenPage, tmp_path: Path, ro
     import_now(app)
     assert_sound(app)
     assert Store.open(store).revision() == 1
+
+
+CORPUS = b"".join(b'{"_id": "%d", "text": "text"}\n' % number for number in (1, 2, 3))
+QUESTIONS = b'{"_id": "q1", "text": "one"}\n{"_id": "q2", "text": "two"}\n'
+FOREIGN = RUN.replace(b" p", b" doc-")
+
+
+def press(app: AppTest) -> AppTest:
+    return next(button for button in app.button if button.label == "Import").click().run()
+
+
+def held(store: Path) -> None:
+    """A store with one collection, whose ids are 1, 2, 3 and q1, q2."""
+    uploads = [Upload("corpus.jsonl", CORPUS), Upload("queries.jsonl", QUESTIONS)]
+    bring(Store.open(store), load(uploads, Options(collection_id="c")), "")
+
+
+def test_a_run_goes_into_the_open_workspace_where_its_ids_match(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    held(store)
+    app = upload(open_page(store, "import"), mine_trec=RUN.replace(b" p", b" "))
+    assert_sound(app)
+    assert "2 of 2 queries exist in c" in everything(app)
+    press(app)
+    assert Store.open(store).read().runs()["collection_id"].to_list() == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "collection", "passages"),
+    [("strip", "c", {"1", "2"}), ("take", "c", {"doc-1", "doc-2"}), ("own", "c mine", {"doc-1", "doc-2"})],
+)
+def test_a_run_of_foreign_ids_is_refused_until_somebody_says_what_to_do(
+    open_page: OpenPage, tmp_path: Path, choice: str, collection: str, passages: set[str]
+):
+    store = tmp_path / "store"
+    held(store)
+    app = upload(open_page(store, "import"), mine_trec=FOREIGN)
+    assert_sound(app)
+    assert "0 of 2 passages exist in c" in everything(app), "of the open workspace"
+    next(box for box in app.selectbox if box.label == "Collection").set_value("c").run()
+    assert_sound(app)
+    assert "doc-1, doc-2; the collection has 1, 2, 3" in everything(app)
+    assert next(button for button in app.button if button.label == "Import").disabled
+    next(radio for radio in app.radio if radio.key == "_unmatched").set_value(choice).run()
+    assert_sound(app)
+    press(app)
+    assert_sound(app)
+    snapshot = Store.open(store).read()
+    assert snapshot.runs()["collection_id"].to_list() == [collection]
+    assert set(snapshot.rankings(snapshot.runs()["run_id"].to_list())["passage_id"]) == passages

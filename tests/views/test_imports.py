@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def planned(files: list[Path]) -> Plan:
-    return imports.plan(files, Options(collection_id="corpus"))
+    return imports.plan(files, Options(collection_id="corpus"), Store(files[0].parent / "none").read())
 
 
 def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], tmp_path: Path):

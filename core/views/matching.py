@@ -1,0 +1,320 @@
+"""How far the ids that an import names are those of the collection that it goes into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers import Import
+from core.importers.stripping import ID_COLUMNS, STAR
+from core.importers.text import shown
+from core.store import Snapshot
+from core.store.rules import RULES
+from core.tables import TABLES, Frame, Pieces, frame
+from core.views.text import count
+
+_SAMPLE = 2_000_000
+"""Rows of a table larger than memory whose ids are looked at."""
+_FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400
+"""Ids shown of a kind; ids that beginnings and ends are tried on, how long those are, and how many pairs."""
+_MOST, _HALF = 0.95, 0.5
+"""Shares of ids from which on a stripped pattern, or a collection, fits."""
+_OWNED = ("rankings", "judgements", "timings", "answers", "signals", "usage")
+Unmatched = Literal["refuse", "take", "own"]
+"""What to do with runs and judgements that name nothing that their collection has."""
+_NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
+_AMONG = {"judgements": "are judged in", "rankings": "are ranked in"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """How many ids of one kind exist in one collection.
+
+    Attributes:
+        collection_id: The collection.
+        what: "queries" or "passages".
+        among: Table that says which ids the collection has: its own, else its judgements or rankings.
+        offered: Distinct ids that the import names.
+        known: How many of them exist.
+        strangers: Labels of the runs and golden sets of which not one id exists.
+        foreign: Examples of ids that do not exist.
+        held: Examples of ids that the collection has.
+        strip: Pattern (`core.importers.stripping`) with which nearly all exist where none does; None if none
+            is known.
+        sampled: Rows that were looked at where the import is larger than memory; None = all of them.
+    """
+
+    collection_id: str
+    what: str
+    among: str
+    offered: int
+    known: int
+    strangers: tuple[str, ...]
+    foreign: tuple[str, ...]
+    held: tuple[str, ...]
+    strip: str | None = None
+    sampled: int | None = None
+
+    @property
+    def defined(self) -> bool:
+        """Whether the collection itself says which ids it has."""
+        return self.among == self.what
+
+    def __str__(self) -> str:
+        """In words: ``222 of 225 queries exist in cranfield``."""
+        share = f" ({100 * self.known // self.offered} %)" if self.offered > _FEW else ""
+        said = _AMONG.get(self.among, "exist in")
+        sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
+        named = count(self.offered, *_NAMES[self.what])
+        return f"{self.known:,} of {named}{share} {said} {shown(self.collection_id)}{sample}"
+
+    @property
+    def examples(self) -> str:
+        """Ids of both sides; empty where all exist."""
+        if not self.foreign:
+            return ""
+        ours, theirs = (", ".join(map(shown, ids)) for ids in (self.foreign, self.held))
+        return f"The files name {self.what} such as {ours}; the collection has {theirs}."
+
+
+class UnmatchedError(InputError):
+    """An import names nothing that its collection has, and nobody has said that this is meant.
+
+    Attributes:
+        matches: Those of which this is so.
+    """
+
+    def __init__(self, found: Sequence[Match]) -> None:
+        who = ", ".join(map(shown, found[0].strangers[:_FEW]))
+        said = "; ".join(map(str, found))
+        examples = " ".join(each.examples for each in found)
+        super().__init__(f"{said}: nothing of {who}. {examples}", do=ways(found))
+        self.matches = tuple(found)
+
+
+def ways(found: Sequence[Match]) -> str:
+    """What can be done about matches that are refused, as options of the command line."""
+    strips = " ".join(f"--strip '{each.what}={each.strip}'" for each in found if each.strip)
+    return "; or ".join(
+        [
+            "Name the right collection (--collection)",
+            *([f"strip what the ids have more ({strips})"] if strips else []),
+            "make a collection of its own (--unmatched own)",
+            "take it all the same (--unmatched take).",
+        ]
+    )
+
+
+def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[Match, ...]:
+    """Compare the ids that an import names with those of its collections.
+
+    Args:
+        snapshot: The store.
+        made: What was read.
+        into: A collection that everything is taken to go into; None = those that the import names.
+
+    Returns:
+        One for each collection and kind of id of which something is known; none for a new collection that
+        comes without queries, passages and judgements.
+    """
+    wholes = _wholes(snapshot, made)
+    owners = _owners(made, into, wholes)
+    found = []
+    for what, column in ID_COLUMNS.items():
+        named, sampled = _named(made, column)
+        rows = named.join(owners, on="owner")
+        for (name,), some in rows.partition_by("collection", as_dict=True).items():
+            shelf = _Shelf(snapshot, made, str(name), wholes)
+            if of := shelf.reference(what):
+                found += _match(shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled)
+    return tuple(sorted(found, key=lambda each: each.collection_id))
+
+
+def refused(found: Sequence[Match]) -> list[Match]:
+    """Those of which nothing exists: by the collection's own ids, or else by all that is known."""
+    weak = [each for each in found if not each.defined]
+    foreign = {each.collection_id for each in weak} - {each.collection_id for each in weak if each.known}
+    return [
+        each
+        for each in found
+        if each.strangers and (each.defined or (each.collection_id in foreign and not each.known))
+    ]
+
+
+def fits(found: Sequence[Match]) -> bool:
+    """Whether an import may well belong to a collection: at least half of its ids exist there.
+
+    Of a collection without passages only those that were judged or ranked are known; one of them will do.
+    """
+    return bool(found) and all(
+        each.known >= _HALF * each.offered if each.defined or each.what == "queries" else each.known > 0
+        for each in found
+    )
+
+
+def suggested(snapshot: Snapshot, made: Import, most: int = 50) -> tuple[Match, ...]:
+    """Of an import that goes into a new collection, the matches with the stored one that it fits best."""
+    if not belongs_anywhere(made, frozenset(snapshot.collections()["collection_id"])):
+        return ()
+    tried = [
+        matches(snapshot, made, name) for name in snapshot.collections()["collection_id"].to_list()[-most:]
+    ]
+    fitting = [found for found in tried if fits(found)]
+    return max(fitting, key=lambda found: sum(each.known / each.offered for each in found), default=())
+
+
+def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
+    """Whether an import names ids of one collection only, which neither it nor the store defines."""
+    named = {run.collection_id for run in made.runs} | {each.collection_id for each in made.golden_sets}
+    return (
+        len(named) == 1 and not named & known and not {"queries", "passages", "chunks"} & made.frames.keys()
+    )
+
+
+def _wholes(snapshot: Snapshot, made: Import) -> dict[str, str]:
+    """Part with the chunks of a collection → that collection."""
+    stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
+    return dict(stored.iter_rows()) | {
+        each.collection_id: each.part_of for each in made.collections if each.part_of
+    }
+
+
+def _owners(made: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
+    """Runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
+    named = [(run.run_id, run.label, run.collection_id, True) for run in made.runs]
+    named += [(each.golden_set_id, each.name, each.collection_id, False) for each in made.golden_sets]
+    rows = [(*who, into or wholes.get(name, name), ranks) for *who, name, ranks in named]
+    columns = {"owner": pl.String, "label": pl.String, "collection": pl.String, "ranks": pl.Boolean}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _named(made: Import, column: str) -> tuple[pl.DataFrame, int | None]:
+    """Owner and id of everything that runs and golden sets name, each once; rows where they are a sample."""
+    parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
+    for table in _OWNED:
+        if table not in made.frames or column not in TABLES[table]:
+            continue
+        rows, some = _some(made.frames[table])
+        sampled = some if some is not None else sampled
+        named = rows.select(pl.col(RULES[table].owner).alias("owner"), pl.col(column).alias("id"))
+        parts.append(named.drop_nulls().unique().collect())
+    return pl.concat(parts).unique(maintain_order=True), sampled
+
+
+def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
+    """The rows, or an even sample of those that are larger than memory and how many that are."""
+    if not isinstance(rows, Pieces):
+        return rows.lazy(), None
+    whole = int(rows.lazy().select(pl.len()).collect().item())
+    if whole <= _SAMPLE:
+        return rows.lazy(), None
+    share = max(1, _SAMPLE // len(rows.frames))
+    some = [each.head(share) for each in rows.frames]
+    return pl.concat(some), sum(each.select(pl.len()).collect().item() for each in some)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """The table that says which ids a collection has; whether all it holds are judgements that come now."""
+
+    table: str
+    own_judgements: bool = False
+
+
+class _Shelf:
+    """What is known of the ids of one collection: what the store has, and what the import brings."""
+
+    def __init__(self, snapshot: Snapshot, made: Import, name: str, wholes: Mapping[str, str]) -> None:
+        self._snapshot, self._made, self.name = snapshot, made, name
+        self._mine = [name, *(part for part, whole in wholes.items() if whole == name)]
+        stored = snapshot.collections(parts=True)["collection_id"]
+        whole: Mapping[str, list[str]] = {
+            "collection": stored.filter(stored.is_in(self._mine)).to_list(),
+            "golden_set": snapshot.golden_sets(name, parts=True)["golden_set_id"].to_list(),
+            "run": snapshot.runs(name)["run_id"].to_list(),
+        }
+        self._owners = {table: whole[rules.kind] for table, rules in RULES.items()}
+
+    def reference(self, what: str) -> _Reference | None:
+        """The collection's own table, else its judgements or rankings, else the judgements that come now."""
+        if self._stored(what) or self._brought(what).head(1).collect().height:
+            return _Reference(what)
+        if table := next((table for table in ("judgements", "rankings") if self._stored(table)), None):
+            return _Reference(table)
+        return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
+
+    def _brought(self, table: str) -> pl.LazyFrame:
+        """Rows of queries or passages that the import has of this collection."""
+        rows = self._made.frames.get(table, frame(table, [])).lazy()
+        return rows.filter(pl.col("collection_id").is_in(self._mine))
+
+    def _stored(self, table: str) -> bool:
+        return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
+
+    def existing(self, of: _Reference, column: str, asked: Sequence[str] | None, most: int = 0) -> list[str]:
+        """Ids that exist, in the store or in the import."""
+        owners = self._owners[of.table]
+        found = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
+        if of.own_judgements or of.table in ID_COLUMNS:
+            rows = self._made.frames[of.table].lazy() if of.own_judgements else self._brought(of.table)
+            ids = rows.select(column).unique().collect().to_series()
+            found |= set(ids if asked is None else ids.filter(ids.is_in(list(asked))))
+        return sorted(found)[: most or None]
+
+
+def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
+    """The match of some ids; none where there are no ids."""
+    column = ID_COLUMNS[what]
+    ids = rows["id"].unique().sort()
+    if ids.is_empty():
+        return []
+    there = pl.Series("there", shelf.existing(of, column, ids.to_list()), dtype=pl.String)
+    marked = rows.with_columns(pl.col("id").is_in(there.implode()).alias("known"))
+    lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
+    foreign = ids.filter(~ids.is_in(there.implode())).to_list()
+    return [
+        Match(
+            collection_id=shelf.name,
+            what=what,
+            among=of.table,
+            offered=len(ids),
+            known=len(there),
+            strangers=tuple(lost.filter(~pl.col("known"))["label"]),
+            foreign=tuple(foreign[:_FEW]),
+            held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
+            strip=None if there.len() else _pattern(shelf, of, column, foreign),
+            sampled=sampled,
+        )
+    ]
+
+
+def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
+    """What all foreign ids begin or end with, where without it (nearly) all of them exist."""
+    tried = foreign[:: max(1, len(foreign) // _TRIED)][:_TRIED]
+    begin, end = _common(foreign), _common([each[::-1] for each in foreign])[::-1]
+    heads, tails = range(1, len(begin) + 1), range(1, len(end) + 1)
+    cuts = {(head, 0) for head in heads} | {(0, tail) for tail in tails}
+    cuts |= {(head, tail) for head in heads for tail in tails} if len(begin) * len(end) < _PAIRS else set()
+    kept = {
+        cut: {each[cut[0] : len(each) - cut[1]] for each in tried} - {""}
+        for cut in cuts
+        if all(len(each) > sum(cut) for each in foreign)
+    }
+    asked = sorted(set().union(*kept.values()))
+    there = set(shelf.existing(of, column, asked)) if asked else set()
+    best = max(kept, key=lambda cut: (len(kept[cut] & there), -sum(cut)), default=None)
+    if best is None or len(kept[best] & there) < _MOST * len(kept[best]):
+        return None
+    head, tail = begin[: best[0]], end[len(end) - best[1] :]
+    return None if STAR in head + tail else f"{head}{STAR}{tail}"
+
+
+def _common(ids: Sequence[str]) -> str:
+    """What all begin with."""
+    pairs = zip(min(ids)[:_LONGEST], max(ids), strict=False)
+    return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,0 +1,53 @@
+"""Ids of an import against those of its collection, on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_commands import Cli, cli, counts
+
+__all__ = ["cli"]
+CORPUS = {
+    "corpus.jsonl": "".join(json.dumps({"_id": name, "text": name}) + "\n" for name in ("1", "2", "3")),
+    "queries.jsonl": '{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n',
+}
+FOREIGN = "a Q0 d-1 1 2.0 mine\na Q0 d-2 2 1.0 mine\nb Q0 d-3 1 2.0 mine\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "collection", "known"),
+    [
+        (("--collection", "c"), 1, None, {"queries": 2, "passages": 0}),
+        (("--collection", "c", "--strip", "passages=d-*"), 0, "c", {"queries": 2, "passages": 3}),
+        (("--collection", "c", "--unmatched", "take"), 0, "c", {"queries": 2, "passages": 0}),
+        (("--collection", "c", "--unmatched", "own"), 0, "c mine", {}),
+        (("--workspace", "c"), 0, "mine", {}),
+        (("--workspace", "c", "--strip", "passages=d-*"), 0, "c", {"queries": 2, "passages": 3}),
+        (("--collection", "c", "--strip", "d-*"), 1, None, None),
+    ],
+)
+def test_ids_are_matched_with_the_collection(
+    cli: Cli, options: tuple[str, ...], code: int, collection: str | None, known: dict[str, int] | None
+) -> None:
+    cli("import", *(cli.file(name, text) for name, text in CORPUS.items()), "--collection", "c")
+    run = cli.file("mine.trec", FOREIGN)
+    if known is not None:
+        looked = cli.rows("import", run, *options, "--dry-run")
+        assert counts(looked, "match") == known
+        assert [row["status"] for row in looked].count("refused") == code
+    said = cli("import", run, *options, "--format", "json", code=code)
+    assert cli.store.read().runs()["collection_id"].to_list() == ([collection] if collection else [])
+    if code == 0:
+        assert counts(json.loads(said.stdout), "match") == known
+    elif known is not None:
+        assert "--strip 'passages=d-*'" in said.stderr
+
+
+def test_the_collection_that_the_ids_are_of_is_named(cli: Cli) -> None:
+    cli("import", *(cli.file(name, text) for name, text in CORPUS.items()), "--collection", "c c")
+    rows = cli.rows("import", cli.file("mine.trec", FOREIGN.replace("d-", "")), "--dry-run")
+    found = [str(row["detail"]) for row in rows if row["status"] == "match"]
+    assert len(found) == 2
+    assert all("--collection 'c c'" in each for each in found)
