@@ -159,6 +159,7 @@ def _qualities(spec: JsonMap) -> list[str]:
         _settings({"method": "index", **spec["index_params"]}) if spec.get("index_params") else "",
         str(spec.get("metric") or ""),
         _settings({"method": fusion["method"], **named}) if named and fusion.get("method") else "",
+        f"without copies ({_settings(spec['dedup'], 'threshold')})" if spec.get("dedup") else "",
         _settings(spec["cut"]) if spec.get("cut") else "",
         f"{sent} sent" if sent else "",
     )

@@ -23,13 +23,13 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "spec": {
         "mode": str, "sparse": str, "embedder": str, "dim": int, "index": str, "fusion": dict,
         "reranker": str, "candidates": int, "name": str, "chunker": dict, "rewrite": str, "bm25": dict,
-        "index_params": dict, "metric": str, "cut": dict, "chunks_sent": int, "generator": str,
+        "index_params": dict, "metric": str, "cut": dict, "dedup": dict, "chunks_sent": int, "generator": str,
     },
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
 """What is read of each map, and of which kind it is."""
-_METHOD = ("chunker", "cut")
+_METHOD = ("chunker", "cut", "dedup")
 """Settings that name a method."""
 _LARGEST = 1 << 31
 

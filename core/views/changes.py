@@ -85,6 +85,7 @@ AXES = (
     Axis("candidate depth", ("candidates",), lambda spec: f"K = {spec.get('candidates', 'none')}"),
     Axis("fusion", ("fusion",), lambda spec: _value(spec.get("fusion", "none"))),
     _plain("chunker"),
+    Axis("near copies", ("dedup",), lambda spec: _value(spec.get("dedup", "none"))),
     Axis("cut-off", ("cut",), lambda spec: _value(spec.get("cut", "none"))),
     Axis("chunks sent", ("chunks_sent",), lambda spec: _value(spec.get("chunks_sent", "all"))),
     Axis("BM25 parameters", ("bm25",), lambda spec: _value(spec.get("bm25", "default"))),

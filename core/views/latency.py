@@ -19,7 +19,7 @@ from core.views.latency_sample import sample
 from core.views.scope import Latency, Percentile, Quality
 
 PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
-STAGES = ("embed", "retrieve", "sparse", "fuse", "rerank", "cut", "generate", TOTAL)
+STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "generate", TOTAL)
 """The stages in their order; others follow by name, before the total."""
 
 

@@ -117,6 +117,15 @@ def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Fam
     return replace(family, options=tuple(sorted((*family.options, *more), key=lambda each: each.depth or 0)))
 
 
+def _shaped(spec: Mapping[str, Any]) -> str:
+    """Return what was done to the pool or the ranking that a smaller depth would have done otherwise."""
+    if spec.get("dedup"):
+        return "near copies were taken out of its pool, so a smaller pool is not simply its first part"
+    if spec.get("cut") or spec.get("chunks_sent"):
+        return "its final ranking was cut, so the scores of the rest of the pool are not kept"
+    return ""
+
+
 def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
     """Why smaller depths cannot be replayed from a run, in words; empty where they can.
 
@@ -133,8 +142,8 @@ def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
             f"{name} is listwise: it reads the whole pool at once and may order fewer passages differently, "
             "so every K has to be run"
         )
-    if spec.get("cut") or spec.get("chunks_sent"):
-        return "its final ranking was cut, so the scores of the rest of the pool are not kept"
+    if shaped := _shaped(spec):
+        return shaped
     pool = snapshot.rankings([run["run_id"]], stage="pool")
     if pool.is_empty():
         return "its candidate pool is not stored"

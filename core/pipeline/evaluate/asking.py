@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.pipeline.cut import keep
+from core.pipeline.dedup import DEDUPS, kept
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.corpus import Corpus
 from core.pipeline.evaluate.models import Models
@@ -87,8 +88,12 @@ class Asker:
     ) -> None:
         self._depths, self._builder, self._models = graph.depths, builder, models
         self._corpora = {
-            route.rerank: corpora[route.chunking] for route in graph.routes if route.rerank is not None
+            step: corpora[route.chunking]
+            for route in graph.routes
+            for step in (route.pool, route.rerank)
+            if step is not None
         }
+        self._marks: dict[Step, dict[int, Any]] = {}
 
     def node(self, step: Step) -> Node:
         """A step that can be asked."""
@@ -134,6 +139,39 @@ class Asker:
         options, depth = fusion_options(step.params["fusion"]), self._depths[step]
         fuse = FUSIONS[options["method"]].fuse
         return Node(step, _timed(lambda _, legs: fuse(legs, depth, options)))
+
+    def _dedup(self, step: Step) -> Node:
+        told, depth = step.params["dedup"], self._depths[step]
+        way, look = DEDUPS[told["method"]], depth * int(told["look"])
+        mark_of = self._marker(step)
+
+        def ask(_: str, inputs: Sequence[Any], __: str) -> Outcome:
+            pool = clipped(inputs[0], look)
+            start = perf_counter_ns()
+            marks = [mark_of(int(passage)) for passage in pool.passages]
+            places = kept(way.alike(marks, told), depth) if marks else np.arange(0)
+            ms = (perf_counter_ns() - start) / 1e6
+            seen = len(marks) if len(places) < depth else int(places[-1]) + 1
+            value = Hits(pool.passages[places], pool.scores[places])
+            return Outcome(value, ms, ms, details={"dropped": seen - len(places)})
+
+        return Node(step, ask)
+
+    def _marker(self, step: Step) -> Callable[[int], object]:
+        """What a step compares of a passage; texts are marked once, as an index would have them at hand."""
+        told = step.params["dedup"]
+        mark = DEDUPS[told["method"]].mark
+        if mark is None:
+            vectors = self._builder.vectors(step.built)
+            return vectors.__getitem__
+        texts, marks = self._corpora[step].texts, self._marks.setdefault(step, {})
+
+        def find(passage: int) -> object:
+            if passage not in marks:
+                marks[passage] = mark(texts[passage], told)
+            return marks[passage]
+
+        return find
 
     def _cut(self, step: Step) -> Node:
         cut, depth = step.params["cut"], step.params["depth"]

@@ -203,10 +203,11 @@ def words(step: Step) -> str:
         return str(fixed[step.kind])
     if step.kind == "search":
         return words(step.built)
-    before = words(step.needs[-1])
+    before = words((step.inputs or step.needs)[-1])
     if step.kind == "rerank":
         return f"{told['model']['name']}, K = {told['depth']}, of {before}"
-    names = {"index": told.get("name"), "fuse": _method(told, "fusion"), "cut": _method(told, "cut")}
+    names = {"index": told.get("name"), "fuse": _method(told, "fusion")}
+    names |= {key: _method(told, key) for key in ("dedup", "cut")}
     return f"{names[step.kind]} of {before}"
 
 

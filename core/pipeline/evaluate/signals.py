@@ -24,7 +24,7 @@ from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"
-TOLD = ("chars_per_second", "truncated", "unscored", "discarded", "repaired", "changed")
+TOLD = ("chars_per_second", "truncated", "unscored", "discarded", "repaired", "changed", "dropped")
 """What of a model's details is kept per query."""
 
 
@@ -69,7 +69,7 @@ class Signals:
         values = self._results.values
         yield from _sure("", route.depth, [hits.scores[: route.depth] for hits in values[route.pool]])
         search = _search(route)
-        if search is not None and search is not route.pool:
+        if search is not None and search is not route.source:
             depth = _leg_depth(route)
             yield from _sure("dense_", depth, [hits.scores[:depth] for hits in values[search]])
         if route.rerank is not None:
@@ -110,7 +110,11 @@ def _search(route: Route) -> Step | None:
 
 def _leg_depth(route: Route) -> int:
     """How much of the vector search a stack uses."""
-    return int(route.pool.params["fusion"]["depth"]) if route.pool.kind == "fuse" else route.depth
+    if route.source.kind == "fuse":
+        return int(route.source.params["fusion"]["depth"])
+    return (
+        route.depth if route.source is route.pool else route.depth * int(route.pool.params["dedup"]["look"])
+    )
 
 
 def _sure(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:

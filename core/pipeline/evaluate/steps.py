@@ -1,7 +1,7 @@
 """What a stack needs, as steps that are named by their content: equal steps of several stacks are one step.
 
 Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
-Asking: rewrite → embed → search, rewrite → sparse; both → fuse; the pool of these → rerank → cut.
+Asking: rewrite → embed → search, rewrite → sparse; both → fuse; → dedup; the pool of these → rerank → cut.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.pipeline.dedup import BY_VECTORS
 from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
@@ -20,6 +21,7 @@ QUERY_STAGES: Mapping[str, str] = {
     "search": "retrieve",
     "sparse": "sparse",
     "fuse": "fuse",
+    "dedup": "dedup",
     "rerank": "rerank",
     "cut": "cut",
 }
@@ -105,12 +107,21 @@ class Route:
         return self.rerank is not None and self.rerank.params["depth"] != self.depth
 
     @property
+    def source(self) -> Step:
+        """The step that ranked what the pool is taken from."""
+        return self.pool.inputs[0] if self.pool.kind == "dedup" else self.pool
+
+    @property
     def pool_name(self) -> str:
-        """The convention of the pool: "bm25@K", "dense@K", or a fusion with its depth, "rrf100@K"."""
-        told = self.pool.params.get("fusion", {})
+        """The convention of the pool: "bm25@K", "dense@K", or a fusion with its depth, "rrf100@K".
+
+        Without near copies it is another pool: "rrf100-minhash@K".
+        """
+        told = self.source.params.get("fusion", {})
         heads = {"sparse": "bm25", "search": "dense"}
-        head = heads.get(self.pool.kind) or f"{told['method']}{told.get('depth', '')}"
-        return f"{head}@{self.depth}"
+        head = heads.get(self.source.kind) or f"{told['method']}{told.get('depth', '')}"
+        without = "" if self.source is self.pool else f"-{self.pool.params['dedup']['method']}"
+        return f"{head}{without}@{self.depth}"
 
     @property
     def keeps_pool(self) -> bool:
@@ -259,6 +270,19 @@ def _route(stack: Stack, names: Identities, depth_of: Mapping[tuple[Step, str], 
 
 def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     """The step that fills the pool, and all steps up to it."""
+    ranked, steps = _ranked(spec, names)
+    if not spec.get("dedup"):
+        return ranked, steps
+    told = {"dedup": dict(spec["dedup"])}
+    by_vectors = told["dedup"]["method"] == BY_VECTORS
+    compared = (vectors_step(spec, names),) if by_vectors else ()
+    corpus = {} if by_vectors else {"corpus": names.corpora[names.chunking(spec)]}
+    dedup = Step("dedup", {**told, **corpus}, (ranked, *compared))
+    return dedup, [*steps, dedup]
+
+
+def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
+    """The step that ranks what the pool is taken from, and all steps up to it."""
     rewrite = spec.get("rewrite", NONE)
     text = [] if rewrite == NONE else [Step("rewrite", {"model": names.model(rewrite)})]
     asked = tuple(text)
@@ -289,6 +313,8 @@ def _rerank_depths(
 
 def _deepen(depths: dict[Step, int], step: Step, depth: int) -> None:
     depths[step] = max(depths.get(step, 0), depth)
+    if step.kind == "dedup":
+        _deepen(depths, step.inputs[0], depth * int(step.params["dedup"]["look"]))
     if step.kind == "fuse":
         for leg in step.needs:
             _deepen(depths, leg, int(step.params["fusion"].get("depth", depth)))

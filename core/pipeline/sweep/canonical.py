@@ -24,6 +24,7 @@ class Choice:
     index: Index | None = None
     metric: str = "cosine"
     fusion: Methodic | None = None
+    dedup: Methodic | None = None
     candidates: int = 50
     reranker: str = NONE
     rewrite: str = NONE
@@ -38,7 +39,7 @@ def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
     Args:
         choice: One value per axis; values of legs that the mode lacks do not count.
         language: Of the collection.
-        known: Defaults of the parameters of fusions, cuts, indexes and chunkers.
+        known: Defaults of the parameters of fusions, suppressions, cuts, indexes and chunkers.
     """
     spec: dict[str, Any] = {"mode": choice.mode}
     if choice.mode != "dense":
@@ -52,6 +53,8 @@ def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
         spec["rewrite"] = choice.rewrite
     if choice.chunker is not None and choice.chunker.method != NONE:
         spec["chunker"] = known.canonical("chunker", known.spoken(_table(choice.chunker), language))
+    if choice.dedup is not None and choice.dedup.method != NONE:
+        spec["dedup"] = known.canonical("dedup", _table(choice.dedup))
     spec["reranker"] = choice.reranker
     spec["candidates"] = choice.candidates
     if choice.cut is not None and choice.cut.method != NONE:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from core.pipeline.dedup import BY_VECTORS
 from core.pipeline.sweep.canonical import Choice, spec_of
 from core.pipeline.sweep.fields import Encoder, Methodic
 from core.pipeline.sweep.known import Known
@@ -66,11 +67,14 @@ def _grid(axes: Axes, known: Known) -> Iterator[Choice]:
     chunkers = axes.chunker or (None,)
     for chunker, rewrite, mode in product(chunkers, axes.rewrite, axes.mode):
         for leg in _legs(axes, mode, known):
-            for reranker, k, cut, sent in product(axes.reranker, axes.candidates, axes.cut, axes.chunks_sent):
+            dedups = [each for each in axes.dedup if mode != "sparse" or each.method != BY_VECTORS]
+            rest = (dedups, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
+            for dedup, reranker, k, cut, sent in product(*rest):
                 yield Choice(
                     mode=mode,
                     chunker=chunker,
                     rewrite=rewrite,
+                    dedup=dedup,
                     reranker=reranker,
                     candidates=k,
                     cut=cut,
@@ -122,6 +126,7 @@ _VARIED = (
     "fusion",
     "rewrite",
     "chunker",
+    "dedup",
     "reranker",
     "candidates",
     "cut",
@@ -162,5 +167,5 @@ def _size(axes: Axes) -> int:
     dims = sum(len(each.dim or axes.dim) or 1 for each in axes.embedder)
     dense = dims * len(axes.index) * len(axes.metric)
     legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
-    others = (axes.rewrite, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
+    others = (axes.rewrite, axes.dedup, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
     return sum(legs[mode] for mode in axes.mode) * math.prod(map(len, others)) * (len(axes.chunker) or 1)

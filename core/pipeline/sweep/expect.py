@@ -128,7 +128,7 @@ def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) 
             ms += at.SEARCH_MS + compared / at.NUMBERS_COMPARED_PER_MS
         elif step.kind == "rerank" and known.is_local("reranker", step.params["model"]["name"]):
             ms += at.LOCAL_RERANK_MS_PER_PASSAGE * int(step.params["depth"])
-        elif step.kind in {"sparse", "fuse", "cut"}:
+        elif step.kind in {"sparse", "fuse", "dedup", "cut"}:
             ms += at.SEARCH_MS
     return ms / 1000 * job.queries.height * (1 + job.protocol.passes)
 

@@ -57,7 +57,7 @@ Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Methodic(Table):
-    """A method with parameters, which its own registry checks (fusion, chunker, cut).
+    """A method with parameters, which its own registry checks (fusion, dedup, chunker, cut).
 
     Attributes:
         method: Name in the registry.
@@ -107,6 +107,7 @@ class Encoder(Table):
 
 
 Fusion = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
+Dedup = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
 Cut = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
 Chunker = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
 IndexChoice = Annotated[Index, BeforeValidator(under("name"), json_schema_input_type=str | Index)]

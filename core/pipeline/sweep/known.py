@@ -199,7 +199,7 @@ class Known:
         return reranker_config(name, self.models)[1]
 
     def read(self, kind: str, table: JsonMap) -> JsonMap:
-        """A fusion, cut or chunker with its parameters checked, in its canonical form.
+        """A fusion, suppression, cut or chunker with its parameters checked, in its canonical form.
 
         Raises:
             UnknownNameError: If the method or a parameter is not known.

@@ -1,4 +1,4 @@
-"""Methods with parameters, each from its own registry: fusions, cuts, chunkers."""
+"""Methods with parameters, each from its own registry: fusions, suppressions of copies, cuts, chunkers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import MappingProxyType
 from core.pipeline import chunk
 from core.pipeline.chunk import CHUNKERS
 from core.pipeline.cut import CUTS, cut_options
+from core.pipeline.dedup import DEDUPS, dedup_options
 from core.pipeline.fuse import FUSIONS, fusion_options
 from core.records import JsonMap
 
@@ -29,6 +30,7 @@ class Methods:
 METHODS: Mapping[str, Methods] = MappingProxyType(
     {
         "fusion": Methods(FUSIONS, fusion_options),
+        "dedup": Methods(DEDUPS, dedup_options),
         "cut": Methods(CUTS, cut_options),
         "chunker": Methods(CHUNKERS, chunk.canonical),
     }

@@ -19,6 +19,7 @@ from core.pipeline.sweep.fields import (
     Chunker,
     ChunksSent,
     Cut,
+    Dedup,
     Encoder,
     EncoderChoice,
     Fusion,
@@ -123,6 +124,7 @@ class Axes(Table):
         index: Kinds of vector index, with parameters where they differ from the defaults.
         metric: How vectors are compared.
         fusion: How the legs of a hybrid are fused.
+        dedup: How near copies are kept out of the pool, or "none".
         candidates: K, the depth of the candidate pool.
         reranker: Models, or "none".
         rewrite: How queries are rewritten first, or "none".
@@ -140,6 +142,7 @@ class Axes(Table):
     index: Many[IndexChoice] = (Index(name="flat"),)
     metric: Many[Metric] = ("cosine",)
     fusion: Many[Fusion] = (Methodic(method="rrf"),)
+    dedup: Many[Dedup] = (Methodic(method="none"),)
     candidates: Many[Positive] = (50,)
     reranker: Many[Named] = ("none",)
     rewrite: Many[Named] = ("none",)
@@ -158,6 +161,7 @@ class Point(Table):
     index: IndexChoice | None = None
     metric: Metric | None = None
     fusion: Fusion | None = None
+    dedup: Dedup | None = None
     candidates: Positive | None = None
     reranker: Named | None = None
     rewrite: Named | None = None

@@ -75,6 +75,8 @@ class Pools:
         return self._once(f"rewrite {rewrite}", rewritten)
 
     def _is_free(self, spec: JsonMap) -> bool:
+        if spec.get("dedup"):
+            return False
         if not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
             return False
         if spec["mode"] == "sparse":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from core.errors import ClqError, UnknownNameError
+from core.pipeline.dedup import BY_VECTORS
 from core.pipeline.dense import check_metric, index_options
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.problems import Severity, suggestion
@@ -64,7 +65,7 @@ def _named(spec: JsonMap) -> Iterator[tuple[str, str, str]]:
     for key in ("embedder", "index", "reranker", "rewrite"):
         if spec.get(key, NONE) != NONE:
             yield key, str(spec[key]), key
-    for key in ("fusion", "cut", "chunker"):
+    for key in ("fusion", "dedup", "cut", "chunker"):
         if spec.get(key):
             yield f"{key}.method", str(spec[key]["method"]), key
     language = spec.get("bm25", {}).get("language")
@@ -104,6 +105,13 @@ def _method(key: str) -> Rule:
             yield from _refused(key, partial(facts.known.read, key, spec[key]))
 
     return rule
+
+
+def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+    """Copies are told by vectors only where the stack has some."""
+    if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
+        found = "A sparse stack has no vectors that copies could be told by."
+        yield Finding("dedup", found, "Use exact or minhash for it.")
 
 
 def _late(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
@@ -165,6 +173,8 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("embedder", _metric),
     ("index", _index),
     ("fusion", _method("fusion")),
+    ("dedup", _method("dedup")),
+    ("dedup", _vectors_to_compare),
     ("cut", _method("cut")),
     ("chunker", _method("chunker")),
     ("chunker", _late),
