@@ -126,13 +126,15 @@ def test_paths_are_relative_to_the_file_and_single_words_name_what_is_stored(tmp
 
 
 HEAD = 'collection = "c/"\n'
-KNOWN_AXES = "bm25, candidates, chunker, chunks_sent, cut, dim, embedder, fusion, index, method, metric, mode"
+KNOWN_AXES = (
+    "bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index, method, metric"
+)
 REFUSED = {
     "no collection": ('name = "x"\n', "s.toml, collection: The key 'collection' is missing."),
     "unknown key": (
         HEAD + "[axes]\nembeder = 3\n",
         "s.toml:3, axes.embeder: There is no key 'embeder' here. "
-        f'Did you mean "embedder"? Known: {KNOWN_AXES} (+2 more).',
+        f'Did you mean "embedder"? Known: {KNOWN_AXES} (+3 more).',
     ),
     "unknown section": (
         HEAD + "[latencies]\n",
@@ -174,8 +176,8 @@ REFUSED = {
     "in a list of tables": (
         HEAD + '[[stack]]\nmode = "sparse"\n[[stack]]\nmode = "sparse"\ndimm = 3\n',
         "s.toml:6, stack[2].dimm: There is no key 'dimm' here. "
-        'Did you mean "dim"? Known: bm25, candidates, chunker, chunks_sent, cut, dim, embedder, fusion, '
-        "index, metric, mode, reranker (+1 more).",
+        'Did you mean "dim"? Known: bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, '
+        "fusion, index, metric, mode (+2 more).",
     ),
     "in an inline table": (
         HEAD + "[axes]\nbm25 = [{ k1 = 1.2, c = 3 }]\n",
