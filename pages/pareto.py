@@ -50,7 +50,8 @@ if not found.drawn.is_empty():
     pareto_chart(view, found, answer.sentence)
     st.caption(
         "Top left is best. The line is the frontier of what your limits allow; dimmed stacks break a limit, "
-        "named when you point at them. Click a mark to select its stack."
+        "named when you point at them. Grey strip: latencies not told apart from the chosen one. Click "
+        "a mark to select its stack."
     )
 if not found.undrawn.is_empty():
     st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")

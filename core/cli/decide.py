@@ -66,6 +66,7 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     from core.clq.near import near_misses  # noqa: PLC0415
     from core.views.decide import answer  # noqa: PLC0415
     from core.views.decision import CHANCES, warnings  # noqa: PLC0415
+    from core.views.jitter import jitter_words  # noqa: PLC0415
     from core.views.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
 
     asked = case.asked
@@ -76,6 +77,8 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     for row in near_rows(found.table, misses):
         words = f"{HEADING}: {sentence(row, asked.quality.name)} Let in by: {way_in(row)}."
         typer.echo(shown(words, _LINE))
+    jitter = jitter_words(found.table, found.decision, asked.constraints)
+    typer.echo(shown(f"Latencies count as alike within {jitter}.", _LINE))
     blank = {
         name for name in (*CHANCES, "cost_missing") if name in rows.columns and rows[name].is_null().all()
     }

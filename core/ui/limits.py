@@ -14,6 +14,7 @@ from core.clq.axes import HARM, QUALITY, Axis, Floats, axes
 from core.clq.jitter import JITTER_MS
 from core.clq.rules import Constraints
 from core.views.harm import harm_measure
+from core.views.jitter import jitter_kinds
 from core.views.scope import Quality
 from core.views.text import plain
 
@@ -150,31 +151,28 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         values = {each.key: _slider(each) for each in found}
         if free := [each.word for each in found if values[each.key] is None]:
             st.caption(f"Not limited: {', '.join(free)}.")
+    bands = jitter_kinds(table)
     jitter = st.number_input(
         "Jitter (ms)",
         min_value=0.0,
         value=None,
         step=5.0,
         format="%g",
-        placeholder=_jitter_unless_typed(table),
+        placeholder=f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0],
         key="jitter",
         bind="query-params",
         help="Latencies that differ by less are not told apart (CLQ paper §3.2): of the stacks within it "
         "that are not significantly worse than the best, query by query, the one with the smaller prompt is "
         "chosen. Left empty it is measured where passes were repeated, else 75 ms.",
     )
+    if jitter is None and bands:
+        st.caption(plain("; ".join(bands)))
     if st.session_state.pop(_NEW_RANGES, False):
         # A slider with a new range begins with the value of the address; from the second run on ours counts.
         st.session_state[_NEW_RANGES] = False
         st.rerun()
     given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
     return Constraints(**given, jitter_ms=jitter, higher_is_better=quality.higher_is_better)
-
-
-def _jitter_unless_typed(table: pl.DataFrame) -> str:
-    """The band where nobody types one: of all stacks, or the narrowest and the widest."""
-    found = table["jitter_ms"].unique().drop_nulls().sort()
-    return " / ".join(f"{ms:.3g}" for ms in found) or f"{JITTER_MS:g}"
 
 
 def _slider(limit: Limit) -> float | None:

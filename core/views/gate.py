@@ -173,13 +173,10 @@ def _dominated(row: int, was: Recorded, found: Verdict, asked: Asked) -> list[tu
     before = was.chosen.run_id in {each.run_id for each in was.frontier}
     if row in on or not before or not found.decision.feasible[row]:
         return []
-    cost, latency, quality = (
-        found.table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        for name in ("cost", "latency_ms", "quality")
-    )
+    compared = [axis for axis in found.decision.required if axis.compared]
+    merits = np.array([axis.merit(axis.read(found.table)) for axis in compared])
     for other in on:
-        worse = (cost[other] > cost[row], latency[other] > latency[row], quality[other] < quality[row])
-        if not any(worse):
+        if (merits[:, other] >= merits[:, row]).all():
             name = found.table["name"][other]
             now = numbers(found.table.row(other, named=True), asked.quality)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]

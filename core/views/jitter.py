@@ -60,15 +60,22 @@ def _remote(snapshot: Snapshot, run_ids: list[str], latency: Latency) -> set[str
 
 
 def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
-    """The band that the decision used, with where it comes from: ``0.017 ms (measured: …)``.
+    """The band of the chosen stack, with where it comes from: ``0.017 ms (measured: …)``.
 
     Args:
         table: The stack table.
         decision: What was selected from it.
         constraints: Says whether a person typed the band.
     """
-    band = f"{decision.jitter_ms:.3g} ms"
     if constraints.jitter_ms is not None:
-        return f"{band} (as typed)"
-    known = table["jitter_note"] if "jitter_note" in table.columns else pl.Series([], dtype=pl.String)
-    return f"{band} ({known[decision.chosen or 0] if len(known) else _ASSUMED})"
+        return f"{decision.jitter_ms:.3g} ms (as typed)"
+    known = jitter_kinds(table[decision.chosen or 0] if table.height else table)
+    return known[0] if known else f"{JITTER_MS:g} ms ({_ASSUMED})"
+
+
+def jitter_kinds(table: pl.DataFrame) -> list[str]:
+    """Every band of a stack table with where it comes from, the narrowest first."""
+    if "jitter_note" not in table.columns:
+        return []
+    kinds = table.select("jitter_ms", "jitter_note").unique().drop_nulls().sort("jitter_ms")
+    return [f"{ms:.3g} ms ({words})" for ms, words in kinds.iter_rows()]

@@ -19,7 +19,6 @@ Shape = Literal["ECDF", "box"]
 _ACROSS = 2
 _POINTS = 400
 """Points of a step line at most: quantiles stand for longer samples."""
-_SOFT = "rgba(122, 134, 148, 0.18)"
 
 
 def stages(samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float) -> go.Figure:
@@ -87,7 +86,7 @@ def _band(fig: go.Figure, rows: pl.DataFrame, name: str, jitter_ms: float, at: M
     median = rows.filter(pl.col("name") == name)["ms"].median()
     if isinstance(median, float) and jitter_ms > 0:
         low = max(0.0, median - jitter_ms)
-        fig.add_vrect(x0=low, x1=median + jitter_ms, fillcolor=_SOFT, line_width=0, layer="below", **at)
+        fig.add_vrect(x0=low, x1=median + jitter_ms, fillcolor=theme.SOFT, line_width=0, layer="below", **at)
 
 
 def by_depth(rows: pl.DataFrame) -> go.Figure:

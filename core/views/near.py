@@ -9,7 +9,11 @@ import polars as pl
 
 from core.clq.axes import LIMITS
 from core.clq.near import NearMiss
+from core.records import Origin
+from core.store import Snapshot
 from core.views import text
+from core.views.latencies import latencies
+from core.views.scope import Latency
 
 Data = Mapping[str, Any]
 HEADING = "Just outside the limits"
@@ -64,3 +68,28 @@ def way_in(row: Data) -> str:
     axis = LIMITS[row["limit"]]
     number = f"{row['set_to']:,.10g}"
     return f"{axis.limit_word} {axis.pattern.format(number)}"
+
+
+def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
+    """Why published stacks had better be compared by their reranker's latency; empty where they had not.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        latency: The latency that decides.
+
+    Returns:
+        A sentence where the latency of the whole path, which is asked for, is unknown of some published
+        stacks, while that of the reranker was reported.
+    """
+    published = table.filter(pl.col("origin") == Origin.PUBLISHED.value)
+    unknown = published.filter(pl.col("latency_ms").is_null()).height
+    if latency.scope != "path" or not unknown:
+        return ""
+    known = latencies(snapshot, published, Latency(latency.percentile, "rerank"))["latency_ms"].count()
+    if not known:
+        return ""
+    return (
+        f"Published without the whole path: the latency of {text.count(unknown, 'stack')} is unknown. "
+        f"The source's own figure is that of the reranker call, known of {text.count(known, 'stack')}."
+    )

@@ -82,6 +82,7 @@ def pareto(
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()))
     layout = theme.layout(x=latency.name, y=quality.name, height=520)
     _axes(layout, drawn, decision.quality)
+    layout["shapes"] = _band(table, decision)
     _limits(layout, constraints, decision.quality)
     dense = drawn.height > DENSE_FROM
     over = grid(drawn, log=layout["xaxis"].get("type") == "log") if dense else None
@@ -274,7 +275,6 @@ def _limits(layout: theme.Spec, constraints: Constraints, quality: Axis) -> None
     """The SLA and the floor, or cap, as labelled lines; the axes must be set."""
     line = {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}
     sla, floor = constraints.sla_ms, constraints.floor
-    layout["shapes"] = []
     if sla is not None:
         layout["shapes"].append(
             {"type": "line", "line": line, "x0": sla, "x1": sla, "y0": 0, "y1": 1, "yref": "y domain"}
@@ -294,6 +294,18 @@ def _limits(layout: theme.Spec, constraints: Constraints, quality: Axis) -> None
             "showarrow": False,
         }
         layout["annotations"].append({"x": 1, "y": floor, "xref": "x domain", **label})
+
+
+def _band(table: pl.DataFrame, decision: Decision) -> list[theme.Spec]:
+    """A strip over the latencies that are not told apart from that of the chosen stack."""
+    latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
+    if latency is None or not decision.jitter_ms:
+        return []
+    # No wider than the marks reach: a shape would stretch the axis.
+    ends = np.array([latency - decision.jitter_ms, latency + decision.jitter_ms])
+    low, high = ends.clip(*np.nanquantile(LATENCY.read(table), [0, 1]))
+    span = {"x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "y domain"}
+    return [{"type": "rect", **span, "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below"}]
 
 
 def _axes(layout: theme.Spec, drawn: pl.DataFrame, quality: Axis) -> None:

@@ -20,6 +20,8 @@ SEQUENTIAL = "Viridis"
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 ACCENT = "#D55E00"
 FRONTIER = "#0072B2"
+SOFT = "rgba(122, 134, 148, 0.18)"
+"""Of strips over what is not told apart."""
 NEUTRAL = "#7a8694"
 DIMMED = 0.25
 Spec = dict[str, Any]

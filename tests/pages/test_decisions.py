@@ -256,3 +256,15 @@ def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
     assert_sound(app, "Pareto")
     assert "T@10" in answer(app)
     assert_sound(open_page(demo_store, "curves", m="T_u"))
+
+
+def test_published_stacks_are_compared_by_the_papers_own_latency_in_one_click(
+    open_page: OpenPage, published_store: Path
+):
+    app = open_page(published_store, "overview", sla="500", budget="2.5")
+    app.button(key="near_scope").click().run()
+    assert_sound(app)
+    assert app.query_params["lat"] == "rerank"
+    assert "0.805" in answer(app)
+    assert "337 ms" in answer(app)
+    assert "near_scope" not in [button.key for button in app.button]

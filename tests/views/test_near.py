@@ -6,8 +6,11 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.clq.near import near_misses
 from core.clq.rules import Constraints, decide
-from core.views.near import broken, near_rows, sentence, way_in
-from tests.views.made import AT_10, stacks
+from core.store import Store
+from core.views.near import broken, near_rows, own_scope, sentence, way_in
+from core.views.scope import Latency
+from tests.views.made import AT_10, DEMO, PAPER, stacks
+from tests.views.made import table as table_of
 
 TABLE = stacks(
     name=["chosen", "slow", "dear"],
@@ -66,3 +69,15 @@ def test_the_paper_at_500_ms(published_store, tmp_path, ending):
     else:
         assert "SLA 510 ms" in written
         assert "0.195" in written
+
+
+@pytest.mark.parametrize(
+    ("scope", "latency", "offered"),
+    [(PAPER, Latency(), True), (PAPER, Latency("p50", "rerank"), False), (DEMO, Latency(), False)],
+)
+def test_the_papers_own_latency_is_offered_where_the_path_is_unknown(demo_store, scope, latency, offered):
+    snapshot = Store.open(demo_store).read()
+    said = own_scope(snapshot, table_of(snapshot, scope, AT_10, latency), latency)
+    assert bool(said) == offered
+    if offered:
+        assert "3 stacks is unknown" in said

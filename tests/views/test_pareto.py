@@ -166,7 +166,7 @@ def test_limits_are_drawn_and_named():
     words = [each.text for each in fig.layout.annotations]
     assert "SLA 2.50 ms" in words
     assert "floor 0.25" in words
-    assert len(fig.layout.shapes) == 2
+    assert [each.type for each in fig.layout.shapes] == ["rect", "line", "line"]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +274,17 @@ def test_stacks_in_one_place_are_told_and_the_first_lends_its_name():
     ]
     low, high = found.figure.layout.yaxis.range
     assert (low < 0.4, high > 0.95) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("jitter", "strip"),
+    [(10.0, (90.0, 110.0)), (75.0, (60.0, 170.0)), (0.0, None)],  # 75 ms would stretch the axis
+)
+def test_the_jitter_band_is_a_strip_around_the_chosen_stack(jitter: float, strip: tuple[float, float] | None):
+    rows = stacks(quality=[0.8, 0.7, 0.6], latency_ms=[100.0, 60.0, 170.0])
+    shapes = view(rows, Constraints(jitter_ms=jitter, sla_ms=1000)).figure.layout.shapes
+    drawn = [(each.x0, each.x1) for each in shapes if each.type == "rect"]
+    assert drawn == ([strip] if strip else [])
+    assert [each.x0 for each in shapes if each.type == "line"] == [1000]
+    unknown = stacks(quality=[0.8, 0.7], latency_ms=[None, None])
+    assert not [each for each in view(unknown).figure.layout.shapes if each.type == "rect"]
