@@ -126,7 +126,7 @@ def test_paths_are_relative_to_the_file_and_single_words_name_what_is_stored(tmp
 
 
 HEAD = 'collection = "c/"\n'
-KNOWN_AXES = (
+AXES = (
     "bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index, method, metric"
 )
 REFUSED = {
@@ -134,7 +134,7 @@ REFUSED = {
     "unknown key": (
         HEAD + "[axes]\nembeder = 3\n",
         "s.toml:3, axes.embeder: There is no key 'embeder' here. "
-        f'Did you mean "embedder"? Known: {KNOWN_AXES} (+3 more).',
+        f'Did you mean "embedder"? Known: {AXES} (+3 more).',
     ),
     "unknown section": (
         HEAD + "[latencies]\n",
