@@ -126,9 +126,7 @@ def test_paths_are_relative_to_the_file_and_single_words_name_what_is_stored(tmp
 
 
 HEAD = 'collection = "c/"\n'
-AXES = (
-    "bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index, method, metric"
-)
+AXES = "bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index, method, metric"
 REFUSED = {
     "no collection": ('name = "x"\n', "s.toml, collection: The key 'collection' is missing."),
     "unknown key": (
