@@ -105,7 +105,9 @@ def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[
     if again.height:
         row = again.row(0, named=True)
         who = f" by {quoted(row['judge'])}" if named else ""
-        _refuse(again, name, f"{_judged(row)} judged twice{who} for query {quoted(row['query_id'])}.")
+        found = f"{_judged(row)} judged twice{who} for query {quoted(row['query_id'])}."
+        do = "Keep one judgement of each, or leave the file out (--skip)."
+        raise InputError(found, where=place(name, row["line"]), do=do)
     return [str(judge) for judge in rows["judge"].unique().sort()]
 
 

@@ -129,10 +129,13 @@ def _flags(options: Options) -> list[str]:
         "--grades": options.grades,
         "--split": options.split,
         "--sheet": options.sheet,
+        "--row": options.row,
     }
     flags = [f"{name}={value}" for name, value in given.items() if value]
+    flags += ["--all-tasks"] * options.all_tasks
     flags += [f"--skip={name}" for name in sorted(options.skip)]
     flags += [f"--strip={what}={pattern}" for what, pattern in options.strip.items()]
+    flags += [f"--without={name}" for name in sorted(options.without)]
     return [*flags, *(f"--column={role}={name}" for role, name in options.columns.items())]
 
 

@@ -165,6 +165,8 @@ _FIELDS = {
     "split": "Split",
     "sheet": "Sheet",
     "unmatched": "Where no id exists in the collection",
+    "skip": "Leave out",
+    "all-tasks": "Tasks",
 }
 """Option of the command → what the page calls it."""
 

@@ -1,5 +1,6 @@
 """Import by a visitor: look, decide, take it or leave it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
 from core.views.imports import bring
+from tests.importers import test_mteb
+from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -206,3 +209,21 @@ def test_a_run_of_foreign_ids_is_refused_until_somebody_says_what_to_do(
     snapshot = Store.open(store).read()
     assert snapshot.runs()["collection_id"].to_list() == [collection]
     assert set(snapshot.rankings(snapshot.runs()["run_id"].to_list())["passage_id"]) == passages
+
+
+def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
+    """Retrieval and reranking unless the visitor takes all; the rest is one line per kind."""
+    members = {"m/r/a.json": json.dumps(test_mteb.NEW), "m/r/b.json": test_mteb.other("clustering")}
+    app = upload(open_page(tmp_path / "store", "import"), x_zip=zipped(members))
+    assert_sound(app)
+    box = next(each for each in app.selectbox if each.label == "Tasks")
+    assert box.value == "retrieval and reranking"
+    assert runs_to_come(app) == 2
+    box.select("all").run()
+    assert_sound(app)
+    assert runs_to_come(app) == 5
+
+
+def runs_to_come(app: AppTest) -> int:
+    taken = next(frame.value for frame in app.dataframe if list(frame.value.columns) == ["what", "rows"])
+    return int(taken.set_index("what")["rows"]["runs"])

@@ -46,6 +46,16 @@ def test_an_upload_is_imported_and_a_changed_one_waits_for_a_decision(tmp_path: 
     assert store.read().runs().height == 1
 
 
+def test_decisions_reach_the_process() -> None:
+    options = Options(
+        split="all", row="query", all_tasks=True, skip=frozenset({"b", "a"}), without=frozenset({"x"}),
+        columns={"run": "who"},
+    )  # fmt: skip
+    assert background._flags(options) == [
+        "--split=all", "--row=query", "--all-tasks", "--skip=a", "--skip=b", "--without=x", "--column=run=who"
+    ]  # fmt: skip
+
+
 def test_cancelling_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = tmp_path / "endless"
     endless.write_text("#!/bin/sh\nexec sleep 600\n")
