@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from core.metrics.registry import REGISTRY
 
@@ -77,6 +78,7 @@ class Value:
         return f"{stage}{base}{cutoff}{bracket}{params}{' %' if self.factor != 1 else ''}"
 
 
+@lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
     """A column name without case, blanks, dashes, dots and parentheses."""
     return re.sub(r"[\s.\-/()]+", "_", name.strip().lower()).strip("_")
@@ -173,7 +175,9 @@ def measure_name(text: str) -> str:
     return _measures().get(_bare(text), text.strip())
 
 
-def _measures() -> dict[str, str]:
+@cache
+def _measures() -> Mapping[str, str]:
+    """Every measure by its bare name; a table may have thousands of columns."""
     return {_bare(name): name for name in (*_CLASSICAL, *REGISTRY)}
 
 

@@ -51,8 +51,9 @@ class Table:
         Raises:
             InputError: A column is not there; the message lists those that are.
         """
+        there = set(self.rows.columns)
         for column in columns.values():
-            if column not in self.rows.columns:
+            if column not in there:
                 raise no_column(column, self.rows.columns, self.name)
         chosen = [as_text(self.rows[column]).alias(name) for name, column in columns.items()]
         return pl.DataFrame([*chosen, self.lines.alias("line")])
