@@ -22,7 +22,7 @@ if obstacle is not None:
     end()
 place = st.container()
 names = widgets.pick(view)
-setup, against = widgets.settings()
+setup, against = widgets.settings(view.quality)
 rows = with_holes(view, widgets.differences(view, names, against, setup))
 found = compare.answer(rows, view.quality, setup)
 with place:
@@ -31,7 +31,7 @@ labels = widgets.pair_labels(rows)
 click = pick_from_chart(rows.with_columns(label=labels), "chart_differences", key="pair", column="label")
 drawn = forest(rows, labels, f"difference in {view.quality.name}")
 show.chart(drawn, "differences", on_select=click, selection_mode="points", alt=found.sentence)
-st.caption(compare.LEGEND)
+st.caption(compare.legend(view.quality))
 show.table(widgets.with_agreement(view, rows), "differences", columns.DIFFERENCES)
 
 pair = widgets.pick_pair(rows)

@@ -2,6 +2,7 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.near import near
+from core.ui.promising import promising
 from core.ui.view import current_view
 from core.views import decide, overview
 from core.views.text import plain
@@ -53,3 +54,4 @@ show.table(
         "judgements": show.number_column("judgements", 0),
     },
 )
+promising(view)

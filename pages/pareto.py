@@ -5,10 +5,12 @@ from core.ui import show
 from core.ui.live import pareto_chart
 from core.ui.near import near
 from core.ui.pick import pick_stack
+from core.ui.promising import promising
 from core.ui.view import current_view, end
 from core.views import decide
 from core.views.pareto import pareto
 from core.views.text import count
+from core.views.theme import best_corner
 
 tells = "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude."
 view = current_view(tells)
@@ -49,12 +51,13 @@ found = pareto(
 if not found.drawn.is_empty():
     pareto_chart(view, found, answer.sentence)
     st.caption(
-        "Top left is best. The line is the frontier of what your limits allow; dimmed stacks break a limit, "
-        "named when you point at them. Grey strip: latencies not told apart from the chosen one. Click "
-        "a mark to select its stack."
+        f"{best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what your limits "
+        "allow; dimmed stacks break a limit, named when you point at them. Grey strip: latencies not told "
+        "apart from the chosen one. Click a mark to select its stack."
     )
 if not found.undrawn.is_empty():
     st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
 
 widgets.selection(view, selected)
 show.table(found.rows, "stacks", show.STACK_COLUMNS)
+promising(view)

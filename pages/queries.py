@@ -29,7 +29,7 @@ with right:
     other = pick_stack(others, view.decision, "Against", key="vs", default="no second stack")
 
 table = cache.queries(view, run_id, other)
-rows = widgets.narrow(table, against=other is not None)
+rows = widgets.narrow(table, view.quality, against=other is not None)
 runs = {run: names[run] for run in (run_id, other) if run is not None}
 found = cache.query_answer(view, runs, rows, table.height)
 with place:

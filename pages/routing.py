@@ -5,6 +5,7 @@ from core.ui import show
 from core.ui.view import current_view, end
 from core.views import routing
 from core.views.routing_chart import chart
+from core.views.theme import best_corner
 
 tells = (
     "What this tells you: whether choosing K query by query beats one K for all queries, and at what price."
@@ -44,7 +45,8 @@ if axis is not None:
     drawn = chart(made.rows, made.path, view.table, view.quality, axis)
     show.chart(drawn, "routing", alt=made.sentence)
     st.caption(
-        "Top left is best. Circles: one depth for all. Star: routed by rules learnt from other queries "
+        f"{best_corner(higher=view.quality.higher_is_better)} Circles: one depth for all. "
+        "Star: routed by rules learnt from other queries "
         "(5 folds dealt 10 ways, fixed seed), with its 95 % bootstrap interval over queries; open star: the "
         "same rule judged on the queries it was learnt from. Grey marks: the workspace's stacks; zoom out to "
         "see all."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.clq.axes import QUALITY, Axis
 from core.errors import UnknownNameError
 
 REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
@@ -12,7 +13,11 @@ GAIN = ("gain_low", "gain_high")
 
 
 def marginal(
-    table: pl.DataFrame, *, least_per_100_ms: float | None = None, least_per_usd: float | None = None
+    table: pl.DataFrame,
+    *,
+    least_per_100_ms: float | None = None,
+    least_per_usd: float | None = None,
+    quality: Axis = QUALITY,
 ) -> pl.DataFrame:
     """Steps between consecutive K of every stack, and where they no longer pay.
 
@@ -22,9 +27,11 @@ def marginal(
             is known. Rows without series, K or quality are left out.
         least_per_100_ms: Quality that 100 ms more must buy; None = anything above 0.
         least_per_usd: Quality that $1 per 1,000 queries more must buy; None = anything above 0.
+        quality: The axis of quality, in its direction.
 
     Returns:
-        One row per step: series, run_id, from_k, to_k, d_quality, d_ms, d_usd, per_100_ms and per_usd (null
+        One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better), d_ms, d_usd,
+        per_100_ms and per_usd (null
         where the divisor is unknown or not above 0), pays, reason (why it does not pay, in words; null where
         it does).
 
@@ -39,12 +46,16 @@ def marginal(
     ]
     known = pl.all_horizontal(pl.col(name).is_not_null() for name in ("series", "candidates", "quality"))
     rows = table.filter(known).select(*REQUIRED, *bounds).sort("series", "candidates", "cost", "run_id")
-    steps = rows.unique(["series", "candidates"], keep="first", maintain_order=True).with_columns(
-        pl.col("candidates").shift(1).over("series").alias("from_k"),
-        *(
-            (pl.col(name) - pl.col(name).shift(1).over("series")).alias(step)
-            for name, step in (("quality", "d_quality"), ("latency_ms", "d_ms"), ("cost", "d_usd"))
-        ),
+    steps = (
+        rows.unique(["series", "candidates"], keep="first", maintain_order=True)
+        .with_columns(
+            pl.col("candidates").shift(1).over("series").alias("from_k"),
+            *(
+                (pl.col(name) - pl.col(name).shift(1).over("series")).alias(step)
+                for name, step in (("quality", "d_quality"), ("latency_ms", "d_ms"), ("cost", "d_usd"))
+            ),
+        )
+        .with_columns(pl.col("d_quality") * (1 if quality.higher_is_better else -1))
     )
     return (
         steps.filter(pl.col("from_k").is_not_null())

@@ -33,6 +33,7 @@ class Depths:
         probe_ms: [Q]; ms that a query sent deeper has spent at the shallowest depth by then, because the
             signal is known only afterwards. 0 where the signal is known before.
         probe_cost: [Q]; the same in $ per 1,000 queries.
+        higher_is_better: The direction of the quality.
     """
 
     quality: Floats
@@ -40,6 +41,7 @@ class Depths:
     cost: Floats
     probe_ms: Floats
     probe_cost: Floats
+    higher_is_better: bool = True
 
     @classmethod
     def of(
@@ -50,6 +52,7 @@ class Depths:
         *,
         probe_ms: ArrayLike = 0.0,
         probe_cost: ArrayLike = 0.0,
+        higher_is_better: bool = True,
     ) -> Depths:
         """Check and shape the values; latency, cost and probes may be given per depth or as one number.
 
@@ -59,6 +62,7 @@ class Depths:
             cost: Broadcast to [D, Q]; None = unknown.
             probe_ms: Broadcast to [Q].
             probe_cost: Broadcast to [Q].
+            higher_is_better: The direction of the quality.
 
         Raises:
             InputError: If there are fewer than two depths, no queries, or a quality is not a number.
@@ -78,7 +82,13 @@ class Depths:
             np.broadcast_to(_floats(unknown if cost is None else cost), scored.shape),
             np.broadcast_to(_floats(probe_ms), scored.shape[1:]),
             np.broadcast_to(_floats(probe_cost), scored.shape[1:]),
+            higher_is_better,
         )
+
+    @property
+    def merit(self) -> Floats:
+        """The quality turned so that more is better [D, Q]."""
+        return self.quality if self.higher_is_better else -self.quality
 
     @property
     def count(self) -> int:
@@ -161,7 +171,7 @@ def oracle(depths: Depths) -> Floats:
 
     No signal can do better; it knows the judgements.
     """
-    near = depths.quality >= depths.quality.max(axis=0) - TIE
+    near = depths.merit >= depths.merit.max(axis=0) - TIE
     return one_hot(near.argmax(axis=0), depths.count)
 
 

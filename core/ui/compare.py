@@ -30,7 +30,7 @@ def pick(view: View) -> list[str]:
         Names of two to five stacks with per-query data; the usual ones fill up where fewer were chosen.
     """
     carry_over("cmp")
-    names = listed(view.table, "cmp")
+    names = listed(view.table, "cmp", view.decision.quality)
     if "cmp" in st.session_state:  # a choice that was kept may be of another workspace
         st.session_state["cmp"] = [name for name in st.session_state["cmp"] if name in names]
     picked = st.multiselect(
@@ -60,7 +60,7 @@ def pick(view: View) -> list[str]:
     return chosen
 
 
-def settings() -> tuple[Setup, Against]:
+def settings(quality: Quality) -> tuple[Setup, Against]:
     """Draw how to compare."""
     left, middle, right = st.columns([2, 2, 1.4])
     against: Against = left.segmented_control(
@@ -94,7 +94,8 @@ def settings() -> tuple[Setup, Against]:
         help="A query whose two scores differ by no more is a tie. Wins and losses depend on it, the "
         "difference, its interval and its p-value do not.",
     )
-    return Setup(method=method, tolerance=tolerance), against
+    up = quality.higher_is_better
+    return Setup(method=method, tolerance=tolerance, higher_is_better=up), against
 
 
 Key = tuple[str, int, Scope, Quality, tuple[tuple[str, str], ...]]

@@ -35,7 +35,8 @@ def queries(found: Closer, pair: Pair, quality: Quality, setup: Setup) -> None:
         drawn = scatter(rows, (pair["first"], pair["second"]), quality, setup.tolerance)
         click = widgets.open_from_chart(rows, pair, "chart_scatter")
         show.chart(drawn, "scatter", on_select=click, selection_mode="points")
-        st.caption("Above the diagonal the query is better. Queries with equal scores share a larger mark.")
+        side = "Above" if setup.higher_is_better else "Below"
+        st.caption(f"{side} the diagonal the query is better. Queries with equal scores share a larger mark.")
     with right:
         st.markdown("**Difference of every query, sorted**")
         sorted_bars = bars(rows, quality, against=True)

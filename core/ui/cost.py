@@ -238,7 +238,7 @@ def _book() -> PriceBook:
 
 
 def _start(view: View) -> Start | None:
-    names = listed(view.table, "base")
+    names = listed(view.table, "base", view.decision.quality)
     chosen = st.selectbox(
         "Start from a stack",
         [_TYPED, *names],

@@ -97,7 +97,7 @@ def grades(found: Judged, alt: str) -> None:
 
 def holes(view: View) -> None:
     """What unjudged passages could make of every stack's score."""
-    bounds = page.with_bounds(view.table)
+    bounds = page.with_bounds(view.table, higher_is_better=view.quality.higher_is_better)
     if bounds.is_empty():
         st.info(f"No stack here has rankings that {plain(view.quality.name)} could be computed from.")
     else:

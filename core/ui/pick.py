@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 import streamlit as st
 
+from core.clq.axes import QUALITY, Axis
 from core.clq.rules import Decision
 from core.ui.view import just_arrived
 
@@ -33,7 +35,7 @@ def pick_stack(
         `BY_RULE`, else None.
     """
     carry_over(key)
-    names = [default, *listed(table, key)]
+    names = [default, *listed(table, key, decision.quality)]
     still_offered(key, names)
     picked = st.selectbox(label, names, key=key, bind="query-params")
     st.session_state[KEPT + key] = None if picked == default else picked
@@ -59,11 +61,12 @@ def still_offered(key: str, options: Sequence[str]) -> None:
         st.session_state[key] = options[0]
 
 
-def listed(table: pl.DataFrame, key: str) -> list[str]:
+def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
     """The stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
     if table.height <= _LISTED:
         return table["name"].to_list()
-    names = table.top_k(_LISTED, by=pl.col("quality").fill_null(-1))["name"].sort().to_list()
+    best = np.argsort(-quality.merit(quality.read(table)), kind="stable")[:_LISTED]
+    names = table["name"].gather(best).sort().to_list()
     state = st.session_state.get(key)
     asked = {*([state] if isinstance(state, str) else state or []), *st.query_params.get_all(key)} - set(
         names
@@ -103,7 +106,7 @@ def pick_stacks(table: pl.DataFrame, decision: Decision, label: str, key: str, m
     """
     picked = st.multiselect(
         label,
-        listed(table, key),
+        listed(table, key, decision.quality),
         key=key,
         bind="query-params",
         max_selections=most,

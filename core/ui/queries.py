@@ -18,11 +18,12 @@ from core.views.scope import Quality
 from core.views.text import plain
 
 
-def narrow(table: pl.DataFrame, *, against: bool) -> pl.DataFrame:
+def narrow(table: pl.DataFrame, quality: Quality, *, against: bool) -> pl.DataFrame:
     """Draw tag, search and order, and apply them to the query table.
 
     Args:
         table: The query table.
+        quality: The measure of its scores.
         against: Whether there is a second stack, so that losses and gains can be sorted by.
     """
     left, middle, right = st.columns([2, 2, 1])
@@ -43,7 +44,8 @@ def narrow(table: pl.DataFrame, *, against: bool) -> pl.DataFrame:
     sorts = list(SORTS_AGAINST if against else SORTS)
     still_offered("sort", sorts)
     sort = right.selectbox("Order", sorts, key="sort", bind="query-params")
-    return ordered(narrowed(table, tags, words or ""), sort)
+    found = narrowed(table, tags, words or "")
+    return ordered(found, sort, higher_is_better=quality.higher_is_better)
 
 
 def query_list(rows: pl.DataFrame, quality: Quality, other: str | None, selected: str) -> None:

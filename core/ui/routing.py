@@ -59,7 +59,7 @@ def pick_options(view: View) -> tuple[Family | None, list[Option]]:
     if name == OF_MY_CHOICE:
         picked = right.multiselect(
             "Stacks, two or three",
-            listed(view.table, "among"),
+            listed(view.table, "among", view.decision.quality),
             key="among",
             bind="query-params",
             max_selections=_MOST,

@@ -38,7 +38,7 @@ def ask_own() -> list[Scenario]:
             left.text_input("Name", key="_scen_name", max_chars=60, placeholder="Launch")
             middle.selectbox("Best is", tuple(RULES), key="_scen_rule")
             right.number_input("SLA (ms)", min_value=0.0, value=None, key="_scen_sla", placeholder="none")
-            places = st.columns(4)
+            places = st.columns(len(_FIELDS))
             for place, (key, label, top) in zip(places, _FIELDS, strict=True):
                 place.number_input(
                     label, min_value=0.0, max_value=top, value=None, key=f"_scen_{key}", placeholder="none"
@@ -49,8 +49,9 @@ def ask_own() -> list[Scenario]:
             key=_OWN,
             bind="query-params",
             placeholder="Launch: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7",
-            help="NAME: rule (quality, cost or latency), then sla, budget, floor, dim (at most) and K (at "
-            f"least), each with a number. A semicolon between scenarios, {MOST} at most.",
+            help="NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), harm, "
+            "dim (at most) and K (at least), each with a number. A semicolon between scenarios, "
+            f"{MOST} at most.",
         )
     st.session_state[KEPT + _OWN] = line
     problem = st.session_state.pop(_PROBLEM, None)
@@ -65,7 +66,8 @@ def ask_own() -> list[Scenario]:
 
 _FIELDS = (
     ("budget", "Budget ($ / 1k)", 1e9),
-    ("floor", "Quality floor", 1.0),
+    ("floor", "Worst quality", 1.0),
+    ("harm", "Harm at most", 1.0),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
 )
@@ -82,6 +84,7 @@ def _add() -> None:
         given["floor"],
         given["dim"],
         given["depth"],
+        max_harm=given["harm"],
     )
     try:
         st.session_state[_OWN] = with_one(st.session_state.get(_OWN) or "", made)
@@ -135,7 +138,8 @@ def deeper(view: View) -> pl.DataFrame:
 def _deeper(_view: View, key: tuple[object, ...]) -> pl.DataFrame:
     del key  # of the table
     where = (_view.snapshot, _view.table, _view.scope)
-    return step_rows(steps(*where, quality=_view.quality, latency=_view.latency), _view.table)
+    found = steps(*where, quality=_view.quality, latency=_view.latency)
+    return step_rows(found, _view.table, higher_is_better=_view.quality.higher_is_better)
 
 
 def free(constraints: Constraints) -> Constraints:

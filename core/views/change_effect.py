@@ -26,7 +26,8 @@ def effects(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> pl.DataFrame:
         in the order of `pairs`.
     """
     first, second = _rows(stacks, pairs)
-    made = with_verdict(compare(Sample.means(stacks.values), first, second, setup)).drop("first", "second")
+    made = compare(Sample.means(stacks.values), first, second, setup).drop("first", "second")
+    made = with_verdict(made, higher_is_better=setup.higher_is_better)
     return pairs.select("before", "after", "run_before", "run_after").hstack(made)
 
 
@@ -38,7 +39,8 @@ def pooled(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> pl.DataFrame:
     """
     first, second = _rows(stacks, pairs)
     means = np.stack([_mean(stacks.values[first]), _mean(stacks.values[second])])
-    return with_verdict(compare(Sample.means(means), [0], [1], setup)).drop("first", "second")
+    made = compare(Sample.means(means), [0], [1], setup).drop("first", "second")
+    return with_verdict(made, higher_is_better=setup.higher_is_better)
 
 
 def _rows(stacks: Scored, pairs: pl.DataFrame) -> tuple[list[int], list[int]]:

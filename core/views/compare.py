@@ -26,7 +26,7 @@ WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "not told apart"
 
 LEGEND = (
-    "Right of 0 the stack is better. Whisker: 95 % interval of that comparison by itself. Light bar: true "
+    "{} of 0 the stack is better. Whisker: 95 % interval of that comparison by itself. Light bar: true "
     "differences that these queries are too few to show with 80 % power. A difference is called real when "
     f"its Holm-adjusted p is below {LEVEL}. Click a mark to look closer at its pair."
 )
@@ -94,14 +94,21 @@ def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], set
         made.with_columns(
             pl.Series(column, [stacks.names[row] for row in made[column]], dtype=pl.String)
             for column in ("first", "second")
-        )
+        ),
+        higher_is_better=setup.higher_is_better,
     )
 
 
-def with_verdict(rows: pl.DataFrame) -> pl.DataFrame:
+def legend(quality: Quality) -> str:
+    """How to read the chart of differences."""
+    return LEGEND.format("Right" if quality.higher_is_better else "Left")
+
+
+def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """Comparisons with what each shows: better, worse or not told apart."""
     real = pl.col("p_holm") < LEVEL
-    side = pl.when(pl.col("difference") > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
+    gain = pl.col("difference") if higher_is_better else -pl.col("difference")
+    side = pl.when(gain > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
     return rows.with_columns(pl.when(real).then(side).otherwise(pl.lit(OPEN)).alias("verdict"))
 
 
@@ -244,5 +251,6 @@ def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
     """The stacks that are compared where none were chosen: the decision's two, else the two best."""
     rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     names = table[rows].filter("has_rankings")["name"].to_list()
-    best = table.filter("has_rankings").sort("quality", "name", descending=[True, False], nulls_last=True)
+    down = [decision.quality.higher_is_better, False]
+    best = table.filter("has_rankings").sort("quality", "name", descending=down, nulls_last=True)
     return list(dict.fromkeys([*names, *best["name"].head(2)]))[:2]

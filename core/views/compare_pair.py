@@ -62,7 +62,7 @@ def look_closer(
     first, second = pair
     same = alike(snapshot, runs, quality.k, first, second)
     rows = query_table(snapshot, scope, quality, second, first, as_zero=True)
-    queries = flips(rows, setup.tolerance, same)
+    queries = flips(rows, setup, same)
     pools = runs.filter(pl.col("run_id").is_in(pair))["pool"].fill_null("none").unique().sort().to_list()
     return Closer(
         queries=queries,
@@ -73,21 +73,22 @@ def look_closer(
     )
 
 
-def flips(queries: pl.DataFrame, tolerance: float, alike: pl.DataFrame | None) -> pl.DataFrame:
+def flips(queries: pl.DataFrame, setup: Setup, alike: pl.DataFrame | None) -> pl.DataFrame:
     """The queries of a pair, those that flip first, the largest difference first.
 
     Args:
         queries: `core.views.queries.query_table` of the second stack against the first.
-        tolerance: Largest difference that is a tie.
+        setup: Which difference is a tie, and which direction wins.
         alike: `core.clq.agreement.agreement` of the pair's rankings; None where they do not compare.
 
     Returns:
         The table with outcome (better, tie, worse; null without two scores), overlap, tau and shared.
     """
-    limit = tolerance + 1e-12
+    limit = setup.tolerance + 1e-12
+    gain = pl.col("delta") if setup.higher_is_better else -pl.col("delta")
     outcome = (
-        pl.when(pl.col("delta") > limit).then(pl.lit(WINS))
-        .when(pl.col("delta") < -limit).then(pl.lit(LOSSES))
+        pl.when(gain > limit).then(pl.lit(WINS))
+        .when(gain < -limit).then(pl.lit(LOSSES))
         .when(pl.col("delta").is_not_null()).then(pl.lit(TIES))
     )  # fmt: skip
     if alike is None:
@@ -131,7 +132,8 @@ def by_tag(rows: pl.DataFrame, setup: Setup) -> pl.DataFrame:
     values = known.select("other", "score").to_numpy().T
     table = np.where(masks[:, None, :], values[None], np.nan).reshape(2 * len(names), -1)
     first = np.arange(0, 2 * len(names), 2)
-    made = with_verdict(compare(Sample.means(table), first, first + 1, setup))
+    made = compare(Sample.means(table), first, first + 1, setup)
+    made = with_verdict(made, higher_is_better=setup.higher_is_better)
     return made.drop("first", "second").insert_column(0, pl.Series("tag", names))
 
 

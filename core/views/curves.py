@@ -159,7 +159,7 @@ def _answer(main: pl.DataFrame, quality: Quality) -> str:
     at_k = main.filter((pl.col("k") == quality.k) & pl.col("value").is_not_null())
     if at_k.is_empty():
         return f"None of the chosen stacks has a value for {quality.name}."
-    best = at_k.sort("value", "name", descending=[True, False]).row(0, named=True)
+    best = at_k.sort("value", "name", descending=[quality.higher_is_better, False]).row(0, named=True)
     rest = main.filter((pl.col("name") == best["name"]) & pl.col("value").is_not_null())
     deepest = rest.sort("k").row(-1, named=True)
     deeper = f"; at the cutoff {deepest['k']} it is at {text.score(deepest['value'])}"

@@ -9,6 +9,8 @@ import polars as pl
 from core.clq.rules import Constraints, Decision
 from core.views import text
 from core.views.evidence.holes import overturned
+from core.views.harm import cap_words
+from core.views.promising import unasked_words
 from core.views.scope import Latency, Quality
 
 _NO_QUALITY = (
@@ -24,7 +26,8 @@ class Answer:
     Attributes:
         sentence: The chosen stack with its numbers, or why there is none.
         reason: How a tie was broken, and what else would do.
-        warning: What of the evidence could overturn it; empty when nothing is known that could.
+        warning: What of the evidence could overturn it, what a harm cap is about, and what the choice could
+            not look at; empty when there is nothing to say.
     """
 
     sentence: str
@@ -83,8 +86,10 @@ def answer(
         notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
         why = f"It {notes[0]}." if len(notes) else _NO_QUALITY
         return Answer(f"No stack here has a known {quality.name}.", why)
+    doubts = [overturned(table, decision, quality), cap_words(table, constraints), *unasked_words(decision)]
+    warning = " ".join(filter(None, doubts))
     if decision.chosen is None:
-        return Answer(f"No stack{within} is left.", _nearest(decision))
+        return Answer(f"No stack{within} is left.", _nearest(decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
@@ -93,7 +98,7 @@ def answer(
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)
         reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
-    return Answer(sentence, reason, overturned(table, decision, quality) or "")
+    return Answer(sentence, reason, warning)
 
 
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:

@@ -75,8 +75,8 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
 
 def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances."""
-    found = [overturned(table, decision, asked.quality), *_left_out(table, decision)]
-    found.append(cap_words(table, asked.constraints))
+    found = [overturned(table, decision, asked.quality), cap_words(table, asked.constraints)]
+    found += _left_out(table, decision)
     if decision.chosen is not None:
         row = table.row(decision.chosen, named=True)
         found += [_few(row["n"]), _loose(row, asked), _unlike(row), _unsure(row)]

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 
+from core.clq.axes import quality_axis
 from core.clq.intervals import SEED
 from core.clq.jitter import JITTER_MS
 from core.clq.marginal import GAIN, marginal
@@ -57,6 +58,7 @@ def steps(
     Returns:
         As `core.clq.marginal.marginal`; series is the specification without K.
     """
+    axis = quality_axis(higher_is_better=quality.higher_is_better)
     series = [_without_depth(spec) for spec in table["spec"]]
     rows = table.with_columns(pl.Series("series", series, dtype=pl.String), pl.col("candidates"))
     rows = rows.with_row_index("row").sort("series", "candidates", "cost", "run_id")
@@ -65,15 +67,16 @@ def steps(
     sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
     pairs = rows.filter(pl.col("before").is_not_null()).select("run_id", "row", "before")
     if sample is None or pairs.is_empty():
-        return marginal(rows)
+        return marginal(rows, quality=axis)
     one, other = paired_rows(Sample.means(sample.quality), pairs["row"], pairs["before"])
     drawn = weights(sample.quality.shape[1], seed=seed)
-    gain, replicates = one.estimate() - other.estimate(), resampled(one, drawn) - resampled(other, drawn)
+    gain = axis.merit(one.estimate() - other.estimate())
+    replicates = axis.merit(resampled(one, drawn) - resampled(other, drawn))
     bounds = np.column_stack(interval(gain, replicates))
     gains = pairs.select("run_id").with_columns(
         pl.Series(name, bounds[:, end]).fill_nan(None) for end, name in enumerate(GAIN)
     )
-    return marginal(rows.join(gains, on="run_id", how="left", maintain_order="left"))
+    return marginal(rows.join(gains, on="run_id", how="left", maintain_order="left"), quality=axis)
 
 
 def _without_depth(spec: str) -> str:

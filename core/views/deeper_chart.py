@@ -18,7 +18,7 @@ _BEYOND = "Where results per query are known it must rise by more than chance."
 _DEPTH = re.compile(r",? K = \d+")
 
 
-def step_rows(steps: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """Name the families of `core.views.deeper.steps`.
 
     Returns:
@@ -28,10 +28,11 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     names = table.select("run_id", "name", "quality")
     rows = steps.join(names, on="run_id", how="left", maintain_order="left")
     families = [_DEPTH.sub("", name or "") for name in rows["name"]]
+    best = pl.col("quality").max() if higher_is_better else pl.col("quality").min()
     return (
         rows.with_columns(pl.Series("family", families, dtype=pl.String))
-        .with_columns(pl.col("quality").max().over("series").alias("best"))
-        .sort(["best", "series", "to_k"], descending=[True, False, False], maintain_order=True)
+        .with_columns(best.over("series").alias("best"))
+        .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)
         .select(
             "family",
             *("from_k", "to_k", "d_quality", "d_ms", "d_usd", "per_100_ms", "per_usd", "pays", "reason"),

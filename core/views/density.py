@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.clq.axes import QUALITY, Axis
 from core.views import theme
 from core.views.pareto_marks import LATENCY_AXIS, UNKNOWN_AXIS
 
@@ -103,12 +104,13 @@ def _of(panel: Panel, x: _Floats, y: _Floats) -> NDArray[np.int32]:
     return np.asarray(row * columns + column, dtype=np.int32)
 
 
-def density(drawn: pl.DataFrame, over: Grid) -> list[theme.Spec]:
+def density(drawn: pl.DataFrame, over: Grid, quality: Axis = QUALITY) -> list[theme.Spec]:
     """Draw how many stacks each cell holds.
 
     Args:
         drawn: The rows that `over` was laid on, with row and feasible.
         over: The grids.
+        quality: The axis of quality, in its direction.
 
     Returns:
         A heatmap each of what the limits exclude and, above it, of what they allow, per panel. z is the
@@ -117,13 +119,14 @@ def density(drawn: pl.DataFrame, over: Grid) -> list[theme.Spec]:
     feasible = drawn["feasible"].to_numpy()
     cells = sum(panel.cells for panel in over.panels)
     traces: list[theme.Spec] = []
+    merit = quality.merit(drawn["quality"].to_numpy())
     for allowed, title, shade in (
         (False, "excluded", theme.DENSITY_OUT),
         (True, "feasible", theme.DENSITY_IN),
     ):
         of = np.flatnonzero((feasible == allowed) & (over.cell >= 0))
         counts = np.bincount(over.cell[of], minlength=cells)
-        data = np.stack([_best(drawn, over, of, cells), counts], axis=-1).astype(np.int32)
+        data = np.stack([_best(merit, drawn, over, of, cells), counts], axis=-1).astype(np.int32)
         for panel in over.panels:
             part = data[panel.start : panel.start + panel.cells]
             if part[:, 1].any():
@@ -132,10 +135,12 @@ def density(drawn: pl.DataFrame, over: Grid) -> list[theme.Spec]:
     return traces
 
 
-def _best(drawn: pl.DataFrame, over: Grid, of: NDArray[np.intp], cells: int) -> NDArray[np.int32]:
+def _best(
+    merit: NDArray[np.float64], drawn: pl.DataFrame, over: Grid, of: NDArray[np.intp], cells: int
+) -> NDArray[np.int32]:
     """The row of the best stack of every cell; −1 where there is none."""
     best = np.full(cells, -1, dtype=np.int32)
-    rising = of[np.argsort(drawn["quality"].to_numpy()[of], kind="stable")]
+    rising = of[np.argsort(merit[of], kind="stable")]
     best[over.cell[rising]] = drawn["row"].to_numpy()[rising]
     return best
 

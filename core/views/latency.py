@@ -174,7 +174,8 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
     if asked and asked[:1] == there[:1]:
         return there
     scored = known.join(table.select("run_id", "quality"), on="run_id", how="left")
-    best = scored.sort("quality", "p50", descending=[True, False], nulls_last=True)["name"].head(1)
+    down = [decision.quality.higher_is_better, False]
+    best = scored.sort("quality", "p50", descending=down, nulls_last=True)["name"].head(1)
     return [*best, *(name for name in there if name not in best)] or asked or table["name"].head(1).to_list()
 
 

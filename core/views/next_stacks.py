@@ -48,6 +48,6 @@ def neighbour_words(rows: pl.DataFrame) -> str:
     best = rows.row(0, named=True)
     return (
         f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
-        f"± {best['spread']:.3f}, scores above today's choice with a chance of "
+        f"± {best['spread']:.3f}, beats today's choice with a chance of "
         f"{text.percent(best['chance'])}."
     )

@@ -94,7 +94,7 @@ def pareto(
     if not dense and drawn.height > theme.FIXED_MARGINS_FROM:
         layout["margin"] = theme.fixed_margins(stacks[0]["marker"]["colorbar"].get("ticktext", ()))
     rings = _rings(drawn, table, decision, selected)
-    below = density(drawn, over) if over else []
+    below = density(drawn, over, decision.quality) if over else []
     fig = theme.finished([*below, *_frontier(drawn), *stacks, *_whiskers(drawn), *rings], layout)
     return ParetoView(
         figure=fig,
@@ -341,7 +341,4 @@ def _axes(layout: theme.Spec, drawn: pl.DataFrame, quality: Axis) -> None:
             "zeroline": False,
             "title": {"text": "latency unknown"},
         }
-    up = quality.higher_is_better
-    better = {"text": f"{'↖' if up else '↙'} better", "showarrow": False, "font": {"size": 12}}
-    place = {"x": 0.01, "y": 0.99 if up else 0.01, "xref": "paper", "yref": "paper"}
-    layout["annotations"] = [{**place, **better}]
+    layout["annotations"] = [theme.better(higher=quality.higher_is_better)]

@@ -8,6 +8,7 @@ import polars as pl
 from core.clq.rules import Decision
 from core.views import text
 
+HEADING = "Promising, not measured"
 COLUMNS = ("run_id", "stack", "quality", "gain", "unknown", "missing", "measure", "why")
 _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 

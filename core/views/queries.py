@@ -120,12 +120,14 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
     return table.filter(pl.all_horizontal(pl.lit(value=True), *found))
 
 
-def ordered(table: pl.DataFrame, sort: str) -> pl.DataFrame:
+def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) -> pl.DataFrame:
     """The table in one of the orders of `SORTS_AGAINST`; what has no value comes last.
 
     Of equals, the one whose pool holds more comes first: more was lost there.
     """
     column, largest_first = SORTS_AGAINST[sort]
+    if column in ("score", "delta"):
+        largest_first = largest_first == higher_is_better
     descending = {column: largest_first, **{name: name == "best" for name in _TIES if name != column}}
     return table.sort(list(descending), descending=list(descending.values()), nulls_last=True)
 
@@ -175,7 +177,7 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
 
 
 def _weakness(scored: pl.DataFrame, quality: Quality, among: str, name: str) -> str:
-    worst = ordered(scored, "worst first")
+    worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
     lowest = f"worst: {_quoted(worst)} ({text.score(worst['score'][0])})"
     if scored["best"].is_null().all():
         return f"{name} scores between {_span(scored['score'])} on {among} ({quality.name}); {lowest}."
@@ -191,7 +193,8 @@ def _span(scores: pl.Series) -> str:
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
-    deltas = scored.select("delta").to_numpy().T
+    up = quality.higher_is_better
+    deltas = scored.select("delta").to_numpy().T * (1 if up else -1)
     better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
     sentence = (
         f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,} "
@@ -199,7 +202,7 @@ def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, 
     )
     if not worse:
         return f"{sentence}."
-    loss = ordered(scored, "largest loss")
+    loss = ordered(scored, "largest loss", higher_is_better=up)
     return f"{sentence}; largest loss: {_quoted(loss)} ({signed(loss['delta'][0])})."
 
 

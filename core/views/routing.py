@@ -125,8 +125,8 @@ def simulate(
     """
     depths, rule = found.depths, rule_of(found, signal, most)
     learner: Rule[Any] = rule
-    learnt, chosen = in_sample(learner, depths.quality)
-    shares = cross_validated(learner, depths.quality, seed=seed)
+    learnt, chosen = in_sample(learner, depths.merit)
+    shares = cross_validated(learner, depths.merit, seed=seed)
     tried = {"routed": shares, "optimistic": one_hot(chosen, depths.count)}
     if own is not None and isinstance(rule, ByThreshold):
         tried["own"] = one_hot(rule.choose(_urgent(own, signal), depths.count), depths.count)
@@ -170,11 +170,12 @@ def _ways(found: Routable, tried: dict[str, Floats]) -> _Ways:
 
 def _gains(depths: Depths, routed: dict[str, Outcome], seed: int) -> pl.DataFrame:
     """What each routed way gains over chance at its own rate, and over the best single depth."""
-    best = depths.quality[int(depths.quality.mean(axis=1).argmax())]
+    best = depths.quality[int(depths.merit.mean(axis=1).argmax())]
+    sign = 1 if depths.higher_is_better else -1
     apart = []
     for each in routed.values():
         chance = outcome(depths, at_random(depths, each.rates), probed=False)
-        apart += [each.scores - chance.scores, each.scores - best]
+        apart += [sign * (each.scores - chance.scores), sign * (each.scores - best)]
     told = estimates(*apart, seed=seed)
     made = {
         name: [getattr(each, of) for each in told[at::2]]

@@ -59,9 +59,7 @@ def chart(
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
     centre = shown[axis].mean()
     traces += [_mark(row, axis, centre) for row in shown.iter_rows(named=True)]
-    layout["annotations"] = [
-        {"x": 0.01, "y": 0.99, "xref": "paper", "yref": "paper", "text": "↖ better", "showarrow": False}
-    ]
+    layout["annotations"] = [theme.better(higher=quality.higher_is_better)]
     if not shown.is_empty():
         drawn = pl.concat([path.select(axis, "quality"), shown.select(axis, "quality")])
         layout["xaxis"]["range"] = _room(drawn[axis].drop_nulls(), 0.12)

@@ -105,6 +105,7 @@ def gather(
         np.array([[cost] for cost, _ in paid]),
         probe_ms=_column(probe, ids) if probe is not None else 0.0,
         probe_cost=again,
+        higher_is_better=asked.quality.higher_is_better,
     )
     return Routable(
         tuple(options),

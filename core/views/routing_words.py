@@ -34,7 +34,7 @@ def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quali
             f"There is nothing to route: each of {n} has the same {quality.name} at "
             f"{', '.join(labels[:-1])} and {labels[-1]}."
         )
-    routed, top = _row(rows, "routed"), best_single(rows)
+    routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
         stays = rows.row(0, named=True)
         return (
@@ -51,11 +51,11 @@ def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quali
     )
 
 
-def best_single(rows: pl.DataFrame) -> dict[str, Any]:
+def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
     """The depth for all with the best quality, ties to the shallower."""
     return (
         rows.filter(pl.col("kind") == "always")
-        .sort("quality", descending=True, maintain_order=True)
+        .sort("quality", descending=quality.higher_is_better, maintain_order=True)
         .row(0, named=True)
     )
 

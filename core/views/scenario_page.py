@@ -41,19 +41,22 @@ class Choice:
     kind: str
 
 
-def derived(table: pl.DataFrame) -> list[Scenario]:
+def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:
     """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5).
 
     Args:
         table: The stack table.
+        higher_is_better: The direction of the quality.
 
     Returns:
         Those that the workspace can tell apart: a limit on dimensions needs two of them, for example.
     """
-    best, dims, depths = table["quality"].max(), table["dim"].unique(), table["candidates"].unique()
+    best = table["quality"].max() if higher_is_better else table["quality"].min()
+    dims, depths = table["dim"].unique(), table["candidates"].unique()
     found = [Scenario("Baseline")]
     if isinstance(best, float) and best > 0:
-        found.append(Scenario("Cost saver", "cost", floor=float(np.floor(1000 * SAVED * best) / 1000)))
+        kept = np.floor(1000 * SAVED * best) if higher_is_better else np.ceil(1000 * best / SAVED)
+        found.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
     found.append(Scenario("Quality push", jitter_ms=0.0))
     if dims.drop_nulls().len() > 1:
         found.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
@@ -83,6 +86,7 @@ def choose(
         sla_ms=scenario.sla_ms,
         budget=scenario.budget,
         floor=scenario.floor,
+        max_harm=scenario.max_harm,
         jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
     )
     chosen = decide(rows, own, scenario.rule, paired=paired).chosen
@@ -116,15 +120,16 @@ def choices(
         for name, run_id in published.items()
         if run_id in known
     ]
+    up = limits.higher_is_better
 
     def choice(each: Scenario, kind: str) -> Choice:
-        return Choice(each.name, each.words, choose(table, each, limits, paired), kind)
+        return Choice(each.name, each.words(higher_is_better=up), choose(table, each, limits, paired), kind)
 
     if not made:
-        made = [choice(each, "derived") for each in derived(table)]
-    made.append(choice(Scenario(SIDEBAR, "quality", limits.sla_ms, limits.budget, limits.floor), "sidebar"))
-    kept = [each for each in made if each.name not in names]
-    return kept + [choice(each, "own") for each in own]
+        made = [choice(each, "derived") for each in derived(table, higher_is_better=up)]
+    side = {axis.field: limits.of(axis) for axis in limits.axes}
+    made.append(choice(Scenario(SIDEBAR, "quality", **side), "sidebar"))
+    return [each for each in made if each.name not in names] + [choice(each, "own") for each in own]
 
 
 def matrix(
@@ -203,7 +208,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     if chosen.is_empty():
         return "No scenario leaves a stack.", ""
     different = chosen["name"].n_unique()
-    best = chosen.sort(quality.name, descending=True, nulls_last=True).row(0, named=True)
+    best = chosen.sort(quality.name, descending=quality.higher_is_better, nulls_last=True).row(0, named=True)
     words = best[f"{quality.name} in words"]
     sentence = (
         f"{text.count(chosen.height, 'scenario')} {'chooses' if chosen.height == 1 else 'choose'} "

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from core.clq.rules import Rule
@@ -17,7 +17,14 @@ from core.views.link import RULES
 MOST = 12
 """Scenarios that one text may hold."""
 _RESERVED = ":;,"
-_KEYS: Mapping[str, str] = {"sla": "sla_ms", "budget": "budget", "floor": "floor", "dim": "dim", "K": "depth"}
+_KEYS: Mapping[str, str] = {
+    "sla": "sla_ms",
+    "budget": "budget",
+    "floor": "floor",
+    "harm": "max_harm",
+    "dim": "dim",
+    "K": "depth",
+}
 _RULES = {rule: words for words, rule in RULES.items()}
 
 
@@ -30,10 +37,11 @@ class Scenario:
         rule: What is best among the stacks that are left.
         sla_ms: Highest latency; ms.
         budget: Highest cost; $ per 1,000 queries.
-        floor: Lowest quality; 0..1.
+        floor: Worst quality; 0..1.
         dim: Most dimensions of the embedding.
         depth: Fewest candidates K.
         jitter_ms: Width of the jitter band, where it is not the sidebar's; ms. Not part of the text.
+        max_harm: Highest harm; 0..1.
     """
 
     name: str
@@ -44,17 +52,19 @@ class Scenario:
     dim: float | None = None
     depth: float | None = None
     jitter_ms: float | None = None
+    max_harm: float | None = None
 
-    @property
-    def words(self) -> str:
-        """What it asks for, as people read it."""
+    def words(self, *, higher_is_better: bool = True) -> str:
+        """What it asks for, as people read it; the argument is the direction of the quality."""
         parts = [_RULES[self.rule]]
         if self.sla_ms is not None:
             parts.append(f"at most {text.ms(self.sla_ms)}")
         if self.budget is not None:
             parts.append(f"at most {text.usd(self.budget)}")
         if self.floor is not None:
-            parts.append(f"quality at least {self.floor:.3g}")
+            parts.append(f"quality at {'least' if higher_is_better else 'most'} {self.floor:.3g}")
+        if self.max_harm is not None:
+            parts.append(f"harm at most {self.max_harm:.3g}")
         if self.dim is not None:
             parts.append(f"at most {self.dim:g} dimensions")
         if self.depth is not None:
@@ -145,7 +155,5 @@ def with_one(line: str, scenario: Scenario) -> str:
     if not name or any(char in _RESERVED for char in name):
         raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
     kept = {each.name: each for each in parse(line)}
-    kept[name] = Scenario(
-        name, scenario.rule, scenario.sla_ms, scenario.budget, scenario.floor, scenario.dim, scenario.depth
-    )
+    kept[name] = replace(scenario, name=name, jitter_ms=None)
     return written(list(kept.values()))

@@ -6,7 +6,7 @@ cap3 {0.20, 0.25, 0.33}. Rankings are read once; every cell scores the same grad
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -191,6 +191,9 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
     Returns:
         A name per cell; None where nothing is left.
     """
+    up = grid.measure.info.higher_is_better
+    if up != constraints.higher_is_better:  # another measure is varied, which the floor is not about
+        constraints = replace(constraints, higher_is_better=up, floor=None)
     scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
     rows = scored.join(table, on="run_id", how="left", maintain_order="left")
     made: list[str | None] = []

@@ -17,10 +17,11 @@ from core.views.document.html import html
 from core.views.evidence import page as evidence
 from core.views.headroom import NO_POOL, conventions, headroom
 from core.views.near import HEADING
+from core.views.promising import HEADING as PROMISING
 from core.views.query_sets import among
 from core.views.record.data import Case, record_data
 from core.views.record.files import chart
-from core.views.record.parts import basis, near, prices, status
+from core.views.record.parts import basis, near, prices, promising, status
 from core.views.record.words import check, lead, moment, question, trust
 from core.views.stacks import runs_in
 from core.views.text import NOT_APPLICABLE, UNKNOWN, cost_of, count, interval, ms, percent, score
@@ -68,6 +69,7 @@ def still_document(case: Case, found: Verdict, data: Mapping[str, Any]) -> Docum
     sections = (
         Section("Latency and quality", _pareto(case, found, data)),
         Section(HEADING, near(data)),
+        Section(PROMISING, promising(data)),
         Section("What limits the stacks", _headroom(case, found)),
         Section("How many passages to send", _curves(case, found)),
         Section("The evidence", (*_evidence(case, found), *trust(data))),
@@ -92,8 +94,9 @@ def still_document(case: Case, found: Verdict, data: Mapping[str, Any]) -> Docum
 
 def _pareto(case: Case, found: Verdict, data: Mapping[str, Any]) -> tuple[Block, ...]:
     caption = (
-        "Top left is best. The line is the frontier of what the limits allow; dimmed stacks break a limit, "
-        "named when you point at them. The ring marks the chosen stack."
+        f"{theme.best_corner(higher=case.asked.quality.higher_is_better)} The line is the frontier of what "
+        "the limits allow; dimmed stacks break a limit, named when you point at them. The ring marks the "
+        "chosen stack."
     )
     return (Chart("pareto", chart(case, found), alt=data["answer"]["sentence"], caption=caption),)
 
@@ -220,7 +223,7 @@ def _evidence(case: Case, found: Verdict) -> list[Block]:
         for row in judged.mix.iter_rows(named=True)
     )
     blocks: list[Block] = [Say(sentence), *([Say(f"{details}.")] if details else []), Facts(mix)]
-    bounds = evidence.with_bounds(found.table)
+    bounds = evidence.with_bounds(found.table, higher_is_better=case.asked.quality.higher_is_better)
     if not bounds.is_empty():
         best = bounds.head(BOUNDS)
         figure = evidence.bounds_figure(best, case.asked.quality)

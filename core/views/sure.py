@@ -52,7 +52,12 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     return (
         table.join(shares, on="run_id", how="left", maintain_order="left")
         .join(statuses, on="run_id", how="left", maintain_order="left")
-        .sort(["p_best", "p_frontier", "quality"], descending=True, nulls_last=True, maintain_order=True)
+        .sort(
+            ["p_best", "p_frontier", "quality"],
+            descending=[True, True, decision.quality.higher_is_better],
+            nulls_last=True,
+            maintain_order=True,
+        )
         .select(
             "run_id",
             "name",
@@ -96,7 +101,7 @@ def alike(table: pl.DataFrame, decision: Decision, sample: JointSample | None, *
         pl.col("quality_low") <= best["quality_high"],
         pl.col("quality_high") >= best["quality_low"],
     )
-    near = near.sort("quality", "latency_ms", descending=[True, False])
+    near = near.sort("quality", "latency_ms", descending=[decision.quality.higher_is_better, False])
     return _against(
         near.with_columns((pl.col("latency_ms") - best["latency_ms"]).alias("gap_ms")),
         decision.chosen,

@@ -139,3 +139,15 @@ def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:
     """
     right = 72 + 7 * max((len(label) for label in scale_labels), default=0)
     return {"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False}
+
+
+def best_corner(*, higher: bool) -> str:
+    """Where the better stacks lie, as the caption of a chart begins."""
+    return f"{'Top' if higher else 'Bottom'} left is best."
+
+
+def better(*, higher: bool) -> Spec:
+    """The corner of a chart in which the better stacks lie: little is paid, and quality is high, or low."""
+    words, y = ("↖ better", 0.99) if higher else ("↙ better", 0.01)
+    place = {"x": 0.01, "y": y, "xref": "paper", "yref": "paper"}
+    return {**place, "text": words, "showarrow": False, "font": {"size": 12}}

@@ -64,9 +64,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")
     came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
     there = _there(snapshot, runs) if computed else frozenset()
-    own = [
-        info.name for info in REGISTRY.values() if computed and info.higher_is_better and info.needs <= there
-    ]
+    own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
     names = sorted({*own, *came}, key=_order)
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),

@@ -47,7 +47,7 @@ def test_a_scenario_chooses_by_its_rule_and_limits(scenario: Scenario, name: str
 
 
 def test_the_papers_ideas_in_terms_of_another_workspace():
-    made = {each.name: each.words for each in scenario_page.derived(TABLE)}
+    made = {each.name: each.words() for each in scenario_page.derived(TABLE)}
     assert made == {
         "Baseline": "highest quality",
         "Cost saver": "lowest cost, quality at least 0.688",

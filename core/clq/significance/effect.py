@@ -77,7 +77,7 @@ def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
     """Queries that the second stack wins, ties and loses: three [P].
 
     Args:
-        deltas: [P, Q], from `differences`.
+        deltas: [P, Q], from `differences`; turned where lower is better.
         tolerance: Largest difference that is a tie.
     """
     limit = tolerance + 1e-12  # 0.3 − 0.2 is a tie at a tolerance of 0.1

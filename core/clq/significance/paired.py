@@ -32,6 +32,7 @@ class Setup:
         resamples: Number of bootstrap resamples.
         permutations: Number of swaps where they are drawn.
         seed: Seed of both.
+        higher_is_better: Who wins a query.
     """
 
     method: Method = "percentile"
@@ -40,6 +41,7 @@ class Setup:
     resamples: int = RESAMPLES
     permutations: int = PERMUTATIONS
     seed: int = SEED
+    higher_is_better: bool = True
 
 
 def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | None = None) -> pl.DataFrame:
@@ -78,7 +80,8 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
     before, after = one.estimate(), other.estimate()
     low, high = _bounds(one, other, setup)
     deltas = effect.differences(one, other)
-    wins, ties, losses = effect.outcomes(deltas, setup.tolerance)
+    gains = deltas if setup.higher_is_better else -deltas
+    wins, ties, losses = effect.outcomes(gains, setup.tolerance)
     sd, n = effect.spread(deltas), one.n
     gap = np.where(np.abs(after - before) <= _ROUNDING, 0.0, after - before)
     return {
@@ -95,7 +98,7 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
         "losses": losses,
         "sd": sd,
         "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
-        "superiority": effect.superiority(deltas),
+        "superiority": effect.superiority(gains),
         "detectable": effect.detectable(sd, n),
         "needed": effect.queries_needed(sd, gap),
     }

@@ -57,18 +57,20 @@ def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str
     chosen = table.row(decision.chosen, named=True)
     if chosen["hole_low"] is None or chosen["quality"] is None:
         return None
+    up = decision.quality.higher_is_better
+    sign, reach, worst = (1, "hole_high", "hole_low") if up else (-1, "hole_low", "hole_high")
     rivals = table.filter(
         pl.Series(decision.feasible)
         & (pl.col("run_id") != chosen["run_id"])
-        & (pl.col("quality") < chosen["quality"])
-        & (pl.col("hole_high") > chosen["hole_low"])
+        & (sign * pl.col("quality") < sign * chosen["quality"])
+        & (sign * pl.col(reach) > sign * chosen[worst])
     )
     if rivals.is_empty():
         return None
-    nearest = rivals.sort("hole_high", descending=True).row(0, named=True)
+    nearest = rivals.sort(reach, descending=up).row(0, named=True)
     others = text.count(rivals.height, "other feasible stack")
     return (
         f"Judging more could overturn the choice: {others} could overtake it if every unjudged passage "
-        f"in the Top-{quality.k} were of grade 5 (reaching at most "
-        f"{text.score(nearest['hole_high'])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
+        f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
+        f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
     )

@@ -232,10 +232,10 @@ def mix_figure(found: Judged) -> go.Figure:
     return theme.figure(boxes, x=f"{found.unit}s per query", height=330, legend=False)
 
 
-def with_bounds(table: pl.DataFrame) -> pl.DataFrame:
+def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """The stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
     known = table.filter(pl.col("hole_low").is_not_null() & pl.col("quality").is_not_null())
-    return known.sort("quality", "name", descending=[True, False]).select(
+    return known.sort("quality", "name", descending=[higher_is_better, False]).select(
         "name", "quality", "hole_low", "hole_high", "hole", "n"
     )
 

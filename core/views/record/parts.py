@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.clq.axes import LIMITS, axes
 from core.views import text
 from core.views.document.blocks import Block, Cell, Chart, Column, Fold, Note, Notes, Say, Table
 from core.views.near import broken, way_in
@@ -14,14 +15,13 @@ FINALISTS = 30
 STACKS = 300
 """Rows of the tables at most; the JSON has all."""
 Data = Mapping[str, Any]
-_CONSTRAINTS = {"sla": "SLA", "floor": "quality floor"}
 _SHARES = (
     ("p_frontier", "on the frontier"),
     ("p_sla", "meets the SLA"),
     ("p_feasible", "within the limits"),
     ("p_best", "best"),
 )
-_WRITTEN = {"latency": text.ms, "cost": text.usd, "quality": text.score}
+_WRITTEN = {axis.key: axis.written for axis in axes()}
 
 
 def _finalists(data: Data) -> list[Data]:
@@ -116,7 +116,7 @@ def near(data: Data) -> tuple[Block, ...]:
         (
             Cell(row["stack"]),
             Cell(text.score(row["quality"]), row["quality"]),
-            Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"]),
+            _gain(row),
             Cell(text.ms(row["latency_ms"]), row["latency_ms"]),
             Cell(text.cost_of(row, ""), row["cost"]),
             Cell(broken(row)),
@@ -125,6 +125,36 @@ def near(data: Data) -> tuple[Block, ...]:
         for row in data["near_misses"]
     )
     return (Table(columns, rows),)
+
+
+def promising(data: Data) -> tuple[Block, ...]:
+    """What breaks no limit but lacks a number that is required, and what to measure."""
+    rows: list[Data] = data["promising"]
+    if not rows:
+        return ()
+    columns = (
+        Column("stack", wide=True),
+        Column(data["asked"]["measure"], number=True),
+        Column("gain", number=True),
+        Column("is"),
+        Column("so", wide=True),
+    )
+    cells = tuple(
+        (
+            Cell(row["stack"]),
+            Cell(text.score(row["quality"]), row["quality"]),
+            _gain(row),
+            Cell(row["missing"]),
+            Cell(row["measure"]),
+        )
+        for row in rows[:FINALISTS]
+    )
+    return (Table(columns, cells, left_out=max(0, len(rows) - FINALISTS), sortable=True),)
+
+
+def _gain(row: Data) -> Cell:
+    """By how much a stack would be better than the chosen one."""
+    return Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"])
 
 
 def turns(data: Data) -> tuple[Block, ...]:
@@ -212,7 +242,11 @@ def _kind(name: str, rows: Sequence[Data]) -> tuple[Cell, ...]:
     missed = (
         f"{nearest['stack'] or nearest['run_id']}: {nearest['reason']}" if nearest else text.NOT_APPLICABLE
     )
-    return Cell(_CONSTRAINTS.get(name, name)), Cell(f"{len(rows):,}", len(rows)), Cell(missed)
+    return (
+        Cell(LIMITS[name].limit_word if name in LIMITS else name),
+        Cell(f"{len(rows):,}", len(rows)),
+        Cell(missed),
+    )
 
 
 def prices(data: Data) -> tuple[Block, ...]:

@@ -24,7 +24,9 @@ from core.views.document.blocks import (
     Tiles,
 )
 from core.views.near import HEADING
-from core.views.record.parts import Data, basis, excluded, finalists, near, prices, turns
+from core.views.promising import HEADING as PROMISING
+from core.views.record.parts import Data, basis, excluded, finalists, near, prices, promising, turns
+from core.views.theme import best_corner
 
 _RULES = {
     "quality": "the best quality within the limits",
@@ -51,6 +53,7 @@ def record_document(data: Data, pareto: go.Figure) -> Document:
     sections = [
         Section("All stacks", (_pareto(data, pareto),)),
         Section(HEADING, near(data)),
+        Section(PROMISING, promising(data)),
         Section("The finalists", finalists(data)),
         Section("What would turn the choice", turns(data)),
         Section("How far to trust it", trust(data)),
@@ -174,8 +177,8 @@ def _pareto(data: Data, figure: go.Figure) -> Chart:
         "pareto",
         figure,
         alt=data["answer"]["sentence"],
-        caption="Top left is best. The line is the frontier of what the limits allow; dimmed stacks break a "
-        "limit. The ring marks the chosen stack.",
+        caption=f"{best_corner(higher=data['asked']['better'] == 'higher')} The line is the frontier of what "
+        "the limits allow; dimmed stacks break a limit. The ring marks the chosen stack.",
     )
 
 
