@@ -14,6 +14,7 @@ import typer
 
 from core.cli.context import Context, waiting
 from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.ties import Ties
 from core.cli.watching import reporting
 from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
@@ -102,6 +103,13 @@ def run(
         list[str] | None,
         typer.Option(help="Name of a file to leave out, as errors name it; may be repeated."),
     ] = None,
+    tie_order: Annotated[
+        Ties,
+        typer.Option(
+            help="Order of passages with equal scores: that of the file's own ranks, where it has them, or "
+            "trec_eval's (by score, ties by descending id)."
+        ),
+    ] = Ties.FILE,
     strip: Annotated[
         list[str] | None,
         typer.Option(
@@ -154,6 +162,7 @@ def run(
         without=frozenset(without or []),
         skip=frozenset(skip or []),
         strip=patterns(strip or []),
+        tie_order=tie_order.value,
         known_collections=known,
         documents=StoredDocuments.of(snapshot),
     )

@@ -12,6 +12,7 @@ import typer
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.deciding import quality_of
 from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.ties import Ties
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list
@@ -43,6 +44,9 @@ def run(
     grades: Annotated[
         str | None, typer.Option(help="With files: how grades become 1-5, as import has it.")
     ] = None,
+    tie_order: Annotated[
+        Ties, typer.Option(help="With files: whose order equal scores have, as import has it.")
+    ] = Ties.FILE,
     runs: Annotated[
         list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
     ] = None,
@@ -72,7 +76,11 @@ def run(
     """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
-        made = load([*files, *([qrels] if qrels else [])], Options(collection_id="files", grades=grades))
+        options = Options(collection_id="files", grades=grades, tie_order=tie_order.value)
+        made = load([*files, *([qrels] if qrels else [])], options)
+        for note in made.notes:
+            if "--tie-order" in note:
+                _tell(note)
         table = score_files(
             made,
             parse_list(measures),
@@ -83,7 +91,7 @@ def run(
         )
         emit(table, form)
         return
-    _refuse(("--qrels", qrels), ("--grades", grades))
+    _refuse(("--qrels", qrels), ("--grades", grades), ("--tie-order", tie_order is not Ties.FILE))
     context: Context = ctx.obj
     snapshot = context.store().read()
     known = snapshot.runs(collection)
@@ -118,6 +126,9 @@ def run(
     emit(pl.concat(parts) if parts else pl.DataFrame(), form, empty="No runs.")
 
 
+_OF_FILES = ("--qrels", "--grades", "--tie-order")
+
+
 def _tell(words: str) -> None:
     complain(f"note: {words}")
 
@@ -147,6 +158,6 @@ def _refuse(*given: tuple[str, object]) -> None:
     for name, value in given:
         if value:
             raise InputError(
-                f"{name} does not go with {'the store' if name in ('--qrels', '--grades') else 'files'}.",
+                f"{name} does not go with {'the store' if name in _OF_FILES else 'files'}.",
                 do="Name files to score them as they are, or leave the files out to score the store's runs.",
             )

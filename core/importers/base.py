@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Literal
 
 import polars as pl
 
@@ -29,6 +30,8 @@ LOOK_ROWS = 20
 """Rows of a preview."""
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
 """Of a collection (its id) those of the named documents that are at hand: source, text."""
+TieOrder = Literal["file", "trec_eval"]
+"""Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
 _WIDTH = 120
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
@@ -57,6 +60,7 @@ class Options:
         without: Columns of tables that are left out.
         tables: The three of single files, by the names of `preview`; they stand before those for all.
         pool: Named convention of the candidate pool, where a table has pool rows.
+        tie_order: "trec_eval": rankings with scores are ordered as it does, whatever their ranks.
         strip: What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star
             stands for.
         skip: Names of files and folders, as `preview` tells them, that are left out.
@@ -80,6 +84,7 @@ class Options:
     without: frozenset[str] = frozenset()
     tables: Mapping[str, TableAs] = field(default_factory=dict)
     pool: str | None = None
+    tie_order: TieOrder = "file"
     strip: Mapping[str, str] = field(default_factory=dict)
     skip: frozenset[str] = frozenset()
     known_collections: frozenset[str] = frozenset()
@@ -355,7 +360,10 @@ def imported_run(
     """
     collection = options.collection_id or "imported"
     stack = Stack(spec or {"name": shown(label, 200)})
-    changed = {"strip": dict(options.strip)} if options.strip else {}
+    changed: JsonMap = {
+        **({"strip": dict(options.strip)} if options.strip else {}),
+        **({"ties": options.tie_order} if options.tie_order != "file" else {}),
+    }
     facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool, **changed})
     return Run(
         run_id=f"r-{short_hash(collection, label, digest, facts)}",

@@ -67,7 +67,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
     if hashes.to_series().n_unique() < rows.height:
         return None
     done = _in_order(rows.with_columns(counted), begins, lists["list"].to_numpy())
-    notes = [f"{name}: ordered by its rank column.", *disagreement_notes(disagreeing(done), name)]
+    notes = [f"{name}: ordered by its rank column.", *against(done).notes(name)]
     return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes))
 
 
@@ -84,8 +84,7 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
 def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
     rules = decided([tally(rows, name)], name)
     done = put_in_order(rows, rules)
-    against = disagreeing(done.filter(pl.col("rule") == "rank"))
-    notes = [*rule_notes(rules, name), *disagreement_notes(against, name)]
+    notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
     return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
 
 
@@ -199,7 +198,7 @@ def _note(name: str, row: dict[str, object]) -> str:
     if row["rule"] == "file":
         return f"{name}: no rank and no score; rows are taken in the order of the file."
     why = (
-        "it has no rank column"
+        "no rank column is used"
         if not row["ranked"]
         else f"its rank column does not count 1..n in {row['bad']} of {row['queries']} queries "
         f"(first at line {row['line']})"
@@ -207,17 +206,59 @@ def _note(name: str, row: dict[str, object]) -> str:
     return f"{name}: {why}, so it is ordered by score, ties by descending passage id, as trec_eval does."
 
 
-def disagreeing(rows: pl.DataFrame) -> int:
-    """How many lists, ordered by their rank column, have a score that is higher than the one before it."""
-    against = (pl.col("score") > pl.col("score").shift(1)) & (pl.col("rank") > 1)
-    return rows.filter(against).select(KEY).unique().height
+@dataclass(frozen=True, slots=True)
+class Against:
+    """How many lists, ordered by their rank column, trec_eval would order otherwise.
+
+    Attributes:
+        scores: A score is higher than the one before it.
+        ties: No score is out of order for it, but passages of equal score are not by descending id.
+    """
+
+    scores: int = 0
+    ties: int = 0
+
+    def __add__(self, other: Against) -> Against:
+        return Against(self.scores + other.scores, self.ties + other.ties)
+
+    def notes(self, name: str) -> list[str]:
+        """What is said about it; nothing where there is nothing to say."""
+        other = "--tie-order trec_eval takes its order"
+        found = []
+        if self.scores:
+            found.append(
+                f"{name}: rank column and scores disagree in {self.scores} rankings; "
+                f"trec_eval would order by score ({other})."
+            )
+        if self.ties:
+            found.append(
+                f"{name}: scores tie in {self.ties} rankings, where trec_eval would order by descending "
+                f"passage id; the file's own ranks are used ({other})."
+            )
+        return found
 
 
-def disagreement_notes(lists: int, name: str) -> list[str]:
-    """The sentence for lists in which ranks and scores disagree; none if there are none."""
-    if not lists:
-        return []
-    return [f"{name}: rank column and scores disagree in {lists} rankings; trec_eval would order by score."]
+NONE = Against()
+
+
+def against(rows: pl.DataFrame) -> Against:
+    """How lists that were ordered by their rank column differ from trec_eval's order."""
+    later = pl.col("rank") > 1
+    higher = later & (pl.col("score") > pl.col("score").shift(1))
+    tied = later & (pl.col("score") == pl.col("score").shift(1))
+    tied &= pl.col("passage_id") > pl.col("passage_id").shift(1)
+    lists = rows.select(*KEY, higher=higher, tied=tied).filter(pl.col("higher") | pl.col("tied"))
+    counted = lists.group_by(KEY).agg(pl.col("higher").any())
+    scores = counted.filter("higher").height
+    return Against(scores, counted.height - scores)
+
+
+def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are ordered as trec_eval does: by their scores in single precision, whatever their ranks."""
+    scored = pl.col("score").is_not_null()
+    return rows.with_columns(
+        pl.col("score").cast(pl.Float32).cast(pl.Float64), pl.when(~scored).then("rank").alias("rank")
+    )
 
 
 def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:

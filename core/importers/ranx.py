@@ -19,7 +19,7 @@ from core.importers.base import Format, Import, Options, collection_of, imported
 from core.importers.jsons import MOST_BYTES, at, kind_of_value, read_json
 from core.importers.judgements import golden_set, without_empty_ids
 from core.importers.limits import MIB
-from core.importers.ordering import ordered
+from core.importers.ordering import as_trec_eval, ordered
 from core.importers.piece import Piece, Tree
 from core.importers.tabular import PARQUET, read_table
 from core.importers.text import place, shown
@@ -69,7 +69,7 @@ class RanxRun(Format):
             rows = _rows(piece).with_columns(
                 pl.lit("").alias("run"), pl.lit("final").alias("stage"), pl.lit(None, pl.Int64).alias("rank")
             )
-            done = ordered(rows, piece.name)
+            done = ordered(as_trec_eval(rows) if options.tie_order == "trec_eval" else rows, piece.name)
             run = imported_run(
                 options, next(labels), piece.digest, importer=self.name, decided={"order": done.rules[""]}
             )

@@ -17,14 +17,16 @@ import numpy.typing as npt
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import
+from core.importers.base import Import, TieOrder
 from core.importers.ordering import (
     KEY,
+    NONE,
+    Against,
     Ordered,
+    against,
     as_it_stands,
+    as_trec_eval,
     decided,
-    disagreeing,
-    disagreement_notes,
     ordered,
     put_in_order,
     rule_notes,
@@ -61,14 +63,14 @@ class _Chunk:
         rows: How many rows they hold.
         lists: Hash of each list that has rows here.
         counted: Their tally where the lists stand in the order of their ranks; else None.
-        against: Lists whose scores contradict their ranks, where they stand so.
+        against: What trec_eval would order otherwise, where they stand so.
     """
 
     paths: tuple[Path, ...]
     rows: int
     lists: npt.NDArray[np.uint64]
     counted: pl.DataFrame | None
-    against: int = 0
+    against: Against = NONE
 
     def read(self) -> pl.DataFrame:
         """The rows, in the order of the source."""
@@ -80,18 +82,22 @@ class _Chunk:
             path.unlink()
 
 
-def ordered_blocks(blocks: Iterable[pl.DataFrame], name: str, most: int) -> Ordered | Streamed:
+def ordered_blocks(
+    blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
+) -> Ordered | Streamed:
     """Give every row its rank, as `ordered` does, where the rows come in blocks.
 
     Args:
         blocks: Rows as for `ordered`, in the order of the file.
         name: File, for messages.
         most: Rows that may be held in memory; with more of them the work is done on disk.
+        ties: "trec_eval": ordered as it does, although there are ranks.
 
     Raises:
         InputError: As `ordered`; or a list of a large file is longer than memory allows.
     """
-    source, held, count = _told(blocks), [], 0
+    told = _told(blocks)
+    source, held, count = map(as_trec_eval, told) if ties == "trec_eval" else told, [], 0
     for block in source:
         held.append(block)
         count += block.height
@@ -140,13 +146,13 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
         if np.unique(lists).size < lists.size:
             chunks = _distributed(chunks, spool)
         rules = decided([_tally(chunk, name) for chunk in chunks], name)
-        against = sum(chunk.against for chunk in chunks)
+        other = sum((chunk.against for chunk in chunks), NONE)
         if (rules["rule"] != "rank").any() or any(chunk.counted is None for chunk in chunks):
-            chunks, against = _finished(chunks, rules, spool)
+            chunks, other = _finished(chunks, rules, spool)
     except BaseException:
         spool.close()
         raise
-    notes = [*rule_notes(rules, name), *disagreement_notes(against, name)]
+    notes = [*rule_notes(rules, name), *other.notes(name)]
     rows = Pieces(tuple(pl.scan_parquet(path) for chunk in chunks for path in chunk.paths))
     return Streamed(rows, dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
 
@@ -194,7 +200,7 @@ def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
         pl.lit(None, pl.Int64).alias("line"),
     )
     lists = firsts.select(pl.struct(KEY).hash()).to_series().to_numpy()
-    return _Chunk((spool.add(rows),), rows.height, lists, counted, disagreeing(rows))
+    return _Chunk((spool.add(rows),), rows.height, lists, counted, against(rows))
 
 
 def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
@@ -225,13 +231,13 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
     ]
 
 
-def _finished(chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool) -> tuple[list[_Chunk], int]:
-    """The chunks with ranks by the rules, and in how many lists scores contradict the rank column."""
-    against, made = 0, []
+def _finished(chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool) -> tuple[list[_Chunk], Against]:
+    """The chunks with ranks by the rules, and what trec_eval would order otherwise."""
+    other, made = NONE, []
     for chunk in chunks:
         done = put_in_order(chunk.read(), rules)
-        against += disagreeing(done.filter(pl.col("rule") == "rank"))
+        other += against(done.filter(pl.col("rule") == "rank"))
         path = spool.add(done.select(_COLUMNS))
         made.append(_Chunk((path,), chunk.rows, chunk.lists, None))
         chunk.drop()
-    return made, against
+    return made, other

@@ -233,7 +233,9 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
 def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
     """Rankings in order, and the table that says what their queries took, with or without repeats."""
     if opened.large is None:
-        return ordered_blocks([_ranked(opened)], opened.piece.name, _rows_of(opened) + 1), opened.table
+        return ordered_blocks(
+            [_ranked(opened)], opened.piece.name, _rows_of(opened) + 1, options.tie_order
+        ), opened.table
     costs: list[pl.DataFrame] = []
     means = opened.means
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
@@ -247,7 +249,7 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
                 costs.append(without_repeats(rows))
             yield _ranked(replace(opened, table=table))
 
-    done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory)
+    done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory, options.tie_order)
     if not costs:
         return done, opened.table
     rows = without_repeats(pl.concat(costs))

@@ -21,6 +21,7 @@ from core.importers.base import (
     Format,
     Import,
     Options,
+    TieOrder,
     collection_of,
     imported_run,
     merged,
@@ -64,7 +65,7 @@ class TrecRun(Format):
         """Read run files; each tag of each file is a run."""
         found, room = [], options.limits.rows_in_memory
         for tree in trees:
-            found.append(_Read(tree.pieces[0], room))
+            found.append(_Read(tree.pieces[0], room, options.tie_order))
             room -= found[-1].in_memory
         own = [(tag, each.piece.stem) for each in found for tag in sorted(each.done.rules)]
         labels = iter(run_labels(own, options))
@@ -129,7 +130,7 @@ class _Read:
         in_memory: Rows that are held in memory.
     """
 
-    def __init__(self, piece: Piece, room: int) -> None:
+    def __init__(self, piece: Piece, room: int, ties: TieOrder) -> None:
         _refuse_json(piece)
         head = _lines(piece)
         if head and all(len(fields) == len(_QRELS) for _, fields in head):
@@ -140,7 +141,7 @@ class _Read:
             )
         self.piece = piece
         self._comments = self._longer = self._first_longer = 0
-        self.done = ordered_blocks(self._blocks(), piece.name, room)
+        self.done = ordered_blocks(self._blocks(), piece.name, room, ties)
         self.ignored = _ignored(self._comments, self._longer, self._first_longer, piece)
         self.in_memory = self.done.rows.height if isinstance(self.done, Ordered) else 0
 
