@@ -22,7 +22,8 @@ UNKNOWN = "not recognised"
 MOST_BYTES = 64 << 20
 """Bytes of a JSON file whose keys are looked at."""
 _MOST_NAMES = 2_000
-_MOST_SHOWN = 12
+_MOST_SHOWN, _MOST_LISTED = 12, 200
+"""Names of one reason that stand in a line each, and in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str, str]
         if len(names) <= _MOST_SHOWN:
             yield from ((1, f"{kind} `{shown(name)}`: {reason}", file, kind) for name, file in names.items())
             continue
-        listed = ", ".join(f"`{shown(name)}`" for name in list(names)[:_MOST_SHOWN])
-        listed += f" (+{len(names) - _MOST_SHOWN} more)"
+        listed = ", ".join(f"`{shown(name)}`" for name in list(names)[:_MOST_LISTED])
+        listed += f" (+{len(names) - _MOST_LISTED} more)" if len(names) > _MOST_LISTED else ""
         yield len(names), f"{kind}s {listed}: {reason}", next(iter(names.values())), kind
 
 
