@@ -26,7 +26,7 @@ DIGITS = 3
 """Decimals that qualities are printed with: averages that print the same are the same."""
 _NOISE = 1e-6
 """Differences below it come from the order of adding up; a replicate holds seven digits."""
-_NEAR = 5
+_NEAR = 1.5
 """Resamples by which a count may miss the border of the interval for the row to be looked at exactly."""
 _BLOCK = 1024
 _KEPT = 64
@@ -117,14 +117,17 @@ class Paired:
         return known
 
     def _counted(self, best: int, rows: Rows) -> Mask:
-        """By how many resamples lie on either side of 0; at the border of the interval exactly."""
-        gap = self._replicates[rows] - self._replicates[best]
-        place = (1 - LEVEL) / 2 * (gap.shape[1] - 1)
-        above = np.count_nonzero(gap >= -_NOISE, axis=1)
-        below = np.count_nonzero(gap <= _NOISE, axis=1)
-        least = np.minimum(above, below)
-        found = np.asarray(least > place + 1)
-        border = np.abs(least - place) <= _NEAR
+        """By how many resamples lie beyond 0, seen from the difference; at the interval's border exactly.
+
+        On the side of the difference itself there always are enough: a third of the resamples or more.
+        """
+        top, beyond = self._replicates[best], np.empty(len(rows))
+        lower = self.means[rows] <= self.means[best]
+        beyond[lower] = np.count_nonzero(self._replicates[rows[lower]] >= top - _NOISE, axis=1)
+        beyond[~lower] = np.count_nonzero(self._replicates[rows[~lower]] <= top + _NOISE, axis=1)
+        place = (1 - LEVEL) / 2 * (len(top) - 1)
+        found = np.asarray(beyond > place + 1)
+        border = np.abs(beyond - place) <= _NEAR
         found[border] = self._exactly(best, rows[border], np.zeros(len(self.values)))
         return found
 

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.clq.agreement import order_agreement
+from core.clq.paired import Paired
 from core.clq.rules import Constraints, decide
 from core.clq.significance import Sample, interval, resampled, weights
 from core.metrics import Measure
@@ -181,7 +182,7 @@ def _ranks(scores: Floats) -> NDArray[np.int64]:
 
 
 def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
-    """What the limits select in each cell.
+    """What the limits select in each cell; the best few are told apart query by query.
 
     Args:
         grid: From `score_grid`.
@@ -197,10 +198,15 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
     scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
     rows = scored.join(table, on="run_id", how="left", maintain_order="left")
     made: list[str | None] = []
-    for values in zip(grid.means, grid.low, grid.high, strict=True):
-        named = zip(("quality", "quality_low", "quality_high"), values, strict=True)
+    known = np.flatnonzero(np.isin(grid.twins, grid.best))
+    ids = [grid.run_ids[row] for row in known]
+    order = np.argsort(grid.best)
+    place = order[np.searchsorted(grid.best, grid.twins[known], sorter=order)]
+    for means, low, high, scores in zip(grid.means, grid.low, grid.high, grid.best_values, strict=True):
+        named = {"quality": means, "quality_low": low, "quality_high": high}.items()
         cell = rows.with_columns(pl.Series(name, each).fill_nan(None) for name, each in named)
-        chosen = decide(cell, constraints).chosen
+        pairs = Paired(ids, scores[place]) if scores.size else None
+        chosen = decide(cell, constraints, paired=pairs).chosen
         made.append(None if chosen is None else str(rows["name"][chosen]))
     return made
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import bootstrap
 
+import core.clq.paired
 from core.clq.intervals import SEED, resample_weights
 from core.clq.paired import Paired
 from core.clq.rules import Constraints, decide
@@ -137,3 +138,19 @@ def test_ten_thousand_stacks_are_compared_as_a_few_are():
     assert whole[some].tolist() == [one_by_one(values, best, row) for row in some]
     assert pairs.alike(best, some, np.zeros(3000)).tolist() == whole[some].tolist()
     assert 0 < whole.sum() < 3000
+
+
+def test_another_best_is_compared_without_resampling_everybody(monkeypatch):
+    values = RNG.random(64) + RNG.normal(0, 0.15, (2000, 64)) - RNG.random((2000, 1)) * 0.2
+    pairs, drawn = Paired(names(2000), values), []
+    pairs.alike(0, np.arange(2000), np.zeros(2000))
+    plain = core.clq.paired.resampled
+
+    def counted(sample, weights):
+        drawn.append(len(sample.top))
+        return plain(sample, weights)
+
+    monkeypatch.setattr(core.clq.paired, "resampled", counted)
+    for best in (1, 2, 1, 2):
+        pairs.alike(best, np.arange(2000), np.zeros(2000))
+    assert sum(drawn) < 0.01 * 2 * 2000  # those at the border of the interval, once a best
