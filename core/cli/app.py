@@ -99,9 +99,16 @@ def main(
         Path | None,
         typer.Option(help="Folder of the store; by default CLQ_STORE, else data/store.", readable=False),
     ] = None,
+    *,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="First compare every file of the store with its checksum."),
+    ] = False,
 ) -> None:
     """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""
     ctx.obj = Context(store)
+    if verify:
+        ctx.obj.verify()
 
 
 for _name, _command in COMMANDS:

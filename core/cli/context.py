@@ -11,9 +11,10 @@ import polars as pl
 
 from core.cli.output import complain
 from core.clq.prices import PriceBook, load_books, own_folder
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError, StoreDamagedError, UnknownNameError
 from core.paths import PRICES
 from core.store import Snapshot, Store, Writer
+from core.store.doctor import Level, examine
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,17 @@ class Context:
     def store(self) -> Store:
         """Open the store."""
         return Store.open(self.path)
+
+    def verify(self) -> None:
+        """Refuse a damaged store, all of it, before any of it is used.
+
+        Raises:
+            StoreDamagedError: If anything is damaged.
+        """
+        damage = [each for each in examine(self.store()).findings if each.level is Level.DAMAGE]
+        if damage:
+            more = f" ({len(damage) - 1} more)" if damage[1:] else ""
+            raise StoreDamagedError(damage[0].found + more, where=str(self.store().path), do=damage[0].do)
 
     def books(self) -> dict[str, PriceBook]:
         """The shipped price books and the user's own, by name."""

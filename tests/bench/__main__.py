@@ -32,6 +32,7 @@ MODULES = (
     "import_growth",
     "engine",
     "rescore",
+    "verifying",
 )
 LONG = ("growth", "scale", "scale_texts")
 OUT = ROOT / "build" / "bench.json"

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
+from core.cli.app import app
 from core.store import graded
 from core.store.engine import ENGINE
 from tests.cli.everything import PAGES, READERS, WRITERS, Outcome, outcomes, prepare
@@ -178,6 +180,13 @@ def test_the_doctor_finds_it_and_its_advice_mends_it(ruined: Callable[[str], Pat
 
 def _numbers(outcome: Outcome) -> list[str]:
     return [word for word in outcome.said.split() if word.replace(".", "").isdigit()]
+
+
+def test_all_is_verified_where_that_is_asked_for(ruined: Callable[[str], Path]) -> None:
+    store = ruined("a bit of the rankings") / "store"
+    for words, code in (([], 0), (["--verify"], 1)):
+        result = CliRunner().invoke(app, ["--store", str(store), *words, "list", "runs"])
+        assert (result.exit_code, "rankings.parquet has other bytes" in result.output) == (code, bool(code))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import StoreError, StoreVersionError
 from core.records import Batch
-from core.store import Store, doctor, migrations
+from core.store import Store, doctor, layout, migrations, repair
 from core.store.engine import ENGINE
 from core.store.migrations import MIGRATIONS, Migration
 from tests.store import material
@@ -75,6 +75,42 @@ def test_a_store_of_the_first_release_opens(tmp_path: Path) -> None:
     assert store.read().runs()["run_id"].to_list() == ["a", "b"]
     assert store.read().spans("gold").height == 1
     assert doctor.examine(store).sound
+
+
+def without_checksum(store: Store) -> Path:
+    """Name the current catalogue as the last release did; nothing vouches for its bytes then."""
+    path = store.path / "catalogue" / (store.path / "CURRENT").read_text().strip()
+    old = path.rename(path.with_name(f"{path.name[:8]}-0123abcd.duckdb"))
+    (store.path / "CURRENT").write_text(old.name + "\n")
+    return old
+
+
+def test_a_store_without_checksums_opens_and_the_next_write_adds_them(filled: Store) -> None:
+    before = filled.read().runs()
+    old = without_checksum(filled)
+    assert filled.read().runs().equals(before)
+    report = doctor.examine(filled)
+    assert report.sound
+    assert "no checksum" in report.findings[0].found
+    material.add(filled, Batch(runs=(run("c"),)))
+    assert layout.sealed(old) is None
+    assert layout.sealed(filled.catalogue().path) is not None
+    assert not any("no checksum" in finding.found for finding in doctor.examine(filled).findings)
+    assert repair.repair(filled) == []
+
+
+def test_a_damaged_catalogue_without_checksum_is_found_by_reading_it(filled: Store) -> None:
+    material.add(filled, Batch(runs=(run("c"),)))
+    old = without_checksum(filled)
+    data = old.read_bytes()
+    old.write_bytes(data[:20_000] + bytes(len(data) - 20_000))
+    ENGINE._cache.clear()
+    assert not doctor.examine(filled).sound
+    told = repair.repair(filled)
+    assert any("Lost: what revision 2 changed" in each for each in told)
+    assert filled.read().runs()["run_id"].to_list() == ["a", "b"]
+    assert doctor.examine(filled).sound
+    assert (filled.path / "aside" / old.name).is_file()
 
 
 def test_a_failing_step_leaves_the_store_as_it_was(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
