@@ -88,7 +88,7 @@ def mended(folder: Path) -> str:
     return numbers(store)
 
 
-def flip(flips: int, seed: int) -> tuple[Counter[str], list[str]]:
+def repeat(flips: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Flip bits, one at a time.
 
     Returns:

@@ -135,7 +135,7 @@ def again(folder: Path) -> None:
     shutil.unpack_archive(_FIRST_LIGHT, folder / "old")
 
 
-def kill(kills: int, seed: int) -> tuple[Counter[str], list[str]]:
+def repeat(kills: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Kill children until so many have died.
 
     Returns:

@@ -6,14 +6,13 @@ python -m tests.store.long flips 100 [SEED]
 
 from __future__ import annotations
 
+import importlib
 import sys
 
-from tests.store.flips import flip
-from tests.store.kills import kill
-
-if __name__ == "__main__":
+if __name__ == "__main__":  # and not in the children, which are told the one thing that they do
     what, number, *seed = sys.argv[1:]
-    seen, wrong = {"kills": kill, "flips": flip}[what](int(number), int(*seed or [2026]))
+    module = importlib.import_module(f"tests.store.{what}")
+    seen, wrong = module.repeat(int(number), int(*seed or [2026]))
     for kind, count in sorted(seen.items()):
         print(f"{count:4} {kind}")
     print(f"wrong: {wrong or 'nothing'}")
