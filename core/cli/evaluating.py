@@ -21,6 +21,7 @@ from core.cli.context import Context
 from core.cli.output import Format, complain, emit
 from core.errors import BudgetError
 from core.records import Batch
+from core.views.text import count
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
@@ -90,6 +91,9 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
     rows = pl.DataFrame(new + known, schema=schema, orient="row")
     dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
     lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        complain(f"{calls} whose answers were lost were sent again and may have been paid twice")
     complain(
         f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
         f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"

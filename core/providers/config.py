@@ -23,7 +23,8 @@ class Limits(BaseModel):
         requests_per_minute: At most so many calls in any 60 seconds; None = no limit.
         tokens_per_minute: At most so many tokens in any 60 seconds; None = no limit.
         items_per_minute: At most so many texts in any 60 seconds; None = no limit.
-        concurrency: How many calls may be under way at once.
+        concurrency: How many calls may be under way at once; passages go to a server of one's own one call
+            after the other unless this is given.
         timeout_s: Seconds until an unanswered call counts as failed.
         attempts: How often a call is sent before it is given up.
         longest_wait_s: A vendor that asks to wait longer than this is not waited for.

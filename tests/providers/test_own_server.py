@@ -94,7 +94,7 @@ class Client:
 def connected(
     vendors: Vendors, journal: Path | None = None, *, timeout_s: float = 20.0, **changes: Any
 ) -> RemoteEmbedder:
-    limits = Limits(timeout_s=timeout_s, attempts=3, concurrency=changes.pop("concurrency", 1))
+    limits = Limits(timeout_s=timeout_s, attempts=3, **changes.pop("limits", {}))
     config = ModelConfig(
         provider="openai", model="own", dims=(384,), base_url=vendors.openai, limits=limits, **changes
     )
@@ -103,16 +103,17 @@ def connected(
     return made
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("limits", [{}, {"concurrency": 4}], ids=["one by one", "four at once"])
 def test_calls_to_a_server_of_ones_own_begin_small_and_grow(
-    vendors: Vendors, monkeypatch: pytest.MonkeyPatch, concurrency: int
+    vendors: Vendors, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
 ):
     monkeypatch.setattr(sizing, "FIRST_TOKENS", 4 * TOKENS)
     told: list[tuple[int, int]] = []
-    with connected(vendors, concurrency=concurrency) as embedder:
+    with connected(vendors, limits=limits) as embedder:
         client = Client(embedder)
         found = embedder.embed(TEXTS, on_batch=lambda *far: told.append(far))
     np.testing.assert_allclose(found, [answers.vector(text, 384) for text in TEXTS], atol=1e-6)
+    assert embedder.concurrency == limits.get("concurrency", 1)
     assert client.sent[0] == 4
     assert max(client.sent) >= 32
     assert len(client.sent) < 30

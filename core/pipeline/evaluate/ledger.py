@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS amounts (
     call INTEGER NOT NULL, item TEXT NOT NULL, unit TEXT NOT NULL, amount REAL, basis TEXT NOT NULL,
     usd REAL);
+CREATE TABLE IF NOT EXISTS again (calls INTEGER NOT NULL);
 """
 _OPEN, _SETTLED, _LOST = "open", "settled", "lost"
 
@@ -53,6 +54,7 @@ class Ledger:
         settled: Dollars of calls whose outcome is known, as far as their prices are.
         lost: The most dollars that calls with unknown outcome can have cost.
         open: The most dollars that the calls under way can cost.
+        again: Calls of unknown outcome that were sent again; they may have been paid twice.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,6 +67,7 @@ class Ledger:
         self.settled = self._sum("SELECT total(usd) FROM amounts")
         self.lost = self._sum("SELECT total(reserved) FROM calls WHERE state = 'lost'")
         self.open = 0.0
+        self.again = int(self._sum("SELECT total(calls) FROM again"))
 
     def begin(self, stage: str, reserved: float) -> int:
         """Write down a call before it is sent.
@@ -98,6 +101,12 @@ class Ledger:
         with self._lock:
             self._db.execute("DELETE FROM calls WHERE call = ?", (call,))
             self.open = max(0.0, self.open - reserved)
+
+    def sent_again(self, calls: int) -> None:
+        """Write down that so many calls of unknown outcome are sent again."""
+        with self._lock:
+            self._db.execute("INSERT INTO again VALUES (?)", (calls,))
+            self.again += calls
 
     def spent(self) -> list[Spent]:
         """What was used and paid, by stage, item and unit."""

@@ -198,12 +198,12 @@ class _Session:
             runs_done=runs - left,
             runs_total=runs,
         )
-        money = lambda: (self._ledger.settled, self._ledger.lost)  # noqa: E731
+        money = lambda: (self._ledger.settled, self._ledger.lost, self._ledger.again)  # noqa: E731
         return Tracker(status, path=self._folder.status_file, told=progress, money=money)
 
     def _models(self, budget: Budget, keys: Keys | None) -> Models:
-        shared = Journal(self._folder.path.parent / REPLIES)
-        own = Journal(self._folder.journal) if self._job.protocol.repeats else None
+        shared = Journal(self._folder.path.parent / REPLIES, self._ledger.sent_again)
+        own = Journal(self._folder.journal, self._ledger.sent_again) if self._job.protocol.repeats else None
         self._opened += [each for each in (shared, own) if each is not None]
         return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
 

@@ -48,6 +48,7 @@ class Status:
         usd: Dollars spent so far, resumed runs included, as far as prices are known.
         usd_limit: The budget; None = none.
         usd_lost: The most dollars that calls whose answers were lost can have cost.
+        calls_again: Calls whose answers were lost and that were sent again: they may have been paid twice.
         runs_done: Stacks whose results have landed.
         runs_total: Stacks in all.
         collection_id: What is searched.
@@ -71,6 +72,7 @@ class Status:
     usd: float = 0.0
     usd_limit: float | None = None
     usd_lost: float = 0.0
+    calls_again: int = 0
     runs_done: int = 0
     runs_total: int = 0
     pid: int = field(default_factory=os.getpid)
@@ -126,7 +128,7 @@ class Tracker:
         status: Where it starts.
         path: The file to keep up to date; None = no file.
         told: Told too.
-        money: Dollars spent, and the most that lost calls can have cost.
+        money: Dollars spent, the most that lost calls can have cost, and calls that were sent again.
         clock: Monotonic seconds.
     """
 
@@ -136,7 +138,7 @@ class Tracker:
         *,
         path: Path | None = None,
         told: Progress | None = None,
-        money: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),
+        money: Callable[[], tuple[float, float, int]] = lambda: (0.0, 0.0, 0),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.status = status
@@ -193,8 +195,9 @@ class Tracker:
         return self.status
 
     def _tell(self, **changes: object) -> None:
-        usd, lost = self._money()
-        self.status = replace(self.status, usd=usd, usd_lost=lost, updated_at=now(), **changes)  # type: ignore[arg-type]
+        usd, lost, again = self._money()
+        money = {"usd": usd, "usd_lost": lost, "calls_again": again}
+        self.status = replace(self.status, updated_at=now(), **money, **changes)  # type: ignore[arg-type]
         self._written = self._clock()
         if self._path is not None:
             write_json(self._path, _plain(self.status))

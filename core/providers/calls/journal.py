@@ -1,7 +1,9 @@
 """Replies kept on disk, so that no call is paid twice: one SQLite file that several processes may use.
 
-A reply is durable when `put` returns, whatever happens to the process then. An entry that was damaged counts
-as missing. Texts are not stored, only their hashes; keys never come near it.
+A reply is durable when `put` returns, whatever happens to the process then. That a call is sent is written
+down before, and goes when its reply is kept: what a killed process leaves are the calls that nobody knows the
+outcome of, which are counted when they are sent again. An entry that was damaged counts as missing. Texts are
+not stored, only their hashes; keys never come near it.
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
-from core.errors import JournalError
+from core.errors import ClqError, JournalError
 from core.providers.base import Amount, Reply
 from core.records import Basis, JsonMap
 
@@ -29,6 +32,9 @@ _AT_ONCE = 500
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, form TEXT, value BLOB, about TEXT, mark BLOB)"
 )
+_SENT = "CREATE TABLE IF NOT EXISTS sent (key TEXT PRIMARY KEY, call TEXT NOT NULL, process TEXT NOT NULL)"
+_UNKNOWN = ("timeout", "unreachable", "unreadable")
+"""Kinds of errors after which nobody knows whether the vendor did the work."""
 
 
 def text_hash(text: str) -> str:
@@ -50,18 +56,25 @@ def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[s
     return text_hash(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
 
+def sending(journal: Journal | None, keys: Sequence[str]) -> AbstractContextManager[None]:
+    """`Journal.sending`; nothing where there is no journal."""
+    return nullcontext() if journal is None else journal.sending(keys)
+
+
 class Journal:
     """Keeps replies whose value is a text, JSON, or an array of float32, float64 or int64.
 
     Args:
         path: The file; made when it is missing, with its folder.
+        on_again: Told how many calls of unknown outcome are about to be sent again.
 
     Raises:
         JournalError: If it cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, on_again: Callable[[int], None] = lambda _: None) -> None:
         self.path = Path(path)
+        self._on_again, self._name = on_again, uuid4().hex
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._process = 0
@@ -99,15 +112,38 @@ class Journal:
             JournalError: If the file cannot be written; the disk may be full.
         """
         rows = [_packed(key, reply) for key, reply in replies.items()]
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+        with self._writing() as db:
+            db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
+            db.executemany("DELETE FROM sent WHERE key = ?", [(key,) for key in replies])
+
+    @contextmanager
+    def sending(self, keys: Sequence[str]) -> Iterator[None]:
+        """Write down that one call is sent, whose replies `put_many` keeps under these keys.
+
+        Raises:
+            JournalError: If the file cannot be written; nothing is to be sent then.
+        """
+        call = uuid4().hex
+        with self._writing() as db:
+            lost = {
+                row[0]
+                for key in keys
+                for row in db.execute(
+                    "SELECT call FROM sent WHERE key = ? AND process <> ?", (key, self._name)
+                )
+            }
+            db.executemany("DELETE FROM sent WHERE call = ?", [(each,) for each in lost])
+            rows = [(key, call, self._name) for key in keys]
+            db.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?, ?)", rows)
+        if lost:
+            self._on_again(len(lost))
+        try:
+            yield
+        except ClqError as error:
+            if getattr(error, "kind", "") not in _UNKNOWN:
+                with self._writing() as db:
+                    db.execute("DELETE FROM sent WHERE call = ?", (call,))
+            raise
 
     def __bool__(self) -> bool:
         return True  # an empty journal is a journal
@@ -134,6 +170,19 @@ class Journal:
                 raise
         # A damaged page: what stands there is missing, but not its neighbours.
         return [row for key in keys for row in self._rows([key])] if len(keys) > 1 else []
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing."""
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -182,6 +231,7 @@ def _check_version(db: sqlite3.Connection) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > _VERSION:
         raise sqlite3.NotSupportedError("a newer release wrote it")
+    db.execute(_SENT)  # a file of an earlier release lacks it
     if version != _VERSION:
         db.execute(_SCHEMA)
         db.execute(f"PRAGMA user_version={_VERSION}")

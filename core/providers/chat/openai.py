@@ -14,6 +14,7 @@ from typing import Any
 from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying
 from core.providers.calls import Limits, call_key, text_hash
+from core.providers.calls.journal import sending
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
 from core.providers.openai_client import openai_client
@@ -104,7 +105,8 @@ class OpenAIChat(Chat):
         known = None if self._journal is None else self._journal.get(key)
         if known is not None and isinstance(known.value, str):
             return known
-        reply = self._ask(system, user, params)
+        with sending(self._journal, [key]):
+            reply = self._ask(system, user, params)
         if self._journal is not None:
             self._journal.put(key, reply)
         return reply

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
 from core.providers.base import TOO_MUCH, Purpose, Reply, joined, total
-from core.providers.calls.journal import Journal, call_key, text_hash
+from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.embed.batches import Places, Room, batches, side_by_side
 from core.providers.embed.sums import Sums, shares, with_value
 from core.providers.embed.vectors import Vectors
@@ -169,7 +169,8 @@ class Embedder(ABC):
         known = self.journal.get(key) if self.journal is not None else None
         if known is not None and known.value.shape == (self.dim,):
             return known
-        reply = self._checked([text], Purpose.QUERY)
+        with sending(self.journal, [key]):
+            reply = self._checked([text], Purpose.QUERY)
         single = with_value(reply, np.ascontiguousarray(reply.value[0]))
         if self.journal is not None:
             self.journal.put(key, single)
@@ -217,10 +218,11 @@ class Embedder(ABC):
 
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed texts, and keep them text by text, so that other batches of the same texts find it."""
-        reply = self._checked(texts, purpose)
+        keys = [self._key(text, purpose) for text in texts]
+        with sending(self.journal, keys):
+            reply = self._checked(texts, purpose)
         if self.journal is not None:
             parts = shares(reply, [len(text) + 1 for text in texts])
-            keys = [self._key(text, purpose) for text in texts]
             self.journal.put_many(dict(zip(keys, parts, strict=True)))
         return reply
 

@@ -67,7 +67,9 @@ class RemoteEmbedder(Embedder):
         self._counter, self._caller = line.counter, line.caller
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
-        self.concurrency = config.limits.concurrency
+        # Most servers of one's own answer one call after the other: a second one would only wait.
+        alone = not line.place.known and "concurrency" not in config.limits.model_fields_set
+        self.concurrency = 1 if alone else config.limits.concurrency
         room = (self.batch_items, self.batch_tokens)
         self._sizes = None if line.place.known else Sizes(room)
         self.ahead = 2 if line.place.known else 1

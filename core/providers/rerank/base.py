@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError, ProviderError
 from core.providers.base import TOO_MUCH, Amount, Reply, joined, total
-from core.providers.calls.journal import Journal, call_key, text_hash
+from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.chat.base import chars_per_second
 from core.records import JsonMap
 
@@ -205,8 +205,7 @@ class Reranker(ABC):
     def _kept(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
         if self.journal is None:
             return self._in_parts(query, passages, extra)
-        hashes = [text_hash(text) for text in (query, *passages)]
-        key = call_key(self.provider, self.name, self.params(), hashes, extra)
+        key = self._key(query, passages, extra)
         known = self.journal.get(key)
         if known is not None and known.value.shape == (len(passages),):
             return known
@@ -214,10 +213,15 @@ class Reranker(ABC):
         self.journal.put(key, reply)
         return reply
 
+    def _key(self, query: str, passages: Sequence[str], extra: str) -> str:
+        hashes = [text_hash(text) for text in (query, *passages)]
+        return call_key(self.provider, self.name, self.params(), hashes, extra)
+
     def _in_parts(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
         """Score a batch; what is too much at once is halved, and each part is kept as it comes."""
         try:
-            return self._checked(query, passages, extra)
+            with sending(self.journal, [self._key(query, passages, extra)]):
+                return self._checked(query, passages, extra)
         except ProviderError as error:
             if error.kind not in TOO_MUCH or not self.pointwise or len(passages) == 1:
                 raise

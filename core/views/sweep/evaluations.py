@@ -51,6 +51,9 @@ def ended(status: Status) -> str:
     lost = (
         f" Lost answers may have cost up to {text.usd(status.usd_lost, '')} more." if status.usd_lost else ""
     )
+    if status.calls_again:
+        calls = text.count(status.calls_again, "call")
+        lost += f" {calls} whose answers were lost were sent again and may have been paid twice."
     landed = f"{status.runs_done:,} of {text.count(status.runs_total, 'stack')} in the store"
     return f"{status.state} ({landed}). {status.message}{lost}".strip()
 

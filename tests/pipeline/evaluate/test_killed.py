@@ -38,31 +38,53 @@ def test_killed_evaluations(tmp_path: Path):
     bought = Counter(thing for sent in requests for things in sent for thing in things)
     assert not needed - bought
     again = bought - needed
-    _only_what_was_under_way(again, died, requests)
+    lost = _only_what_was_under_way(again, died, requests)
     _same_results(tmp_path)
 
     ledger = Ledger(_folder(tmp_path / "killed").ledger)
     usd = billed * paid.USD_PER_TOKEN
     assert ledger.settled <= usd + 1e-9
     assert usd <= ledger.settled + ledger.lost + 1e-9
+    assert lost <= ledger.again <= died.count(True) * paid.AT_ONCE, (
+        "every call that was sent again is counted"
+    )
+    assert whole.status.calls_again == 0
+    ended = _folder(tmp_path / "killed").status()
+    assert ended is not None
+    assert ended.calls_again == ledger.again
+    told = f"{ledger.again} calls told"
     ledger.close()
     assert whole.status.usd == pytest.approx(ledger.settled, rel=0.2)
-    print(f"{died.count(True)} kills; {needed.total()} paid things, {again.total()} of them paid again")
+    print(
+        f"{died.count(True)} kills; {needed.total()} paid things, {again.total()} of them paid again, {told}"
+    )
 
 
-def _only_what_was_under_way(again: Counter[str], died: list[bool], requests: list[list[list[str]]]) -> None:
+def _only_what_was_under_way(again: Counter[str], died: list[bool], requests: list[list[list[str]]]) -> int:
     """What was paid again was under way when a process was killed: the bound, exactly.
 
     Batches of the corpus go out AT_ONCE at a time, so that one kill loses at most so many of them. Queries
     are asked one after the other, so that a kill can only lose the last request of its process.
+
+    Returns:
+        How many requests were lost.
     """
+    of_corpus = 0
     for number, sent in enumerate(requests):
         later = {thing for others in requests[number + 1 :] for things in others for thing in things}
         lost = [things for things in sent if any(_of_corpus(thing) and thing in later for thing in things)]
+        of_corpus += len(lost)
         assert len(lost) <= (paid.AT_ONCE if died[number] else 0)
     ends = [sent[-1] for was_killed, sent in zip(died, requests, strict=True) if was_killed and sent]
     last = Counter(thing for things in ends for thing in things)
     assert all(times <= last[thing] for thing, times in again.items() if not _of_corpus(thing))
+    of_queries = sum(times / _things(thing) for thing, times in again.items() if not _of_corpus(thing))
+    return of_corpus + round(of_queries)
+
+
+def _things(thing: str) -> int:
+    """How many things its request asks for: a reranked passage says how many there are."""
+    return int(thing.split(" / ")[1]) if " / " in thing else 1
 
 
 def _of_corpus(thing: str) -> bool:

@@ -72,12 +72,13 @@ def test_it_is_not_told_more_often_than_anybody_can_read(clock: Clock):
 def test_the_file_tells_another_process(tmp_path: Path, clock: Clock):
     path, lock = tmp_path / "status.json", tmp_path / "lock"
     assert read_status(path, lock) is None
-    counting, _ = tracker(clock, path=path, money=lambda: (1.5, 0.5))
+    counting, _ = tracker(clock, path=path, money=lambda: (1.5, 0.5, 2))
     with locked(lock):
         counting.begin("build", "x")
         status = read_status(path, lock)
         assert status is not None
         assert (status.state, status.stage, status.usd, status.usd_lost) == (State.RUNNING, "x", 1.5, 0.5)
+        assert status.calls_again == 2
         assert status == counting.status
     killed = read_status(path, lock)
     assert killed is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import JournalError
+from core.errors import JournalError, ProviderError
 from core.paths import ROOT
 from core.providers.base import Amount, Reply
 from core.providers.calls import Journal, call_key, text_hash
@@ -202,3 +202,63 @@ def test_every_text_has_its_hash():
     texts = ["", "a", "A", "a ", "ä", "a\u0308", "\ud800"]
     assert len({text_hash(text) for text in texts}) == len(texts)
     assert text_hash("a") == text_hash("a")
+
+
+SENT = [
+    # keys of the call, how it ended, keys sent by the next process, calls of unknown outcome sent again
+    (["a"], None, ["a"], 1),
+    (["a", "b"], None, ["a", "b"], 1),
+    (["a", "b"], None, ["b", "c"], 1),
+    (["a"], None, ["b"], 0),
+    (["a"], "kept", ["a"], 0),
+    (["a"], "timeout", ["a"], 1),
+    (["a"], "unreachable", ["a"], 1),
+    (["a"], "refused", ["a"], 0),
+    (["a"], "busy", ["a"], 0),
+    (["a"], "stopped", ["a"], 0),
+]
+
+
+@pytest.mark.parametrize(("sent", "how", "then", "again"), SENT)
+def test_calls_of_unknown_outcome_are_counted_when_they_are_sent_again(
+    tmp_path: Path, sent: list[str], how: str | None, then: list[str], again: int
+):
+    path = tmp_path / "replies"
+    first, told = Journal(path), list[int]()
+    if how in {None, "kept"}:
+        with first.sending(sent):
+            pass  # it was answered, and the process is killed before that is kept
+        if how:
+            first.put_many(dict.fromkeys(sent, reply("x")))
+    else:
+        with pytest.raises(ProviderError), first.sending(sent):
+            raise ProviderError("no", kind=str(how))
+    with first.sending(["other"]):
+        second = Journal(path, told.append)  # while the first is under way with something else
+        for _ in range(2):
+            with second.sending(then):
+                pass
+    assert sum(told) == again
+
+
+def test_a_call_that_is_sent_again_in_two_parts_is_one(tmp_path: Path):
+    first, told = Journal(tmp_path / "replies"), list[int]()
+    with first.sending(["a", "b"]):
+        pass
+    second = Journal(tmp_path / "replies", told.append)
+    for key in ("a", "b"):
+        with second.sending([key]):
+            second.put(key, reply("x"))
+    assert told == [1]
+    with Journal(tmp_path / "replies", told.append).sending(["a", "b"]):
+        assert told == [1]
+
+
+def test_a_file_of_an_earlier_release_takes_note_too(tmp_path: Path, journal: Journal):
+    journal.put("k", reply("x"))
+    journal.close()
+    with sqlite3.connect(journal.path) as db:
+        db.execute("DROP TABLE sent")
+    db.close()
+    with Journal(journal.path).sending(["k"]) as noted:
+        assert noted is None

@@ -29,6 +29,10 @@ def test_what_goes_on_is_one_sentence():
     ("given", "words"),
     [
         ({"stage": "embed"}, "embed · 3 of 10 stacks in the store"),
+        (
+            {"stage": "build: e5 384 d", "counted": 1196, "whole": 1400, "unit": "passages"},
+            "build: e5 384 d · 1,196 of 1,400 passages · 3 of 10 stacks in the store",
+        ),
         ({"eta_s": 130.0}, "3 of 10 stacks in the store · about 2.2 min left"),
         ({"usd": 0.5, "usd_limit": 2.0}, "3 of 10 stacks in the store · $0.50 spent of $2.00"),
         ({"usd_limit": 2.0}, "3 of 10 stacks in the store · $0.00 spent of $2.00"),
@@ -44,6 +48,8 @@ def test_what_was_stopped_says_why_and_can_go_on():
         "stopped by budget (3 of 10 stacks in the store). The budget is spent. Lost answers may have cost up "
         "to $0.020 more."
     )
+    again = evaluations.ended(status(State.FINISHED, calls_again=3))
+    assert again.endswith(" 3 calls whose answers were lost were sent again and may have been paid twice.")
     assert evaluations.resumable(stopped)
     assert not evaluations.resumable(status())
     assert not evaluations.resumable(status(State.FINISHED))
