@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.bidi import escaped
 from core.cli.deciding import Question, deciding
 from core.cli.gate import hold
 from core.cli.output import Format, FormatOption, complain, emit
@@ -53,7 +54,7 @@ def run(
     found = case.decided()
     if form is Format.JSON:
         whole = decision_data(case, found)
-        typer.echo(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
     rows = status_rows(found.sure_table, found.decision)
     if form is Format.CSV:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import typer
 
+from core.bidi import escaped
 from core.cli.deciding import Best, Judged, Of, On, Question
 from core.cli.output import Format, complain, emit
 from core.errors import InputError
@@ -49,7 +50,7 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
     holds = findings.is_empty()
     if form is Format.JSON:
         whole = {"holds": holds, "stack": was.chosen.stack, "share": share, "findings": findings.to_dicts()}
-        typer.echo(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
     elif form is Format.CSV:
         emit(findings, form)
     elif holds:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from core.bidi import escaped, upright
 from core.importers.text import shown
 from core.views.tables import to_csv
 
@@ -45,7 +46,7 @@ def emit(rows: pl.DataFrame, form: Format, *, empty: str = "Nothing.") -> None:
     """
     if form is Format.JSON:
         objects = [{name: _plain(value) for name, value in row.items()} for row in rows.to_dicts()]
-        typer.echo(json.dumps(objects, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(escaped(json.dumps(objects, ensure_ascii=False, indent=2, allow_nan=False)))
     elif form is Format.CSV:
         typer.echo(to_csv(rows), nl=False)
     elif rows.is_empty():
@@ -56,7 +57,7 @@ def emit(rows: pl.DataFrame, form: Format, *, empty: str = "Nothing.") -> None:
 
 def complain(message: str) -> None:
     """Say something on standard error."""
-    typer.echo(message, err=True)
+    typer.echo(upright(message), err=True)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

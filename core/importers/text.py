@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.bidi import CONTROLS
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Control characters, and the marks that reorder what a reader sees.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff]")
 SAVE_AS = "Save the file as UTF-8 and offer it again."
 
 

@@ -19,6 +19,7 @@ from core.views.anchored import StoredDocuments
 from core.views.changed import Choice, offers, told
 from core.views.imports import Plan
 from core.views.matching import Unmatched
+from core.views.tables import upright
 from core.views.text import count, plain
 from core.views.versions import settle
 
@@ -114,11 +115,17 @@ def outcome(made: Import) -> None:
             "rows": st.column_config.NumberColumn(format="localized"),
         }
         st.dataframe(
-            imports.taken(made), hide_index=True, width="stretch", height="content", column_config=columns
+            imports.taken(made),
+            hide_index=True,
+            width="stretch",
+            height="content",
+            column_config=columns,
         )
     with right:
         if not (listed := imports.makes(made)).is_empty():
-            st.dataframe(listed, hide_index=True, width="stretch", height=min(36 + 35 * listed.height, 420))
+            st.dataframe(
+                upright(listed), hide_index=True, width="stretch", height=min(36 + 35 * listed.height, 420)
+            )
     if made.notes:
         with st.expander(
             f"Decided and converted on the way: {count(len(made.notes), 'note')}",

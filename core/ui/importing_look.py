@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.importers import Options, Preview, Row, TableAs
 from core.views import mapping
 from core.views.imports import weight
+from core.views.tables import upright
 from core.views.text import count, plain
 
 _ROWS = 8
@@ -68,7 +69,7 @@ def _rows(rows: pl.DataFrame, place: int) -> None:
     if rows.is_empty():
         st.caption("Nothing of it can be shown as text.")
     else:
-        st.dataframe(rows.head(_ROWS), hide_index=True, width="stretch", key=f"look{place}")
+        st.dataframe(upright(rows.head(_ROWS)), hide_index=True, width="stretch", key=f"look{place}")
 
 
 def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:

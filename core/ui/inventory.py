@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from core.bidi import upright
 from core.errors import ClqError
 from core.exporters import FORMATS
 from core.store import Kind, Snapshot
@@ -98,7 +99,7 @@ def exports(snapshot: Snapshot, first: str | None) -> None:
         st.download_button(
             "Download",
             made.content,
-            file_name=f"{'clq' if collection == inventory.ALL else collection}-{name}.zip",
+            file_name=f"{'clq' if collection == inventory.ALL else upright(collection)}-{name}.zip",
             mime="application/zip",
             on_click="ignore",
             icon=":material/download:",

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.bidi import isolated, upright
 from core.ui import show
 from core.ui.pick import still_offered
 from core.views import text
@@ -261,11 +262,11 @@ def _passages(rows: pl.DataFrame, name: str, columns: Mapping[str, Any]) -> None
     if not chosen or chosen[0] >= rows.height:
         return
     row = rows.row(chosen[0], named=True)
-    st.text(f"{row['passage']} ({row['passage_id']})")
+    st.text(isolated(f"{row['passage']} ({row['passage_id']})"))
     if row["text"] is None:
         st.caption("The text of this passage is not stored.")
         return
     shown, cut = shown_text(row["text"])
-    st.code(shown, language=None, wrap_lines=True)
+    st.code(upright(shown), language=None, wrap_lines=True)
     if cut:
         st.caption(cut)

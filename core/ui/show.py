@@ -14,7 +14,7 @@ import streamlit as st
 from core.ui.view import find_view, front_door, page_title
 from core.views import text
 from core.views.scope import Quality
-from core.views.tables import to_csv, to_parquet
+from core.views.tables import to_csv, to_parquet, upright
 from core.views.text import plain
 from core.views.theme import chart_config
 
@@ -90,7 +90,7 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
         pl.col(name) * 100 if _format(about) == _PERCENT else pl.col(name) for name, about in columns.items()
     )
     result = st.dataframe(
-        shown.to_arrow(compat_level=pl.CompatLevel.oldest()),
+        upright(shown).to_arrow(compat_level=pl.CompatLevel.oldest()),
         key=f"table_{name}",
         column_config={name: _same_digits(about, shown[name]) for name, about in columns.items()},
         hide_index=True,

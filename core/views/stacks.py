@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from core.bidi import CONTROLS
 from core.clq.intervals import bootstrap_means
 from core.clq.latency import TOTAL
 from core.clq.prices import PriceBook
@@ -83,14 +84,10 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def _unique_names() -> pl.Expr:
-    """Labels, with the run's id behind those that several runs share."""
-    shared = pl.len().over("label") > 1
-    return (
-        pl.when(shared)
-        .then(pl.format("{} · {}", pl.col("label"), pl.col("run_id")))
-        .otherwise(pl.col("label"))
-        .alias("name")
-    )
+    """Labels as they may be shown, with the run's id behind those that are shared, or empty."""
+    label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
+    shared = (pl.len().over(label) > 1) | (label == "")
+    return pl.when(shared).then(pl.format("{} · {}", label, pl.col("run_id"))).otherwise(label).alias("name")
 
 
 def stack_table(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import polars as pl
 import polars.selectors as cs
 
+from core.bidi import CONTROLS
+
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 """How a text begins that a spreadsheet runs; some take the wide signs of East Asian keyboards too."""
 
@@ -46,12 +48,21 @@ def to_parquet(rows: pl.DataFrame) -> bytes:
 def defused(rows: pl.DataFrame) -> pl.DataFrame:
     """The table with flat columns and no text that a spreadsheet would run as a formula."""
     flat = rows.with_columns(_as_json(rows[name]) for name in cs.expand_selector(rows, cs.nested()))
-    flat = flat.with_columns((cs.categorical() | cs.enum()).cast(pl.String))
+    flat = upright(flat.with_columns((cs.categorical() | cs.enum()).cast(pl.String)))
     dangerous = cs.string().str.contains(_FORMULA)
     safe = flat.with_columns(
         pl.when(dangerous).then(pl.lit("'") + cs.string()).otherwise(cs.string()).name.keep()
     )
     return safe.rename(_safe_names(safe.columns))
+
+
+def upright(rows: pl.DataFrame) -> pl.DataFrame:
+    """The table without the characters in its texts that say in which direction to read."""
+    lists = [name for name, dtype in rows.schema.items() if dtype == pl.List(pl.String)]
+    return rows.with_columns(
+        cs.string().str.replace_all(f"[{CONTROLS}]", ""),
+        *(pl.col(name).list.eval(pl.element().str.replace_all(f"[{CONTROLS}]", "")) for name in lists),
+    )
 
 
 def _safe_names(names: Sequence[str]) -> dict[str, str]:

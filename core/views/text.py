@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from core.bidi import isolated
 from core.clq.written import NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
 
 __all__ = (
@@ -61,7 +62,7 @@ def sample(n: object) -> str:
 
 def escape(text: str) -> str:
     """Make untrusted text safe for Plotly, which renders a few HTML tags and links in its labels."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return isolated(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def plain(text: str) -> str:
@@ -70,7 +71,7 @@ def plain(text: str) -> str:
     Every character with a meaning there is escaped. Streamlit turns addresses into links, icon names into
     icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it from that.
     """
-    line = " ".join(text.splitlines())
+    line = isolated(" ".join(text.splitlines()))
     joined = _REPLACED_LATE.sub(lambda found: "".join(char + _WORD_JOINER for char in found[0]), line)
     return "".join(f"\\{char}" if char in _MARKDOWN else char for char in joined)
 

@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from core.bidi import isolated
 from core.views import theme
 from core.views.document.blocks import Document, charts
 from core.views.document.link import safe_address
@@ -54,8 +55,18 @@ def html(document: Document) -> str:
 def _page() -> Template:
     loader = FileSystemLoader(_FOLDER)
     return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_isolated,
     ).get_template("page.html")
+
+
+def _isolated(value: object) -> object:
+    """Texts of others so that they turn nothing round; markup of the product as it is."""
+    return isolated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from core.bidi import isolated, upright
 from core.views.document.blocks import (
     Block,
     Chart,
@@ -30,7 +31,7 @@ _BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
 
 def escaped(text: str) -> str:
     """Text for the inside of a line of Markdown, also at its start and in a cell of a table."""
-    line = " ".join(text.split())
+    line = isolated(" ".join(text.split()))
     line = _LINKED_LATE.sub(lambda found: "".join(char + _JOINER for char in found[0]), line)
     line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
     return _BLOCK_START.sub(r"\g<1>\\", line)
@@ -95,11 +96,11 @@ def _grid(head: Sequence[str], rules: Sequence[str], rows: Sequence[Sequence[str
 
 def _code(text: str) -> str:
     """A span of code; its fence is longer than any run of backticks in it."""
-    line = " ".join(text.split())
+    line = upright(" ".join(text.split()))
     fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", line)), default=0))
     return f"{fence} {line} {fence}"
 
 
 def _fenced(text: str) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}\n{upright(text)}\n{fence}"

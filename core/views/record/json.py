@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from core.bidi import escaped
+
 
 def record_json(data: Mapping[str, object]) -> str:
     """Write a record's data.
@@ -15,4 +17,4 @@ def record_json(data: Mapping[str, object]) -> str:
     Returns:
         The file; no NaN, no infinity: what is unknown is null.
     """
-    return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
