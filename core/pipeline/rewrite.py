@@ -1,7 +1,7 @@
 """What is done to a query before it is searched: nothing, hygiene, rules, or a rewrite by a chat model.
 
-The last follows the CLQ paper, §4.4.1: extract the core information need and restate it. A rewrite that
-cannot be used never reaches the search: the cleaned query is taken instead, and the details say why.
+What a chat model is asked for stands in `core.pipeline.rewrite_ways`. A rewrite that cannot be used never
+reaches the search: the cleaned query is taken instead, and the details say why.
 """
 
 from __future__ import annotations
@@ -14,40 +14,17 @@ from types import MappingProxyType
 
 from core.errors import UnknownNameError
 from core.pipeline.denoise import denoise, hygiene
+from core.pipeline.rewrite_ways import RESTATE, WAYS, way_of
 from core.providers.base import Amount, Meter, Reply, carrying
 from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task, ask
-from core.providers.chat.marks import NOTICE, mark_for, marked
-from core.providers.chat.reading import Reading, bare, json_value, object_schema
+from core.providers.chat.marks import mark_for, marked
 from core.providers.config import ModelConfig
 from core.records import Basis
 
-BY_CHAT = "chat"
-"""A rewrite by a chat model is named "chat:<chat model>"."""
-
-_LONGEST = 200  # characters that a rewrite may always have
-_LONGEST_RATIO = 2  # beyond them, how many times the query's own length
 _ANSWER_TOKENS = 400
 _WORD = re.compile(r"\w")
-_LABEL = re.compile(r"\A(?:search )?(?:query|question)\s*:\s*", re.IGNORECASE)
-_QUOTED = re.compile(r"\A[\"“«](.*)[\"”»]\Z", re.DOTALL)
-_SCHEMA = object_schema({"query": {"type": "string"}})
-
-_SYSTEM = f"""You prepare questions for a search engine. You are given what a person typed; you write down the
-information that the person needs, as one clear search query.
-
-{NOTICE}
-
-- Leave out greetings, thanks, apologies, filler words, emoji, and whatever the person tells about themselves
-  that does not change what is to be found.
-- Keep every name, number, date, code, quoted term, negation and condition exactly as it is written.
-- Keep the language of the question. Spell out what "it" or "this" refers to where the text itself says so.
-- Add nothing: no synonyms, no explanations, no guesses. Never answer the question.
-- If it is already clear, repeat it unchanged.
-
-Answer with the query alone, on one line, without quotation marks.
-If you are asked for JSON: {{"query": "…"}}"""
 
 
 class Rewrite(ABC):
@@ -118,16 +95,17 @@ class LocalRewrite(Rewrite):
 
 
 class ChatRewrite(Rewrite):
-    """Extracts and restates the information need by a chat model.
+    """Asks a chat model for what is to be searched.
 
     Args:
         chat: The model.
+        way: A key of `WAYS`. Under "multi-query" the text has one query a line, the query itself first.
     """
 
-    def __init__(self, chat: Chat) -> None:
-        self.name = f"{BY_CHAT}:{chat.name}"
+    def __init__(self, chat: Chat, way: str = RESTATE) -> None:
+        self.name = f"{way}:{chat.name}"
         self.item, self.local = chat.item, chat.local
-        self._chat = chat
+        self._chat, self._way = chat, WAYS[way]
 
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
         """Ask the model, once more if its answer cannot be used, and fall back to the cleaned query."""
@@ -140,10 +118,11 @@ class ChatRewrite(Rewrite):
         return carrying(reply, text, {**reply.details, **_told(query, text, reason)})
 
     def expected(self, query: str) -> tuple[Amount, ...]:
-        """One prompt, and an answer as long as the query."""
+        """One prompt, and an answer of the usual length."""
         asked = self._task(hygiene(query))
         tokens = self._chat.count_tokens(asked.system) + self._chat.count_tokens(asked.user)
-        return self._chat.expected(tokens, self._chat.count_tokens(query))
+        answer = self._way.answer(len(query)) / max(len(query), 1)
+        return self._chat.expected(tokens, round(answer * self._chat.count_tokens(query)))
 
     def ready(self) -> None:
         """Look the chat model's key up."""
@@ -158,47 +137,15 @@ class ChatRewrite(Rewrite):
         self._chat.interrupt()
 
     def _task(self, clean: str) -> Task[str]:
-        mark = mark_for(clean)
-        most = max(_LONGEST, _LONGEST_RATIO * len(clean))
-
-        def read(answer: str) -> Reading[str]:
-            return read_query(answer, most=most, mark=mark)
-
-        return Task(_SYSTEM, marked("question", clean, mark), read, _ANSWER_TOKENS + len(clean), _SCHEMA)
-
-
-def read_query(answer: str, *, most: int, mark: str) -> Reading[str]:
-    """Read one query from JSON or from a single line.
-
-    Args:
-        answer: What the model said.
-        most: The most characters of a query.
-        mark: The mark around the question; an answer that repeats it is none.
-
-    Returns:
-        The query, cleaned; empty when the answer cannot be used, and the problem says why.
-    """
-    text = bare(answer)
-    if text.startswith("{"):
-        try:
-            value = json_value(text)
-        except ValueError:
-            return Reading("", "it is not valid JSON", 0)
-        found = value.get("query") if isinstance(value, Mapping) else None
-        if not isinstance(found, str):
-            return Reading("", 'it has no text "query"', 0)
-        text = found
-    elif len(text.splitlines()) > 1:
-        return Reading("", "it is more than one line", 0)
-    query = hygiene(_QUOTED.sub(r"\1", _LABEL.sub("", text.strip())))
-    problem = ""
-    if not _WORD.search(query):
-        problem = "it is empty"
-    elif len(query) > most:
-        problem = f"it is longer than {most} characters"
-    elif mark in query:
-        problem = "it repeats the marks"
-    return Reading("" if problem else query, problem, 0 if problem else 1)
+        mark, way = mark_for(clean), self._way
+        tokens = _ANSWER_TOKENS + way.answer(len(clean))
+        return Task(
+            way.system,
+            marked("question", clean, mark),
+            lambda answer: way.read(answer, clean, mark),
+            tokens,
+            way.schema,
+        )
 
 
 def _told(query: str, text: str, reason: str) -> dict[str, object]:
@@ -215,7 +162,7 @@ def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -
     """The chat model behind a rewrite; needs no key.
 
     Args:
-        name: A key of `REWRITES`, or "chat:<chat model>".
+        name: A key of `REWRITES`, or a key of `WAYS` with the name of a chat model: "hyde:<chat model>".
         models: Configurations of models that no catalogue has, by name.
 
     Returns:
@@ -227,8 +174,8 @@ def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -
     if name in REWRITES:
         return None
     way, _, chat = name.partition(":")
-    if way != BY_CHAT:
-        raise UnknownNameError("rewrite", name, [*REWRITES, f"{BY_CHAT}:<chat model>"])
+    if way not in WAYS:
+        raise UnknownNameError("rewrite", name, [*REWRITES, *(f"{each}:<chat model>" for each in WAYS)])
     return chat_config(chat, models)
 
 
@@ -261,4 +208,4 @@ def make_rewrite(
     if config is None:
         return LocalRewrite(name, REWRITES[name])
     chat = make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller, ready=ready)
-    return ChatRewrite(chat)
+    return ChatRewrite(chat, way_of(name))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from core.errors import ProviderError, UnknownNameError
 from core.pipeline.denoise import denoise, hygiene
-from core.pipeline.rewrite import REWRITES, ChatRewrite, make_rewrite, read_query, rewrite_config
+from core.pipeline.rewrite import REWRITES, ChatRewrite, make_rewrite, rewrite_config
+from core.pipeline.rewrite_ways import read_query
 from core.providers.calls import Journal, Keys
 from core.providers.chat import CHATS, FakeChat
 from core.providers.chat.marks import find_marked

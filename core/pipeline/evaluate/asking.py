@@ -108,6 +108,16 @@ class Asker:
 
         return Node(step, ask, None if rewrite.local else rewrite.name)
 
+    def _variant(self, step: Step) -> Node:
+        number = step.params["number"]
+
+        def pick(_: str, inputs: Sequence[Any]) -> str:
+            """The query of that number; the first, which was typed, where the model wrote fewer."""
+            queries = inputs[0].split("\n")
+            return str(queries[number if number < len(queries) else 0])
+
+        return Node(step, _timed(pick))
+
     def _embed(self, step: Step) -> Node:
         embedder = self._models.for_queries(step.params["model"]["name"], step.params["dim"])
 

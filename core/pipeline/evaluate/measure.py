@@ -199,6 +199,7 @@ def words(step: Step) -> str:
     if step.kind == "slice":
         return f"{step.needs[0].params['model']['name']} {told['dim']} d"
     fixed = {"sparse": "BM25", "bm25": "BM25", "rewrite": told.get("model", {}).get("name")}
+    fixed |= {"variant": f"query {told.get('number', 0) + 1}"}
     if step.kind in fixed:
         return str(fixed[step.kind])
     if step.kind == "search":

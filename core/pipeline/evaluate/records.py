@@ -78,7 +78,15 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
             columns = pl.DataFrame({"query_id": query_ids, "ms": blocks[of].ms})
             columns = columns.with_columns(repeat=pl.lit(repeat))
             parts.append(_declared("timings", columns, run_id=run_id, stage=step.stage))
-    return pl.concat(parts)
+    return _by_stage(pl.concat(parts), "ms")
+
+
+def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
+    """Add up the steps of one stage, of which several queries bring several; unknown stays unknown."""
+    keys = [name for name in rows.columns if name not in (amount, "basis")]
+    known = pl.when(~pl.col(amount).has_nulls()).then(pl.col(amount).sum()).alias(amount)
+    rest = [pl.col("basis").first()] if "basis" in rows.columns else []
+    return rows.group_by(keys, maintain_order=True).agg(known, *rest).select(rows.columns)
 
 
 def usage(
@@ -104,7 +112,7 @@ def usage(
         rows = _billed(_used(route, step, results, lengths), query_ids.to_list())
         if rows:
             parts.append(_declared("usage", pl.DataFrame(rows), **constants))
-    return pl.concat(parts)
+    return _by_stage(pl.concat(parts), "amount")
 
 
 def _used(

@@ -110,11 +110,12 @@ def _search(route: Route) -> Step | None:
 
 def _leg_depth(route: Route) -> int:
     """How much of the vector search a stack uses."""
-    if route.source.kind == "fuse":
-        return int(route.source.params["fusion"]["depth"])
-    return (
-        route.depth if route.source is route.pool else route.depth * int(route.pool.params["dedup"]["look"])
-    )
+    search = _search(route)
+    fuse = next((step for step in route.steps if step.kind == "fuse" and search in step.inputs), None)
+    if fuse is not None:
+        return int(fuse.params["fusion"]["depth"])
+    look = 1 if route.source is route.pool else int(route.pool.params["dedup"]["look"])
+    return route.depth * look
 
 
 def _sure(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:

@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.pipeline.dedup import BY_VECTORS
+from core.pipeline.rewrite_ways import HYDE, MULTI_QUERY, QUERIES, way_of
 from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
 CHUNKER = "chunker"
+_OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
+"""How the rankings of several queries are fused."""
 QUERY_STAGES: Mapping[str, str] = {
     "rewrite": "rewrite",
+    "variant": "rewrite",
     "embed": "embed",
     "search": "retrieve",
     "sparse": "sparse",
@@ -71,10 +75,16 @@ class Step:
 
     @property
     def rewrite(self) -> Step | None:
-        """The step that made the text that it is asked, if any."""
-        if self.kind == "rewrite":
+        """The step that made the text that it is asked, if any; rerankers are asked the question itself."""
+        if self.kind in ("rewrite", "variant"):
             return self
-        return next((found for each in self.inputs if (found := each.rewrite)), None)
+        found = next((found for each in self.inputs if (found := each.rewrite)), None)
+        return None if self.kind == "rerank" and found is not None and found.only_searched else found
+
+    @property
+    def only_searched(self) -> bool:
+        """Whether a rewrite gives what to search with, and not the question in other words."""
+        return self.kind == "variant" or way_of(self.params["model"]["name"]) == HYDE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +130,7 @@ class Route:
         told = self.source.params.get("fusion", {})
         heads = {"sparse": "bm25", "search": "dense"}
         head = heads.get(self.source.kind) or f"{told['method']}{told.get('depth', '')}"
+        head = f"queries-{head}" if "over" in self.source.params else head
         without = "" if self.source is self.pool else f"-{self.pool.params['dedup']['method']}"
         return f"{head}{without}@{self.depth}"
 
@@ -284,8 +295,28 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     """The step that ranks what the pool is taken from, and all steps up to it."""
     rewrite = spec.get("rewrite", NONE)
-    text = [] if rewrite == NONE else [Step("rewrite", {"model": names.model(rewrite)})]
-    asked = tuple(text)
+    if rewrite == NONE:
+        return _searched(spec, names, ())
+    text = Step("rewrite", {"model": names.model(rewrite)})
+    if way_of(rewrite) != MULTI_QUERY:
+        ranked, steps = _searched(spec, names, (text,))
+        return ranked, [text, *steps]
+    variants = [Step("variant", {"number": number}, (text,)) for number in range(QUERIES)]
+    searched = [_searched(spec, names, (variant,)) for variant in variants]
+    depth = max(int(_OVER_QUERIES["depth"]), int(spec["candidates"]))
+    fuse = Step(
+        "fuse",
+        {"fusion": {**_OVER_QUERIES, "depth": depth}, "over": "queries"},
+        tuple(ranked for ranked, _ in searched),
+    )
+    each = [
+        step for variant, (_, steps) in zip(variants, searched, strict=True) for step in (variant, *steps)
+    ]
+    return fuse, [text, *each, fuse]
+
+
+def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
+    """The step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
     if spec["mode"] != "dense":
         sparse = [Step("sparse", {}, (*asked, bm25_step(spec, names)))]
@@ -293,9 +324,9 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
         embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"]}, asked)
         dense = [embed, Step("search", {}, (embed, index_step(spec, names)))]
     if spec["mode"] != "hybrid":
-        return (sparse or dense)[-1], text + sparse + dense
+        return (sparse or dense)[-1], sparse + dense
     fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))
-    return fuse, [*text, *sparse, *dense, fuse]
+    return fuse, [*sparse, *dense, fuse]
 
 
 def _rerank_depths(

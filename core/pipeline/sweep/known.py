@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from core.errors import ClqError, UnknownNameError
 from core.pipeline.chunk import CHUNKERS
 from core.pipeline.dense import INDEXES
-from core.pipeline.rewrite import BY_CHAT as BY_CHAT_REWRITE
 from core.pipeline.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
+from core.pipeline.rewrite_ways import WAYS
 from core.pipeline.sweep.methods import METHODS
 from core.pipeline.text import LANGUAGES
 from core.providers import chat, embed, rerank
@@ -92,7 +92,7 @@ class Known:
         return {
             "embedder": frozenset({*embed.EMBEDDERS, *self._own(embed.PROVIDERS)}),
             "reranker": frozenset({*rerank.RERANKERS, *self._own(rerank.PROVIDERS), *ways}),
-            "rewrite": frozenset({*REWRITES, *(f"{BY_CHAT_REWRITE}:{model}" for model in chats)}),
+            "rewrite": frozenset({*REWRITES, *(f"{way}:{model}" for way in WAYS for model in chats)}),
             "index": frozenset(INDEXES),
             "language": frozenset(LANGUAGES),
             **{key: frozenset(methods.names) for key, methods in METHODS.items()},

@@ -127,7 +127,8 @@ class Axes(Table):
         dedup: How near copies are kept out of the pool, or "none".
         candidates: K, the depth of the candidate pool.
         reranker: Models, or "none".
-        rewrite: How queries are rewritten first, or "none".
+        rewrite: What is searched for a query: "hygiene", "rules", "chat:MODEL" (restated), "hyde:MODEL",
+            "multi-query:MODEL", or "none".
         chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
             and passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".

@@ -63,7 +63,7 @@ class FakeChat(Chat):
 
 
 def made_answer(user: str, schema: JsonMap | None) -> str:
-    """An answer of the schema's form: ratings, criteria or a query."""
+    """An answer of the schema's form: ratings, criteria, a query, a passage or queries."""
     texts = dict(find_marked(user))
     question = texts.get("question", "")
     properties = schema["properties"] if schema else {}
@@ -76,6 +76,11 @@ def made_answer(user: str, schema: JsonMap | None) -> str:
         return json.dumps({"criteria": [{"name": name, "meaning": meaning} for name, meaning in _CRITERIA]})
     if "query" in properties:
         return json.dumps({"query": " ".join(question.split())})
+    if "passage" in properties:
+        return json.dumps({"passage": f"This passage is about {' '.join(question.split())}."})
+    if "queries" in properties:
+        words = question.split()
+        return json.dumps({"queries": [" ".join(words[start:]) for start in range(1, 4)]})
     return " ".join(question.split()) or "nothing to say"
 
 
