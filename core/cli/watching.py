@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from core.errors import ClqError
+from core.errors import ClqError, refusal
 from core.importers import Import, Progress
 from core.views.changed import ChangedError
 from core.views.imports import came, collection_of, summary
@@ -89,12 +89,14 @@ class InFile(Teller):
             changed = [str(each) for each in error.changes] if isinstance(error, ChangedError) else []
             self._write(state="failed", said=str(error), changed=changed)
         else:
-            self._write(state="failed", said=f"It failed: {type(error).__name__}. Nothing was written.")
+            said = refusal(error) or f"It failed: {type(error).__name__}. Nothing was written."
+            self._write(state="failed", said=str(said))
 
     def _write(self, **facts: Any) -> None:  # noqa: ANN401
         beside = self._path.with_suffix(".new")
-        beside.write_text(json.dumps(facts), encoding="utf-8")
-        beside.replace(self._path)
+        with suppress(OSError):  # a disk that is full must not end an import that goes elsewhere
+            beside.write_text(json.dumps(facts), encoding="utf-8")
+            beside.replace(self._path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -106,3 +107,10 @@ def test_progress_is_written_now_and_then(tmp_path: Path) -> None:
     assert seen == [10, 10, 10, 40]
     progress.step("storing rankings")
     assert json.loads((tmp_path / "status.json").read_text())["stage"] == "storing rankings"
+
+
+def test_a_status_that_cannot_be_written_ends_no_import_and_a_full_disk_is_said(tmp_path: Path) -> None:
+    InFile(tmp_path / "absent" / "status.json")(Progress(lambda _: None))
+    status = tmp_path / "status.json"
+    InFile(status).failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert "the disk is full" in json.loads(status.read_text())["said"]
