@@ -50,9 +50,10 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
     """How the browser draws while a limit is dragged.
 
     Returns:
-        axes (key, limit, direction, and whether a stack must be known on it), names (by row, of every stack
-        that can be the best by quality under some limits), marks (rows of every trace of marks by its meta),
-        panels (edges and first cell of the density's grids), most (stacks in one cell), and colours.
+        axes (as far as anything is known there: key, limit, direction, and whether a stack must be known on
+        it), names (by row, of every stack that can be the best by quality under some limits), marks (rows of
+        every trace of marks by its meta), panels (edges and first cell of the density's grids), most (stacks
+        in one cell), and colours.
     """
     marks = [trace for trace in view.figure.data if str(trace.meta or "").startswith(MARKS)]
     required = {axis.key for axis in view.required}
@@ -65,6 +66,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
                 "required": axis.key in required,
             }
             for axis in view.axes
+            if axis.key == QUALITY.key or not np.isnan(axis.read(table)).all()  # else not asked for
         ],
         "names": {str(row): table["name"][row] for row in _leaders(table, view)},
         "marks": {trace.meta: [int(each[0]) for each in trace.customdata] for trace in marks},
