@@ -25,6 +25,7 @@ from core.store import Snapshot
 from core.views.judged_offer import judging
 from core.views.matched import Matched, matched, together
 from core.views.scope import Latency, Quality, Scope
+from core.views.workspace import choices
 
 if TYPE_CHECKING:
     from core.views.record.data import Case
@@ -69,7 +70,7 @@ class Of(StrEnum):
 class Question:
     """What a command is to decide; see the options of `question`."""
 
-    measure: str
+    measure: str | None
     sla_ms: float | None
     on: On
     latency: Of
@@ -106,7 +107,7 @@ class Question:
             raise UnknownNameError("price book", self.prices, books)
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
-        quality = quality_of(self.measure)
+        quality = quality_of(self.measure) if self.measure else choices(snapshot, scope).quality
         if quality.is_share and self.min_quality is not None and not 0 <= self.min_quality <= 1:
             raise InputError(
                 f"--min-quality {self.min_quality:g}: {quality.name} lies between 0 and 1.", do="Write 0.6."
@@ -143,7 +144,10 @@ class Question:
 
 
 def question(
-    measure: Annotated[str, typer.Option(help="Quality with its cutoff.")] = "RA-nWG@10",
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Quality with its cutoff. By default RA-nWG@10, or what is there instead."),
+    ] = None,
     *,
     sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None,
     on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50,

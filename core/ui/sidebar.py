@@ -175,7 +175,7 @@ def _quality(offered: Choices) -> Quality:
         ),
     )
     cutoffs = offered.cutoffs(name)
-    default = cutoffs.index(10) if 10 in cutoffs else 0
+    default = cutoffs.index(offered.usual_cutoff(name))
     k = right.selectbox("at K", cutoffs, index=default, key="k", bind="query-params", help="The cutoff.")
     return Quality(parameters(name) if offered.computed else name, k)
 

@@ -12,7 +12,7 @@ from core.metrics.info import Need
 from core.records import Origin
 from core.store import Snapshot
 from core.views.reported import reported
-from core.views.scope import Scope
+from core.views.scope import Quality, Scope
 from core.views.stacks import runs_in
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
@@ -47,6 +47,16 @@ class Choices:
         if self.computed:
             found |= set(_CUTOFFS)
         return sorted(found) or [10]
+
+    def usual_cutoff(self, measure: str) -> int:
+        """The cutoff at which a measure is shown first."""
+        cutoffs = self.cutoffs(measure)
+        return 10 if 10 in cutoffs else cutoffs[0]
+
+    @property
+    def quality(self) -> Quality:
+        """What stands for quality where nothing else is asked for."""
+        return Quality(self.measures[0], self.usual_cutoff(self.measures[0]))
 
 
 def choices(snapshot: Snapshot, scope: Scope) -> Choices:
