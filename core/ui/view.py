@@ -98,11 +98,11 @@ def front_door() -> None:
     """Make sure that the page runs inside the app; every page calls this before anything else.
 
     Until a server has run st.navigation once, Streamlit takes the files in pages/ for pages of the older
-    kind: the first visitor of a fresh server who opens a deep link gets the page without dashboard.py
+    kind: the first visitor of a fresh server who opens a deep link gets the page without app.py
     around it. Running that calls st.navigation, which switches the older kind off for the whole server.
     """
     if _SLOT not in st.session_state:
-        runpy.run_path(str(ROOT / "dashboard.py"))
+        runpy.run_path(str(ROOT / "app.py"))
         st.stop()
 
 

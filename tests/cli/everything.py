@@ -114,7 +114,7 @@ def page(store: Path, name: str) -> Outcome:
 
     with patch.object(PagesManager, "__init__", settled):
         main = sys.modules["__main__"]  # which AppTest replaces
-        opened = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=120)
+        opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         opened.switch_page(f"pages/{name}.py")
         opened.run()
         sys.modules["__main__"] = main

@@ -41,7 +41,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
         cache.store.clear()
         if not fresh:  # AppTest forgets after every run that the server has seen st.navigation
             monkeypatch.setattr(PagesManager, "__init__", settled)
-        app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         if page:
             app.switch_page(f"pages/{page}.py")
         app.query_params = dict(address)
