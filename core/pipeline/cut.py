@@ -20,9 +20,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.metrics.info import Param
-from core.pipeline.options import number, read_options
+from core.pipeline.options import method_of, number, read_options
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]
@@ -175,10 +175,7 @@ def cut_options(spec: JsonMap) -> JsonMap:
         UnknownNameError: If the method or an option is not declared.
         InputError: If an option is out of range.
     """
-    given = dict(spec)
-    method = given.pop("method", None)
-    if not isinstance(method, str) or method not in CUTS:
-        raise UnknownNameError("cut", "" if method is None else str(method), CUTS)
+    method, given = method_of("cut", spec, CUTS)
     return {"method": method, **read_options(CUTS[method].options, given, where=f"cut {method}")}
 
 

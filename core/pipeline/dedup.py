@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import UnknownNameError
 from core.metrics.info import Param
-from core.pipeline.options import number, read_options, whole
+from core.pipeline.options import method_of, number, read_options, whole
 from core.records import JsonMap
 
 Alike = NDArray[np.bool_]
@@ -147,10 +146,7 @@ def dedup_options(spec: JsonMap) -> JsonMap:
         UnknownNameError: If the method or an option is not declared.
         InputError: If an option is out of range.
     """
-    given = dict(spec)
-    method = given.pop("method", None)
-    if not isinstance(method, str) or method not in DEDUPS:
-        raise UnknownNameError("dedup", "" if method is None else str(method), DEDUPS)
+    method, given = method_of("dedup", spec, DEDUPS)
     return {"method": method, **read_options(DEDUPS[method].options, given, where=f"dedup {method}")}
 
 

@@ -21,10 +21,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.metrics.info import Param
 from core.pipeline.hits import Hits, top_k
-from core.pipeline.options import number, read_options, whole
+from core.pipeline.options import method_of, number, read_options, whole
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]
@@ -197,10 +197,7 @@ def fusion_options(spec: JsonMap, *, legs: int = 2) -> JsonMap:
         UnknownNameError: If the method or an option is not declared.
         InputError: If an option is out of range or does not fit the number of legs.
     """
-    given = dict(spec)
-    method = given.pop("method", None)
-    if not isinstance(method, str) or method not in FUSIONS:
-        raise UnknownNameError("fusion", "" if method is None else str(method), FUSIONS)
+    method, given = method_of("fusion", spec, FUSIONS)
     fusion, where = FUSIONS[method], f"fusion {method}"
     if fusion.legs not in (None, legs):
         raise InputError(

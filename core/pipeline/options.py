@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from core.errors import InputError, UnknownNameError
 from core.metrics.info import Param, Value
@@ -35,6 +36,19 @@ def read_options(declared: Sequence[Param], given: JsonMap | None, *, where: str
             raise InputError(f"{name}={value!r} is not allowed.", where=where, do=f"Use {known[name].range}.")
         found[name] = known[name].read(value, where=where)
     return {name: found.get(name, param.default) for name, param in known.items()}
+
+
+def method_of(kind: str, spec: JsonMap, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    """The method that a table names, and the options beside it, unread.
+
+    Raises:
+        UnknownNameError: If there is no such method of the kind ("fusion", "cut"…).
+    """
+    given = dict(spec)
+    method = given.pop("method", None)
+    if not isinstance(method, str) or method not in known:
+        raise UnknownNameError(kind, "" if method is None else str(method), known)
+    return method, given
 
 
 def number(options: JsonMap, name: str) -> float:
