@@ -25,6 +25,7 @@ class Axis:
     Attributes:
         key: Its name in rules and keys.
         column: Its column of the stack table.
+        bound: Its column of what the number is at least where it is not known itself; empty = there is none.
         word: Its name in a sentence.
         unit: Of its numbers; empty for a share.
         unit_words: The unit written out.
@@ -57,6 +58,7 @@ class Axis:
     limit_word: str
     missing: str
     remedy: str
+    bound: str = ""
 
     @property
     def unknown(self) -> str:
@@ -71,6 +73,11 @@ class Axis:
     def merit(self, values: Floats) -> Floats:
         """Its numbers turned so that higher is better."""
         return values if self.higher_is_better else -values
+
+    def at_least(self, table: pl.DataFrame) -> Floats:
+        """Its numbers [n], with what is known at least in place of those that are unknown."""
+        numbers = self.read(table)
+        return np.where(np.isnan(numbers), floats(table, self.bound), numbers) if self.bound else numbers
 
     def read(self, table: pl.DataFrame) -> Floats:
         """Its column of a table [n]; NaN = unknown, everywhere where the table has no such column."""
@@ -107,6 +114,7 @@ COST = Axis(
     field="budget",
     limit_word="budget",
     missing="not priced",
+    bound="cost_least",
     remedy="record what its calls use, and give every item a price in the price book",
 )
 QUALITY = Axis(

@@ -222,7 +222,7 @@ def decide(
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     values, required = _read(table, constraints)
-    violated, by = _violations(values, constraints, required)
+    violated, by = _violations(table, values, constraints, required)
     feasible = violated < 0
     numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
     first = objective(rule, required)
@@ -258,7 +258,7 @@ def objective(rule: Rule, required: Collection[Axis]) -> Rule:
 def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
     """Which rows a decision leaves [n]; takes and raises what `decide` does, without looking for the best."""
     values, required = _read(table, constraints)
-    return np.asarray(_violations(values, constraints, required)[0] < 0)
+    return np.asarray(_violations(table, values, constraints, required)[0] < 0)
 
 
 def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
@@ -272,7 +272,7 @@ def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floa
 
 
 def _violations(
-    values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
+    table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
 ) -> tuple[NDArray[np.int8], Floats]:
     """The first reason that excludes each row, in the order of `_reasons`, and by how much."""
     unknown = np.full_like(values[QUALITY.key], np.nan)
@@ -280,7 +280,9 @@ def _violations(
     for axis in limits.axes:
         limit = limits.of(axis)
         # merits are turned so that more is better: what lies below the limit's own breaks it
-        excess = unknown if limit is None else axis.merit(np.asarray(limit)) - axis.merit(values[axis.key])
+        excess = unknown
+        if limit is not None:
+            excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
         checks.append((excess > 0, excess))
     checks += [
         (np.isnan(values[axis.key]) & (axis in required), unknown)

@@ -379,3 +379,18 @@ def test_the_band_is_that_of_the_stacks_unless_one_is_typed(bands, typed, ties):
     assert best == (typed if typed is not None else bands[0] if bands else 75.0)
     fastest = decide(rows, Constraints(jitter_ms=typed), "latency")
     assert sorted(rows["run_id"][row] for row in fastest.ties) == sorted(ties)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason", "promising"),
+    [(None, "unknown cost", True), (3.0, "unknown cost", True), (2.0, "$0.50 / 1k over the budget", False)],
+)
+def test_what_a_cost_is_at_least_can_break_the_budget(budget, reason, promising):
+    rows = STACKS.with_columns(
+        pl.when(pl.col("run_id") == "full100").then(None).otherwise("cost").alias("cost"),
+        pl.when(pl.col("run_id") == "full100").then("cost").alias("cost_least"),
+    )
+    found = decide(rows, Constraints(budget=budget))
+    excluded = dict(found.excluded().select("run_id", "reason").iter_rows())
+    assert excluded["full100"] == reason
+    assert bool(found.promising[3]) == promising
