@@ -24,7 +24,16 @@ from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"
-TOLD = ("chars_per_second", "truncated", "unscored", "discarded", "repaired", "changed", "dropped")
+TOLD = (
+    "chars_per_second",
+    "truncated",
+    "unscored",
+    "discarded",
+    "repaired",
+    "equal_weights",
+    "changed",
+    "dropped",
+)
 """What of a model's details is kept per query."""
 
 

@@ -16,7 +16,6 @@ from core.providers.base import Amount, Purpose, Reply, total
 from core.providers.embed import Embedder
 from core.providers.embed.batches import FIRST_TOKENS
 from core.providers.rerank import Reranker, reranker_config
-from core.providers.rerank.rebel import RebelTwoTurn
 from core.providers.tokens import counter
 from core.providers.vendors import place_of
 from core.records import JsonMap
@@ -217,8 +216,7 @@ def fewest_calls(counted: usage.Counted, embedder: Embedder, *, own: bool) -> in
 
 
 def _calls(reranker: Reranker, passages: int) -> int:
-    turns = 2 if isinstance(reranker, RebelTwoTurn) else 1
-    return turns * math.ceil(passages / reranker.batch_items)
+    return reranker.turns * math.ceil(passages / reranker.batch_items)
 
 
 def _sum(used: Sequence[Usage]) -> Usage:

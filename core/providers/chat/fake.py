@@ -16,7 +16,10 @@ from core.providers.chat.base import Chat
 from core.providers.chat.marks import find_marked
 from core.records import Basis, JsonMap
 
-_CRITERIA = (("Examples", "5: shows several; 0: shows none."), ("Age", "5: of today; 0: of long ago."))
+_CRITERIA = (
+    {"name": "Examples", "meaning": "5: shows several; 0: shows none.", "weight": 1.0},
+    {"name": "Age", "meaning": "5: of today; 0: of long ago.", "weight": 0.25},
+)
 _WORDS = re.compile(r"\w+")
 
 
@@ -73,7 +76,8 @@ def made_answer(user: str, schema: JsonMap | None) -> str:
         rows = [[at, *_rated(question, text, columns)] for at, text in enumerate(passages, 1)]
         return json.dumps({"ratings": rows})
     if "criteria" in properties:
-        return json.dumps({"criteria": [{"name": name, "meaning": meaning} for name, meaning in _CRITERIA]})
+        asked = properties["criteria"]["items"]["properties"]
+        return json.dumps({"criteria": [{key: each[key] for key in asked} for each in _CRITERIA]})
     if "query" in properties:
         return json.dumps({"query": " ".join(question.split())})
     if "passage" in properties:

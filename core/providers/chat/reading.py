@@ -18,11 +18,13 @@ Row = tuple[float, ...]
 LONGEST_ANSWER = 200_000
 """Characters of an answer that are looked at."""
 
+NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"
+"""Pattern of a number as answers write it."""
+
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 _JSON = re.compile(r"\{|\[\s*[\[\]]")  # "[1]: 7" begins a line, "[[1, 7]]" does not
-_NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"
-_LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({_NUMBER}(?:(?:\s*[,;|]\s*|\s+){_NUMBER})*)")
+_LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({NUMBER}(?:(?:\s*[,;|]\s*|\s+){NUMBER})*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
     for line in filter(None, map(str.strip, text.splitlines())):
         found = _LINE.fullmatch(line)
         if found:
-            rows.append((float(found[1]), *map(float, re.findall(_NUMBER, found[2]))))
+            rows.append((float(found[1]), *map(float, re.findall(NUMBER, found[2]))))
         else:
             wrong += 1
     problem = f"{wrong} of its lines are not a passage's number, a colon and numbers" if wrong else ""

@@ -21,7 +21,7 @@ from core.providers.rerank.by_chat import ChatReranker
 from core.providers.rerank.fake import FakeReranker
 from core.providers.rerank.local import NoReranker
 from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
-from core.providers.rerank.relevance import RelevanceReranker
+from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
 
 __all__ = [
     "BY_CHAT",
@@ -60,7 +60,10 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wiring], Reranker]] = MappingProx
 """What `ModelConfig.provider` may be for a reranker that is no chat model."""
 
 BY_CHAT: Mapping[str, Callable[[Chat], ChatReranker]] = MappingProxyType(
-    {kind.method: kind for kind in (RelevanceReranker, RebelOneTurn, RebelTwoTurn)}
+    {
+        kind.method: kind
+        for kind in (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, RebelTwoTurn)
+    }
 )
 """Ways of reranking by a chat model; a reranker is named "<way>:<chat model>"."""
 

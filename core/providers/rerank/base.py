@@ -64,6 +64,7 @@ class Reranker(ABC):
         selective: Whether it may discard passages, or fail to score one; others must score all.
         batch_items: The most passages that `score_batch` is given at once.
         batch_tokens: The most tokens of these, the query counted with each, or None.
+        turns: How many calls a batch takes, one after the other.
         concurrency: How many batches of one query are under way at once.
         journal: Where replies are kept and looked up, or None.
     """
@@ -76,6 +77,7 @@ class Reranker(ABC):
     selective: bool = False
     batch_items: int = 1000
     batch_tokens: int | None = None
+    turns: int = 1
     concurrency: int = 1
     journal: Journal | None = None
 

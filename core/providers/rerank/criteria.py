@@ -11,6 +11,8 @@ HIGHEST_CRITERION = 5
 WEIGHT = 0.5
 THRESHOLD = 3
 """The paper's figures: §2.1, items 2 and 3 (w = 0.5 in all of its experiments); E.2, instruction 1."""
+HIGHEST_WEIGHT = 1.0
+"""Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +22,12 @@ class Criterion:
     Attributes:
         name: One to a few words.
         meaning: What a high and a low rating mean.
+        weight: What a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`.
     """
 
     name: str
     meaning: str
+    weight: float = WEIGHT
 
 
 AUTHORITY = "Authority"
@@ -39,19 +43,19 @@ specificity, authoritativeness, recency."""
 
 
 def composite(
-    relevance: float, ratings: Sequence[float], *, weight: float = WEIGHT, threshold: float = THRESHOLD
+    relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
 ) -> float:
     """The final score of a passage: relevance + Σ weight · rating (§2.1, item 3).
 
     Args:
         relevance: 0 to 10.
         ratings: Of the secondary criteria, each 0 to 5; not looked at for a discarded passage.
-        weight: Of every criterion.
+        weights: Of the criteria, each ≥ 0, as many as there are ratings.
         threshold: A passage below it is discarded, one at it is kept.
 
     Returns:
-        The score, 0 to 10 + 5 · weight · criteria (22.5 for the five); −inf for a discarded passage.
+        The score, 0 to 10 + 5 · Σ weight (22.5 for the five fixed criteria); −inf for a discarded passage.
     """
     if relevance < threshold:
         return -math.inf
-    return relevance + weight * math.fsum(ratings)
+    return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))

@@ -1,109 +1,169 @@
-"""REBEL's first turn: which qualities beyond relevance a good source for a question should have (§2.2)."""
+"""First turns: what is inferred from a question before its passages are rated.
+
+REBEL's (LeVine and Varjavand, §2.2, E.1): which qualities beyond relevance a good source should have, and the
+weight of each. That of relevance alone (C.4): what a passage must speak about; without worked examples, as in
+the paper. The prompts are ours.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.providers.base import Amount, Reply
 from core.providers.chat.ask import Task, ask
 from core.providers.chat.base import Chat
 from core.providers.chat.marks import NOTICE, mark_for, marked
-from core.providers.chat.reading import Reading, bare, json_value, object_schema
-from core.providers.rerank.criteria import Criterion
+from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
+from core.providers.rerank.criteria import HIGHEST_WEIGHT, WEIGHT, Criterion
 
 MOST_CRITERIA = 5
+USUAL_ANSWER_TOKENS = 120
 _LONGEST_NAME = 60
 _LONGEST_MEANING = 300
 _ANSWER_TOKENS = 600
-_USUAL_ANSWER_TOKENS = 120
 _LINE = re.compile(r"(?:\d{1,2}\s*[.):]|[-*])\s*([^:]{1,200}):\s*(\S.*)")
-_SCHEMA = object_schema(
-    {
-        "criteria": {
-            "type": "array",
-            "items": object_schema({"name": {"type": "string"}, "meaning": {"type": "string"}}),
-            "minItems": 1,
-            "maxItems": MOST_CRITERIA,
-        }
-    }
-)
+_WEIGHTED = re.compile(rf"(.*)\(\s*({NUMBER})\s*\)[\s*_]*")
 
-SYSTEM = f"""You prepare the rating of sources. Given a question, you decide which qualities, beside being
-relevant, make a text a good source for answering exactly this question.
+_QUALITIES = f"""You prepare the rating of sources. Given a question, you decide which qualities, beside being
+relevant, make a text a good source for answering exactly this question, and how much each counts.
 
 {NOTICE}
 
 Work out first what the question asks for and what an answer to it must stand on: facts that change,
 disputed opinions, steps to follow, comparisons, definitions. Then choose 2 to {MOST_CRITERIA} qualities that
 follow from it, the most important first. Each can be rated from 0 to 5 by reading a text; say what earns 5
-and what earns 0. Do not name relevance itself, and do not answer the question.
+and what earns 0. Give each a weight from 0 to {HIGHEST_WEIGHT:g}: the points that one point of its rating
+adds to the text's relevance, which is rated from 0 to 10. 0.5 is usual; more for what an answer fails
+without, less for what only helps. Do not name relevance itself, and do not answer the question.
 
-Answer with one numbered line per quality and nothing else: a short name, a colon, what 5 and 0 mean.
+Answer with one numbered line per quality and nothing else: a short name, its weight in parentheses, a colon,
+what 5 and 0 mean.
 
 Question: Is it safe to take ibuprofen with blood thinners?
-1. Medical authority: 5: guidelines, trials or a drug's official leaflet; 0: hearsay or advertising.
-2. Currency: 5: reflects present guidance; 0: superseded, or undated.
-3. Risk detail: 5: names doses, patients at risk and what happens; 0: only "ask a doctor".
+1. Medical authority (0.9): 5: guidelines, trials or a drug's official leaflet; 0: hearsay or advertising.
+2. Currency (0.5): 5: reflects present guidance; 0: superseded, or undated.
+3. Risk detail (0.6): 5: names doses, patients at risk and what happens; 0: only "ask a doctor".
 
 Question: Why did the Hanseatic League decline?
-1. Historical detail: 5: dates, places and events that can be checked; 0: only generalities.
-2. Range of explanations: 5: weighs several causes or schools; 0: one cause without discussion.
+1. Historical detail (0.6): 5: dates, places and events that can be checked; 0: only generalities.
+2. Range of explanations (0.5): 5: weighs several causes or schools; 0: one cause without discussion.
 
 Question: How do I rename a column of a table in SQL without losing data?
-1. Instruction: 5: complete commands that can be run; 0: says only that it is possible.
-2. Coverage of systems: 5: tells differing databases or versions apart; 0: does not say what it is for.
-3. Caution: 5: says what can go wrong and how to go back; 0: no word about it.
+1. Instruction (0.8): 5: complete commands that can be run; 0: says only that it is possible.
+2. Coverage of systems (0.4): 5: tells differing databases or versions apart; 0: does not say what it is for.
+3. Caution (0.3): 5: says what can go wrong and how to go back; 0: no word about it.
 
-If you are asked for JSON: {{"criteria": [{{"name": "Currency", "meaning": "5: …; 0: …"}}]}}"""
+If you are asked for JSON: {{"criteria": [{{"name": "Currency", "meaning": "5: …; 0: …", "weight": 0.5}}]}}"""
+
+_POINTS = f"""You prepare the rating of sources. Given a question, you decide what a text must speak about to
+be relevant to exactly this question.
+
+{NOTICE}
+
+Work out first what the question asks for, what its words mean there, and which statements an answer must
+rest on. Then name 1 to {MOST_CRITERIA} points that a relevant text speaks about, the most important first.
+Relevance is all that counts: name nothing about a text's age, length, style or source. Do not answer the
+question.
+
+Answer with one numbered line per point and nothing else: a short name, a colon, what a text says that meets
+it.
+If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}"""
 
 
-def infer_criteria(chat: Chat, query: str, *, extra: str = "") -> Reply[Reading[tuple[Criterion, ...]]]:
-    """Ask a chat model for the criteria of a query.
+class Inferred(NamedTuple):
+    """What was inferred from a query.
 
-    Args:
-        chat: The model.
-        query: The query.
-        extra: See `Chat.complete`.
-
-    Returns:
-        1 to `MOST_CRITERIA` criteria; none where nothing could be read, and the problem says why.
+    Attributes:
+        criteria: At most `MOST_CRITERIA`, perhaps none.
+        weighted: Whether the weights are the model's; else all are equal.
     """
-    user = marked("question", query, mark_for(query))
-    return ask(chat, Task(SYSTEM, user, read_criteria, _ANSWER_TOKENS, _SCHEMA), extra=extra)
+
+    criteria: tuple[Criterion, ...]
+    weighted: bool
 
 
-def expected_criteria(chat: Chat, query_tokens: float) -> tuple[Amount, ...]:
-    """Usage of the first turn, as an estimate."""
-    return chat.expected(chat.count_tokens(SYSTEM) + query_tokens, _USUAL_ANSWER_TOKENS)
+_Entry = tuple[str, str, float | None]  # a name, a meaning, a weight if it has one that can be used
 
 
-def read_criteria(answer: str) -> Reading[tuple[Criterion, ...]]:
-    """Read criteria from JSON or numbered lines; the text in them is cut to a bounded length.
+@dataclass(frozen=True, slots=True)
+class FirstTurn:
+    """A prompt that infers named texts from a query.
 
-    Args:
-        answer: What the model said.
-
-    Returns:
-        The criteria that can be used, and what is wrong with the answer.
+    Attributes:
+        system: Instructions.
+        weighted: Whether each has a weight.
     """
-    text = bare(answer)
-    pairs, problem = _json_pairs(text) if text[:1] in {"{", "["} else _line_pairs(text)
-    criteria: dict[str, Criterion] = {}
-    for name, meaning in pairs:
+
+    system: str
+    weighted: bool
+
+    def infer(self, chat: Chat, query: str, *, extra: str = "") -> Reply[Reading[Inferred]]:
+        """Ask a chat model; where there is nothing to use, or a weight is not, the problem says why."""
+        entry = {"name": {"type": "string"}, "meaning": {"type": "string"}}
+        if self.weighted:
+            entry["weight"] = {"type": "number"}
+        several = {"type": "array", "items": object_schema(entry), "minItems": 1, "maxItems": MOST_CRITERIA}
+        schema = object_schema({"criteria": several})
+        user = marked("question", query, mark_for(query))
+        return ask(chat, Task(self.system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
+
+    def expected(self, chat: Chat, query_tokens: float) -> tuple[Amount, ...]:
+        """Usage of this turn, as an estimate."""
+        return chat.expected(chat.count_tokens(self.system) + query_tokens, USUAL_ANSWER_TOKENS)
+
+    def read(self, answer: str) -> Reading[Inferred]:
+        """Read JSON or numbered lines; texts are cut to a bounded length, weights are used all or none."""
+        text = bare(answer)
+        entries, problem = _json_entries(text) if text[:1] in {"{", "["} else _line_entries(text)
+        named = _distinct(entries)
+        if not named:
+            return Reading(Inferred((), weighted=False), problem or "it names nothing to rate", 0)
+        if len(named) > MOST_CRITERIA:
+            problem, named = f"it names more than {MOST_CRITERIA}", named[:MOST_CRITERIA]
+        weights = [weight for _, _, weight in named if weight is not None]
+        wrong = _wrong(weights, len(named)) if self.weighted else ""
+        weighted = self.weighted and not wrong
+        used = weights if weighted else [WEIGHT] * len(named)
+        criteria = tuple(
+            Criterion(name, meaning, weight) for (name, meaning, _), weight in zip(named, used, strict=True)
+        )
+        usable = len(criteria) * (2 if weighted else 1)
+        return Reading(Inferred(criteria, weighted), "; ".join(filter(None, (problem, wrong))), usable)
+
+
+QUALITIES = FirstTurn(_QUALITIES, weighted=True)
+POINTS = FirstTurn(_POINTS, weighted=False)
+
+
+def _wrong(weights: Sequence[float], count: int) -> str:
+    """What is wrong with the weights of that many criteria."""
+    if len(weights) < count:
+        return f"{count - len(weights)} of {count} weights are not a number from 0 to {HIGHEST_WEIGHT:g}"
+    return "" if any(weights) else "all weights are 0"
+
+
+def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Entries that can be used, each name once; relevance is rated anyway."""
+    named: dict[str, _Entry] = {}
+    for name, meaning, weight in entries:
         short = " ".join(name.split())[:_LONGEST_NAME].strip(" *_")
         told = " ".join(meaning.split())[:_LONGEST_MEANING]
         if short and told and short.lower() != "relevance":
-            criteria.setdefault(short.lower(), Criterion(short, told))
-    found = tuple(criteria.values())
-    if not found:
-        problem = problem or "it names no quality"
-    elif len(found) > MOST_CRITERIA:
-        problem, found = f"it names more than {MOST_CRITERIA} qualities", found[:MOST_CRITERIA]
-    return Reading(found, problem, len(found))
+            named.setdefault(short.lower(), (short, told, weight))
+    return list(named.values())
 
 
-def _json_pairs(text: str) -> tuple[list[tuple[str, str]], str]:
+def _weight(value: object) -> float | None:
+    """A weight within bounds; NaN is not."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= HIGHEST_WEIGHT:
+        return None
+    return float(value)
+
+
+def _json_entries(text: str) -> tuple[list[_Entry], str]:
     try:
         value = json_value(text)
     except ValueError:
@@ -111,19 +171,26 @@ def _json_pairs(text: str) -> tuple[list[tuple[str, str]], str]:
     given = value.get("criteria") if isinstance(value, Mapping) else value
     if not isinstance(given, list):
         return [], 'it has no list "criteria"'
-    pairs = [
-        (each["name"], each["meaning"])
+    entries = [
+        (each["name"], each["meaning"], _weight(each.get("weight")))
         for each in given
         if isinstance(each, Mapping)
         and isinstance(each.get("name"), str)
         and isinstance(each.get("meaning"), str)
     ]
-    return pairs, "" if len(pairs) == len(given) else "not every entry has a name and a meaning"
+    return entries, "" if len(entries) == len(given) else "not every entry has a name and a meaning"
 
 
-def _line_pairs(text: str) -> tuple[list[tuple[str, str]], str]:
+def _line_entries(text: str) -> tuple[list[_Entry], str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _LINE.fullmatch(line))]
-    pairs = [(match[1], match[2]) for match in found]
+    heads = [_name_and_weight(match[1]) for match in found]
+    entries = [(name, match[2], weight) for (name, weight), match in zip(heads, found, strict=True)]
     wrong = len(lines) - len(found)
-    return pairs, f"{wrong} of its lines are not a number, a name, a colon and a meaning" if wrong else ""
+    return entries, f"{wrong} of its lines are not a number, a name, a colon and a meaning" if wrong else ""
+
+
+def _name_and_weight(head: str) -> tuple[str, float | None]:
+    """What stands before the colon: "Currency (0.5)"."""
+    found = _WEIGHTED.fullmatch(head)
+    return (found[1], _weight(float(found[2]))) if found else (head, None)

@@ -1,7 +1,7 @@
 """REBEL: passages rated on relevance and on further criteria, all of them in one prompt.
 
 Source: LeVine and Varjavand, "Relevance isn't all you need", §2.1 (one turn, five fixed criteria), §2.2 (two
-turns, criteria inferred from the query), appendix E. The scoring rule is the paper's, see
+turns, criteria and their weights inferred from the query), appendix E. The scoring rule is the paper's, see
 `core.providers.rerank.criteria`; the prompts are ours. Two things differ: the model writes down its ratings
 and the sum is made here, where the paper lets the model add up; and the first turn infers criteria, which are
 put into a second prompt of ours, where the paper lets the model write the whole second prompt.
@@ -12,29 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from core.providers.base import Amount, Reply, carrying, total
-from core.providers.chat.ask import in_sequence
-from core.providers.chat.base import Chat
+from core.providers.base import Amount, Reply, total
 from core.providers.chat.marks import NOTICE
-from core.providers.chat.reading import Row
 from core.providers.rerank.base import Scores
-from core.providers.rerank.by_chat import ChatReranker, scores_of
 from core.providers.rerank.criteria import (
-    AUTHORITY,
     FIVE,
     HIGHEST_CRITERION,
     HIGHEST_RELEVANCE,
     THRESHOLD,
     Criterion,
-    composite,
 )
-from core.providers.rerank.infer import expected_criteria, infer_criteria
-
-MOST_PASSAGES = 100
-_ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
-
+from core.providers.rerank.infer import QUALITIES
+from core.providers.rerank.listwise import ListwiseReranker, both_turns, listed
 
 _SYSTEM = f"""You rate passages as sources for answering a question.
 
@@ -56,85 +45,58 @@ exactly one line. Example for two passages and three qualities, the second passa
 If you are asked for JSON: {{"ratings": [[1, 8, 4, 2, 5], [2, 1]]}}"""
 
 
-def listed(criteria: Sequence[Criterion]) -> str:
-    """The criteria as they stand in the prompt."""
-    return "\n".join(f"{number}. {each.name}: {each.meaning}" for number, each in enumerate(criteria, 1))
-
-
-class RebelReranker(ChatReranker):
-    """What both forms share: rating under given criteria, and the paper's score."""
-
-    pointwise = False
-    batch_items = MOST_PASSAGES
-
-    def __init__(self, chat: Chat) -> None:
-        super().__init__(chat)
-        if chat.context_tokens is not None:
-            self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
-
-    def _scored(
+class _Rebel(ListwiseReranker):
+    def _rated(
         self, criteria: Sequence[Criterion], query: str, passages: Sequence[str], extra: str
     ) -> Reply[Scores]:
-        """Composite scores under these criteria; ties go to authority, else to the first criterion.
-
-        The paper (E.2, instruction 5) prefers the more authoritative passage or any other consistent rule.
-        """
-        highest = [HIGHEST_RELEVANCE, *[HIGHEST_CRITERION] * len(criteria)]
-
-        def fits(row: Row) -> bool:
-            return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
-
         texts = {"question": query, "qualities": listed(criteria)}
-        reply = self._rate(_SYSTEM, texts, passages, highest, fits=fits, fewest=1, extra=extra)
-        names = [each.name for each in criteria]
-        column = 1 + (names.index(AUTHORITY) if AUTHORITY in names else 0)
-        ties = scores_of(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
-        details = {**reply.details, "ties": np.nan_to_num(ties).tolist()}
-        scores = scores_of(reply.value, len(passages), lambda row: composite(row[0], row[1:]))
-        return carrying(reply, scores, details)
+        return self._scored(_SYSTEM, texts, passages, criteria, extra=extra)
 
-    def _prompt(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Usage of rating under five criteria, as an estimate."""
+    def _expected_rated(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """Usage of rating under five criteria."""
         qualities = self.chat.count_tokens(listed(FIVE))
         return self._expected(_SYSTEM, query_tokens + qualities, passage_tokens, 1 + len(FIVE))
 
 
-class RebelOneTurn(RebelReranker):
-    """The five fixed criteria."""
+class RebelOneTurn(_Rebel):
+    """The five fixed criteria, all of the paper's weight."""
 
     method = "rebel-one-turn"
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
-        """Rate passages in one prompt; see `RebelReranker`."""
-        return self._scored(FIVE, query, passages, extra)
+        """Rate passages in one prompt; see `ListwiseReranker`."""
+        return self._rated(FIVE, query, passages, extra)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
         """One prompt for all."""
-        return self._prompt(query_tokens, passage_tokens)
+        return self._expected_rated(query_tokens, passage_tokens)
 
 
-class RebelTwoTurn(RebelReranker):
-    """Criteria inferred from the query in a first turn, used in a second.
+class RebelTwoTurn(_Rebel):
+    """Criteria and a weight for each inferred from the query in a first turn, used in a second.
 
-    Where no criteria can be read from the first turn, the five fixed ones are used, and the details say so.
+    Where no criteria can be read from the first turn, the five fixed ones are used; where a weight cannot be
+    used, all are equal. The details say either.
     """
 
     method = "rebel-two-turn"
+    turns = 2
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
         """Infer criteria, then rate passages in one prompt; time and usage are those of both turns."""
-        inferred = infer_criteria(self.chat, query, extra=extra)
-        criteria = inferred.value.value
-        rated = self._scored(criteria or FIVE, query, passages, extra)
-        both = in_sequence([inferred, rated])
-        told: dict[str, Any] = {"criteria": [each.name for each in criteria or FIVE]}
-        if not criteria:
-            told["criteria_problem"] = inferred.value.problem
-        details = {**rated.details, **both.details, **told}
-        return carrying(both, rated.value, details)
+        inferred = QUALITIES.infer(self.chat, query, extra=extra)
+        reading = inferred.value
+        criteria = reading.value.criteria or FIVE
+        told: dict[str, Any] = {
+            "criteria": [each.name for each in criteria],
+            "weights": [each.weight for each in criteria],
+            "equal_weights": int(not reading.value.weighted),
+        }
+        if not (reading.value.criteria and reading.value.weighted):
+            told["criteria_problem"] = reading.problem
+        return both_turns(inferred, self._rated(criteria, query, passages, extra), told)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
         """Both prompts."""
-        first = Reply(None, expected_criteria(self.chat, query_tokens))
-        second = Reply(None, self._prompt(query_tokens, passage_tokens))
-        return total([first, second])
+        first = Reply(None, QUALITIES.expected(self.chat, query_tokens))
+        return total([first, Reply(None, self._expected_rated(query_tokens, passage_tokens))])

@@ -38,6 +38,12 @@ provider = "openai"
 model = "gpt-4o-mini"
 base_url = "{url}/openai/v1"
 key_env = "KEY"
+[models.strict]
+provider = "openai"
+model = "gpt-4o-mini"
+base_url = "{url}/openai/v1"
+key_env = "KEY"
+chat = {{ json_mode = "schema" }}
 [latency]
 repeats = 1
 [axes]
@@ -61,7 +67,7 @@ chunker = {{ method = "paragraph", size = 30 }}
 index = "hnsw-f32"
 metric = "ip"
 rewrite = "chat:chat"
-reranker = "rebel-one-turn:chat"
+reranker = "rebel-two-turn:strict"
 candidates = 3
 chunks_sent = 2
 [[stack]]
@@ -178,6 +184,8 @@ def test_signals_tell_how_sure_each_query_was(made: tuple[Outcome, Snapshot]):
     assert {"dense_top_margin", "rewrite_changed"} <= names[1]
     assert {"ann_recall", "rerank_chars_per_second", "rerank_discarded"} <= names[2]
     assert {"rerank_top_margin", "rerank_score_entropy"} <= names[3]
+    equal = snapshot.signals([outcome.runs[2].run_id]).filter(signal="rerank_equal_weights")
+    assert equal["value"].to_list() == [0.0] * 3, "the criteria's weights are the model's"
     changed = snapshot.signals([outcome.runs[1].run_id]).filter(signal="rewrite_changed").sort("query_id")
     assert changed["value"].to_list() == [1.0, 0.0, 0.0]
 

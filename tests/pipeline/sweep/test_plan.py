@@ -31,7 +31,7 @@ from core.providers.base import Amount
 from core.providers.calls import Keys
 from core.providers.config import ModelConfig
 from core.providers.embed import EMBEDDERS
-from core.providers.rerank import RERANKERS
+from core.providers.rerank import BY_CHAT, RERANKERS
 from core.records import Basis, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
 from tests.vendors import keys_for, serve
@@ -110,6 +110,14 @@ def test_reranking_by_hand():
 def test_how_often_a_query_is_asked(protocol: Protocol, calls: int):
     made = plan(job(SPARSE, protocol=protocol))
     assert (made.calls, made.lines[0].amount) == (calls, 9 * calls)
+
+
+@pytest.mark.parametrize(("way", "calls"), [(way, 2 if "two-turn" in way else 1) for way in BY_CHAT])
+def test_a_reranker_of_two_turns_is_two_calls_per_query(way: str, calls: int):
+    text = f'[axes]\nmode = ["sparse"]\ncandidates = 1\nreranker = ["{way}:gpt-4o-mini"]\n'
+    made = plan(job(text, protocol=Protocol(repeats=0), asked=("aaaa", "bbbb cccc")))
+    assert made.calls == 2 * calls
+    assert {each.unit for each in made.lines} == {"input_tokens", "output_tokens"}
 
 
 def test_embedding_by_hand():

@@ -17,11 +17,10 @@ from core.errors import InputError, ProviderError
 from core.providers.calls import Journal, Keys
 from core.providers.chat import CHATS, FakeChat
 from core.providers.chat.marks import find_marked
-from core.providers.rerank import make_reranker
+from core.providers.rerank import BY_CHAT, make_reranker
 from core.providers.rerank.criteria import FIVE
-from core.providers.rerank.infer import MOST_CRITERIA, read_criteria
 from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
-from core.providers.rerank.relevance import RelevanceReranker
+from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
 from core.records import Basis
 from tests.vendors import Step, Vendors
 
@@ -90,7 +89,9 @@ def test_rebel_shows_everything_between_marks_and_is_listwise():
 
 
 def test_two_turns_use_the_inferred_criteria():
-    first = "1. Species: 5: about cats; 0: about others.\n2. Figures: 5: gives hours; 0: gives none."
+    first = (
+        "1. Species (0.5): 5: about cats; 0: about others.\n2. Figures (0.5): 5: gives hours; 0: gives none."
+    )
     second = "1: 5, 5, 1\n2: 4, 0, 0\n3: 1\n4: 5, 3, 3"
     chat = FakeChat([first, second])
     reply = RebelTwoTurn(chat).rerank(QUERY, PASSAGES)
@@ -98,6 +99,7 @@ def test_two_turns_use_the_inferred_criteria():
     assert reply.value.scores.tolist() == [8, 4, GONE, 8]
     assert reply.value.order.tolist() == [0, 3, 1]
     assert reply.details["criteria"] == ["Species", "Figures"]
+    assert (reply.details["weights"], reply.details["equal_weights"]) == ([0.5, 0.5], 0)
     assert "criteria_problem" not in reply.details
     assert (reply.attempts, reply.details["turns"], reply.details["repaired"]) == (2, 2, 0)
     assert reply.details["characters"] == len(first) + len(second)
@@ -112,7 +114,7 @@ def test_two_turns_use_the_inferred_criteria():
 
 
 def test_an_inferred_authority_decides_ties():
-    first = "1. Depth: 5: much; 0: little.\n2. Authority: 5: known; 0: unknown."
+    first = "1. Depth (0.5): 5: much; 0: little.\n2. Authority (0.5): 5: known; 0: unknown."
     reply = RebelTwoTurn(FakeChat([first, "1: 5, 4, 0\n2: 5, 0, 4\n3: 0\n4: 0"])).rerank(QUERY, PASSAGES)
     assert reply.value.scores.tolist()[:2] == [7, 7]
     assert reply.value.order.tolist() == [1, 0]
@@ -123,8 +125,91 @@ def test_without_criteria_the_five_fixed_ones_are_used_and_it_is_told():
     reply = RebelTwoTurn(chat).rerank(QUERY, PASSAGES)
     assert reply.value.scores.tolist() == [14, GONE, GONE, GONE]
     assert reply.details["criteria"] == [each.name for each in FIVE]
+    assert (reply.details["weights"], reply.details["equal_weights"]) == ([0.5] * 5, 1)
     assert "its lines" in reply.details["criteria_problem"]
     assert (reply.details["turns"], reply.details["repaired"]) == (3, 1)
+
+
+WEIGHED = "1. Species ({}): 5: cats; 0: others.\n2. Figures ({}): 5: hours; 0: none."
+RATED = "1: 6, 5, 1\n2: 7, 0, 5\n3: 1\n4: 5, 4, 4"
+
+
+@pytest.mark.parametrize(
+    ("weights", "scores", "order"),
+    [
+        # 6 + 0.5·(5 + 1) = 9; 7 + 0.5·5 = 9.5; 5 + 0.5·8 = 9
+        ((0.5, 0.5), [9, 9.5, GONE, 9], [1, 0, 3]),
+        # 6 + 5 + 0.25 = 11.25; 7 + 1.25 = 8.25; 5 + 4 + 1 = 10: the first quality counts
+        ((1, 0.25), [11.25, 8.25, GONE, 10], [0, 3, 1]),
+        # 6 + 0 + 1 = 7; 7 + 5 = 12; 5 + 4 = 9: the second alone
+        ((0, 1), [7, 12, GONE, 9], [1, 3, 0]),
+    ],
+)
+def test_inferred_weights_decide_the_order(weights: tuple[float, ...], scores: list[float], order: list[int]):
+    chat = FakeChat([WEIGHED.format(*weights), RATED])
+    reply = RebelTwoTurn(chat).rerank(QUERY, PASSAGES)
+    np.testing.assert_array_equal(reply.value.scores, scores)
+    assert reply.value.order.tolist() == order
+    assert (reply.details["weights"], reply.details["equal_weights"]) == (list(weights), 0)
+    assert "(" not in dict(find_marked(chat.asked[1][1]))["qualities"]  # ratings do not know the weights
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ((0.5, 3), "1 of 2 weights"),
+        ((-0.5, 0.5), "1 of 2 weights"),
+        ((0, 0), "all weights are 0"),
+        (("much", "NaN"), "2 of 2 weights"),
+        (("inf", 0.5), "1 of 2 weights"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_asked_for_again_then_equal(bad: tuple[Any, ...], says: str):
+    mended = RebelTwoTurn(chat := FakeChat([WEIGHED.format(*bad), WEIGHED.format(1, 0.25), RATED]))
+    reply = mended.rerank(QUERY, PASSAGES)
+    assert says in chat.asked[1][1]
+    assert (reply.details["weights"], reply.details["equal_weights"]) == ([1, 0.25], 0)
+    assert (reply.details["turns"], reply.details["repaired"]) == (3, 1)
+    reply = RebelTwoTurn(FakeChat([WEIGHED.format(*bad)] * 2 + [RATED])).rerank(QUERY, PASSAGES)
+    assert reply.value.scores.tolist() == [9, 9.5, GONE, 9]
+    assert (reply.details["weights"], reply.details["equal_weights"]) == ([0.5, 0.5], 1)
+    assert len(reply.details["criteria"]) == 2
+    assert says in reply.details["criteria_problem"]
+
+
+def test_relevance_in_one_turn_is_rebel_without_criteria():
+    chat = FakeChat(["1: 8\n2: 2.5\n3: 3\n4: 8"])
+    reranker = RelevanceOneTurn(chat)
+    assert (reranker.name, reranker.pointwise) == ("relevance-one-turn:fake", False)
+    reply = reranker.rerank(QUERY, PASSAGES)
+    assert reply.value.scores.tolist() == [8, GONE, 3, 8]  # below 3 discarded, at it kept
+    assert reply.value.order.tolist() == [0, 3, 2]  # the tie keeps the order of retrieval
+    ((_, user),) = chat.asked
+    assert [label for label, _ in find_marked(user)] == ["question", *(f"passage {n}" for n in range(1, 5))]
+
+
+def test_relevance_in_two_turns_looks_for_what_was_inferred():
+    chat = FakeChat(["1. Sleep: says how long.\n2. Cats: is about them.", "1: 5\n2: 0\n3: 0\n4: 9"])
+    reply = RelevanceTwoTurn(chat).rerank(QUERY, PASSAGES)
+    assert reply.value.scores.tolist() == [5, GONE, GONE, 9]
+    assert reply.value.order.tolist() == [3, 0]
+    assert reply.details["points"] == ["Sleep", "Cats"]
+    assert not {"points_problem", "weights", "criteria"} & set(reply.details)
+    assert (reply.attempts, reply.details["turns"]) == (2, 2)
+    infer, rate = chat.asked
+    assert find_marked(infer[1]) == [("question", QUERY)]
+    assert dict(find_marked(rate[1]))["points"] == "1. Sleep: says how long.\n2. Cats: is about them."
+
+
+def test_without_points_two_turns_rate_as_one_does_and_it_is_told():
+    chat = FakeChat(["I cannot say.", "Really not.", "1: 5\n2: 0\n3: 0\n4: 9"])
+    reply = RelevanceTwoTurn(chat).rerank(QUERY, PASSAGES)
+    assert reply.value.order.tolist() == [3, 0]
+    assert reply.details["points"] == []
+    assert "its lines" in reply.details["points_problem"]
+    one = FakeChat()
+    RelevanceOneTurn(one).rerank(QUERY, PASSAGES)
+    assert chat.asked[-1] == one.asked[0]
 
 
 def test_relevance_is_rated_passage_by_passage():
@@ -170,7 +255,7 @@ def test_a_partial_answer_is_used_as_far_as_it_goes(
 
 @given(st.lists(st.text(max_size=60), min_size=2, max_size=4))
 def test_whatever_the_model_says_every_passage_is_kept_or_discarded(answers: list[str]):
-    for kind in (RelevanceReranker, RebelOneTurn, RebelTwoTurn):
+    for kind in BY_CHAT.values():
         reply = kind(FakeChat(answers)).rerank(QUERY, PASSAGES)
         assert len(reply.value.order) + reply.value.discarded == len(PASSAGES)
         assert len(set(reply.value.order.tolist())) == len(reply.value.order)
@@ -224,50 +309,7 @@ def test_a_prompt_that_does_not_fit_is_refused():
     assert chat.asked == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "names", "problem"),
-    [
-        ("1. Depth: 5: much; 0: little.", ["Depth"], ""),
-        ("1) Depth: much\n2) Age: new", ["Depth", "Age"], ""),
-        ("- Depth: much\n* Age: new", ["Depth", "Age"], ""),
-        ('{"criteria": [{"name": "Depth", "meaning": "much"}]}', ["Depth"], ""),
-        ('[{"name": "Depth", "meaning": "much"}]', ["Depth"], ""),
-        ("1. **Depth**: much", ["Depth"], ""),
-        ("1. Relevance: 5 if relevant\n2. Age: new", ["Age"], ""),  # it is rated anyway
-        ("1. Depth: much\n2. depth: more", ["Depth"], ""),
-        (
-            "\n".join(f"{n}. Quality {n}: x" for n in range(1, 8)),
-            [f"Quality {n}" for n in range(1, 6)],
-            "more",
-        ),
-        ("Here are the qualities:\n1. Depth: much", ["Depth"], "1 of its lines"),
-        ("", [], "names no quality"),
-        ("1. Relevance: yes", [], "names no quality"),
-        ('{"criteria": [{"name": "Depth"}]}', [], "not every entry"),
-        ('{"criteria": [{"name": "Depth", "meaning": 3}]}', [], "not every entry"),
-        ('{"qualities": []}', [], "no list"),
-        ('{"criteria": [', [], "not valid JSON"),
-    ],
-)
-def test_criteria_are_read(answer: str, names: list[str], problem: str):
-    reading = read_criteria(answer)
-    assert [each.name for each in reading.value] == names
-    assert problem in reading.problem
-    assert bool(problem) == bool(reading.problem)
-
-
-@given(st.text() | st.text(alphabet='1.:-* ab\n{}[]"', max_size=80))
-def test_no_answer_about_criteria_raises(answer: str):
-    reading = read_criteria(answer)
-    assert len(reading.value) <= MOST_CRITERIA
-    for each in reading.value:
-        assert 0 < len(each.name) <= 60
-        assert 0 < len(each.meaning) <= 300
-        assert "\n" not in each.name + each.meaning
-    assert reading.value or reading.problem
-
-
-@pytest.mark.parametrize("way", ["relevance", "rebel-one-turn", "rebel-two-turn"])
+@pytest.mark.parametrize("way", BY_CHAT)
 def test_through_the_real_client(vendors: Vendors, way: str, tmp_path: Path):
     """By name, with the client, the server's usage, the journal and a repair after half an answer."""
     chat = CHATS["gpt-4o-mini"].model_copy(update={"base_url": vendors.openai, "name": "mini"})
@@ -281,7 +323,8 @@ def test_through_the_real_client(vendors: Vendors, way: str, tmp_path: Path):
         assert vendors.state.calls["openai/chat"] == 2 * calls
     assert reranker.name == f"{way}:mini"
     assert reply.value.order.tolist()[:2] == [3, 0]
-    assert calls == {"relevance": 4, "rebel-one-turn": 1, "rebel-two-turn": 2}[way]
+    assert calls == (4 if way == "relevance" else reranker.turns)
+    assert reranker.turns == (2 if way.endswith("two-turn") else 1)
     assert [(each.item, each.unit, each.basis) for each in reply.usage] == [
         ("gpt-4o-mini", "input_tokens", Basis.MEASURED),
         ("gpt-4o-mini", "output_tokens", Basis.MEASURED),
@@ -301,7 +344,7 @@ def test_through_the_real_client(vendors: Vendors, way: str, tmp_path: Path):
 
 def test_what_a_prompt_is_expected_to_use_is_close(vendors: Vendors):
     chat = CHATS["gpt-4o-mini"].model_copy(update={"base_url": vendors.openai})
-    for way in ("relevance", "rebel-one-turn", "rebel-two-turn"):
+    for way in BY_CHAT:
         with make_reranker(f"{way}:m", models={"m": chat}, keys=Keys({}, ())) as reranker:
             passages = [f"{text} {'word ' * 300}" for text in PASSAGES]
             tokens = [chat_tokens(reranker, text) for text in passages]
