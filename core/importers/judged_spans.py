@@ -157,7 +157,7 @@ def _read(piece: Piece, options: Options) -> Import:
         LeftOut(each.count, each.reason, f"{each.first.where}: {each.first.found}")
         for each in found.misplaced
     )
-    return replace(made, notes=(*made.notes, note), left_out=left)
+    return replace(made, notes=(*made.notes, note), left_out=(*made.left_out, *left))
 
 
 def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:

@@ -23,6 +23,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, merged
 from core.importers.jsons import parsed
+from core.importers.optuna_rows import untaken
 from core.importers.optuna_trials import Trial, trial_runs
 from core.importers.piece import Piece, Tree
 from core.importers.text import shown
@@ -57,6 +58,7 @@ class OptunaStorage(Format):
     units = "times from seconds to milliseconds, cost per question to cost per 1,000"
     traps = (
         "Trials that were pruned, failed or did not finish are left out and counted.",
+        "Rows that belong to no trial, such as those of studies without one, are left out and counted.",
         "Times include answering: they are of the whole flow.",
     )
 
@@ -95,9 +97,11 @@ class OptunaStorage(Format):
         for tree in trees:
             piece = tree.pieces[0]
             with _database(piece) as (connection, notes):
-                trials = _trials(_Reader(connection, piece.name))
+                reader = _Reader(connection, piece.name)
+                trials = _trials(reader)
+                left = untaken(reader.rows, piece.name, has_names=reader.has_names)
             parts.append(trial_runs(trials, piece.digest, options, self.name))
-            parts.append(Import(notes=notes))
+            parts.append(Import(notes=notes, left_out=tuple(left)))
         return merged(parts)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from core.errors import InputError
 from core.importers.jsons import Json, expect, json_rows, optional
 from core.importers.piece import Piece
-from core.importers.text import place, shown
+from core.importers.text import place, quoted, shown
 from core.records import Collection, GoldenSet, Origin, Run, Stack
 
 Record = TypeVar("Record", Collection, GoldenSet, Run)
@@ -40,29 +40,36 @@ def collections(piece: Piece | None) -> tuple[Collection, ...]:
     Raises:
         InputError: Naming file, line and key of what is not as it has to be; so do those below.
     """
-    return tuple(_records(piece, lambda row, where: _small(Collection, row, where)))
+    return tuple(_records(piece, lambda row, where: _small(Collection, row, where), "collection_id"))
 
 
 def golden_sets(piece: Piece | None) -> tuple[GoldenSet, ...]:
     """The golden sets of ``golden_sets.jsonl``."""
-    return tuple(_records(piece, lambda row, where: _small(GoldenSet, row, where)))
+    return tuple(_records(piece, lambda row, where: _small(GoldenSet, row, where), "golden_set_id"))
 
 
 def runs(piece: Piece | None) -> tuple[Run, ...]:
     """The runs of ``runs.jsonl``."""
-    return tuple(_records(piece, _run))
+    return tuple(_records(piece, _run, "run_id"))
 
 
-def _records(piece: Piece | None, make: Callable[[Json, str], Record]) -> Iterator[Record]:
+def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
+    """The records of a file, each once by its id."""
     if piece is None:
         return
+    ids: set[str] = set()
     for line, row in json_rows(piece):
         where = place(piece.name, line)
         try:
             json.dumps(row, allow_nan=False)
-            yield make(row, where)
+            record = make(row, where)
         except (TypeError, ValueError) as error:
             raise InputError(f"The record cannot be used: {shown(error, 200)}.", where=where) from error
+        own = getattr(record, key)
+        if own in ids:
+            raise InputError(f"The {key} {quoted(own)} stands twice.", where=where)
+        ids.add(own)
+        yield record
 
 
 def _small(kind: type[_Small], row: Json, where: str) -> _Small:

@@ -15,7 +15,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.piece import Piece
-from core.importers.text import whole
+from core.importers.text import shown, whole
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
 from core.tables import frame
@@ -53,6 +53,8 @@ _MEASURES: Mapping[str, tuple[str, str | None]] = {
     "rerank_ms_p50": ("latency_p50", "rerank"),
 }
 """Printed quantity → measure and stage of the aggregate."""
+TAKEN_FIGURES = frozenset({*_MEASURES, "avg_quality", "efficiency", "tokens_per_candidate_mean"})
+"""Printed quantities that a run has, as figures or in its manifest; the others follow from them."""
 _CEILING_OF = ["embedder", "dim", "mode", "candidates_k", "pool_reranker"]
 _HOLDS_FOR: Mapping[str, list[str]] = {
     "embed_ms_p50": ["embedder", "dim", "mode"],
@@ -103,7 +105,7 @@ def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
         The columns of data/published/clq_tables.csv.
 
     Raises:
-        InputError: If the file is missing or malformed.
+        InputError: If the file is missing or malformed, or a table prints one thing twice.
     """
     source = source or DEFAULT_PATH
     integers = ("table", "dim", "candidates_k", "k", "n_queries")
@@ -116,6 +118,12 @@ def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
     wrong = figures.filter(~pl.col("value").is_finite().fill_null(value=False) | pl.col("metric").is_null())
     if wrong.height:
         raise InputError("A row has no figure, or says not of what.", where=source.name)
+    again = figures.filter(~pl.struct("table", *_STACK, "metric", "k").is_first_distinct())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"Table {row['table']} prints {shown(row['metric'])} of one stack twice.", where=source.name
+        )
     return figures
 
 

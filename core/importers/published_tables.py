@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, merged
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.piece import Piece, Tree, head_lines
-from core.importers.published import published_batch
+from core.importers.published import TAKEN_FIGURES, published_batch, read_figures
+from core.importers.text import shown
 
 _HEADER = [
     "table", "embedder", "dim", "mode", "ann", "reranker", "candidates_k", "metric", "k", "value",
@@ -61,7 +64,18 @@ def _is_figures(piece: Piece) -> bool:
 
 def _figures(piece: Piece, options: Options) -> Import:
     batch = published_batch(piece)
+    others = (
+        read_figures(piece)
+        .filter(~pl.col("metric").is_in(TAKEN_FIGURES))
+        .group_by("metric")
+        .len()
+        .sort("metric")
+    )
     return Import(
+        left_out=tuple(
+            LeftOut(count, f"figures of `{shown(metric)}`: there is no place for them", piece.name)
+            for metric, count in others.iter_rows()
+        ),
         collections=tuple(
             each for each in batch.collections if each.collection_id not in options.known_collections
         ),

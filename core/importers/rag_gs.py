@@ -55,7 +55,7 @@ class RagGs(Format):
         "Passages of s6_ranked that s5_pruned does not have are another run's: refused with their list.",
         "Grades that the judge did not give are left out and counted.",
         "Of several lists of a question the one as deep as its manifest says counts, else the longest.",
-        "s6_ranked is made from the grades: it is no stack.",
+        "s6_ranked is made from the grades: it is no stack. The lines of s5_pruned only check it.",
     )
     names_collection = 2
 
@@ -229,10 +229,14 @@ def _grades(found: Folder, options: Options) -> Import:
 
 
 def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
-    """Lines of s6 that are not kept: beyond the first, or where there is no merged run to keep them."""
+    """Lines of s5, and those of s6 that are not kept: too many, or no merged run is there to keep them."""
+    pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
     total = stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
     kept = sum(map(len, refined.values())) if found.of("merge") else 0
-    return left_out(total - kept, "passages of s6_ranked beyond what can be kept with a merged run")
+    return (
+        *left_out(pruned, "passages of s5_pruned: they only check those of s6_ranked"),
+        *left_out(total - kept, "passages of s6_ranked beyond what can be kept with a merged run"),
+    )
 
 
 def _notes(found: Folder) -> list[str]:

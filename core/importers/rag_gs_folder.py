@@ -176,8 +176,12 @@ def _named_depth(stage: Stage) -> int:
 def _texts(made: Folder) -> None:
     """Texts of the questions, from the list of them and from the rewrites."""
     for piece in made.questions:
+        listed: set[str] = set()
         for where, item in _items(piece):
             query = _query(expect(item, "qid", str, where), where)
+            if query in listed:
+                raise InputError(f"The question {query} stands twice.", where=where)
+            listed.add(query)
             _text(made, query, item, where)
     for stage in made.of("rewrites"):
         where = stage.piece.name

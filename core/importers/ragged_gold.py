@@ -59,14 +59,12 @@ def kilt(piece: Piece) -> Gold:
     )
     whole = named.drop_nulls(["page_id", "start_par_id"])
     longer = whole.filter(pl.col("end_par_id") != pl.col("start_par_id")).height
-    return Gold(
+    return _gold(
         piece,
-        rows.select("id", "input"),
-        _pairs(whole.select(query_id="id", passage_id=passage(), grade=pl.lit(1))),
-        (
-            *left_out(places.height - whole.height, "provenance without page and paragraph", piece.name),
-            *left_out(longer, "provenance of several paragraphs: all but its first", piece.name),
-        ),
+        rows,
+        whole.select(query_id="id", passage_id=passage(), grade=pl.lit(1)),
+        *left_out(places.height - whole.height, "provenance without page and paragraph", piece.name),
+        *left_out(longer, "provenance of several paragraphs: all but its first", piece.name),
     )
 
 
@@ -83,11 +81,11 @@ def compilation(piece: Piece) -> Gold:
         pages += not passages
     lines = pl.int_range(1, pl.len() + 1).alias("line")
     rows = once(pl.DataFrame(asked, schema=_ASKED, orient="row").with_columns(lines), piece.name)
-    return Gold(
+    return _gold(
         piece,
-        rows.select("id", "input"),
-        _pairs(pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id"))),
-        left_out(pages, "questions without gold paragraphs", piece.name),
+        rows,
+        pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id")),
+        *left_out(pages, "questions without gold paragraphs", piece.name),
     )
 
 
@@ -103,12 +101,19 @@ def evaluation(piece: Piece) -> Gold:
         _paragraph("page_par_id").alias("passage_id"),
         pl.col("page_par_id_match").cast(pl.Int64).alias("grade"),
     )
-    return Gold(
+    return _gold(
         piece,
-        rows.select("id", pl.lit(None, pl.String).alias("input")),
-        _pairs(pairs),
-        left_out(results.height - judged.height, "results without page_par_id_match", piece.name),
+        rows.with_columns(pl.lit(None, pl.String).alias("input")),
+        pairs,
+        *left_out(results.height - judged.height, "results without page_par_id_match", piece.name),
     )
+
+
+def _gold(piece: Piece, rows: pl.DataFrame, pairs: pl.DataFrame, *left: LeftOut) -> Gold:
+    """What a file says, each pair once."""
+    single = _pairs(pairs)
+    again = left_out(pairs.height - single.height, "gold passages named twice: they count once", piece.name)
+    return Gold(piece, rows.select("id", "input"), single, (*left, *again))
 
 
 def _paragraph(column: str) -> pl.Expr:

@@ -22,6 +22,7 @@ from core.importers.text import place, quoted, shown, whole
 _MEASURE = re.compile(r"(?P<name>nDCG|NDCG|AP|MAP|RR|MRR|R|Recall|P)@(?P<k>[1-9]\d{0,5})")
 _NAMES = {"NDCG": "nDCG", "MAP": "AP", "MRR": "RR", "Recall": "R"}
 _LINK = re.compile(r"\[([^\]\[]{0,300})\]\([^()]{0,1000}\)")
+_MISSING, _MISFIT = "empty cells: missing, not 0", "rows that do not fit the head of their table"
 _EMPTY = ("", "-", "–", "—", "n/a", "N/A")
 
 
@@ -52,7 +53,7 @@ class Regressions(Format):
         if not any(line.lstrip().startswith("|") and _MEASURE.search(line) for line in lines):
             return 0.0
         try:
-            return SURE if next(_results(lines, probe.name, []), None) else 0.0
+            return SURE if next(_results(lines, probe.name, {}), None) else 0.0
         except InputError:
             return SURE
 
@@ -82,15 +83,18 @@ def _cells(line: str) -> list[str] | None:
     return None if all(re.fullmatch(r":?-*:?", cell) for cell in cells) else cells
 
 
+def _is_head(cells: Sequence[str]) -> bool:
+    """Whether a row heads a table: it is without a number."""
+    return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
+
+
 def _heads(lines: Sequence[str]) -> Iterator[str]:
-    """First cells of the rows that head a table: those without a number."""
-    for cells in filter(None, map(_cells, lines)):
-        if not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:]):
-            yield cells[0]
+    """First cells of the rows that head a table."""
+    yield from (cells[0] for cells in filter(None, map(_cells, lines)) if _is_head(cells))
 
 
-def _results(lines: Sequence[str], name: str, empty: list[int]) -> Iterator[_Result]:
-    """The figures of all tables, line by line; lines of empty cells are added to `empty`.
+def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Iterator[_Result]:
+    """The figures of all tables, line by line; lines of what is left out are added to `lost` by reason.
 
     Raises:
         InputError: A cell of a table of measures is no number.
@@ -105,12 +109,17 @@ def _results(lines: Sequence[str], name: str, empty: list[int]) -> Iterator[_Res
         if (matched := _MEASURE.fullmatch(cells[0])) is not None:
             measure, systems = matched, cells[1:]
             continue
-        if measure is None or len(cells) != len(systems) + 1 or not cells[0]:
-            measure = None
+        if measure is None:
+            continue
+        if len(cells) != len(systems) + 1 or not cells[0]:
+            if _is_head(cells):
+                measure = None
+            else:
+                lost.setdefault(_MISFIT, []).append(number)
             continue
         for system, cell in zip(systems, cells[1:], strict=True):
             if not system or cell in _EMPTY:
-                empty.append(number)
+                lost.setdefault(_MISSING, []).append(number)
                 continue
             value = number_of(cell)
             if value is None:
@@ -120,19 +129,20 @@ def _results(lines: Sequence[str], name: str, empty: list[int]) -> Iterator[_Res
 
 
 def _reported(piece: Piece, left: list[LeftOut]) -> Iterator[Reported]:
-    empty: list[int] = []
+    lost: dict[str, list[int]] = {}
     groups: dict[tuple[str, str], dict[tuple[str, int | None], Figure]] = {}
-    for each in _results(whole(piece).decode().split("\n"), piece.name, empty):
+    for each in _results(whole(piece).decode().split("\n"), piece.name, lost):
         known = groups.setdefault((each.collection, each.system), {})
         key = (each.figure.measure, each.figure.k)
         if key in known and known[key] != each.figure:
             found = f"{each.figure.measure}@{each.figure.k} of {quoted(each.system)} stands twice."
             raise InputError(found, where=place(piece.name, each.line))
+        if key in known:
+            lost.setdefault("figures that stand twice: they count once", []).append(each.line)
         known[key] = each.figure
     if not groups:
         raise InputError("The page holds no table of measures.", where=piece.name)
-    if empty:
-        left.append(LeftOut(len(empty), "empty cells: missing, not 0", place(piece.name, empty[0])))
+    left += [LeftOut(len(at), why, place(piece.name, at[0])) for why, at in lost.items()]
     for (collection, system), figures in groups.items():
         yield Reported(
             label=system,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -11,7 +12,7 @@ from core.importers.base import Import, Options
 from core.importers.columns import ROLES as KNOWN_ROLES
 from core.importers.columns import no_column, roles_by
 from core.importers.fields import numbers
-from core.importers.judgements import golden_set, without_empty_ids
+from core.importers.judgements import golden_set, left_out, without_empty_ids
 from core.importers.placing import PLACE
 from core.importers.tabular import Table
 from core.importers.text import place
@@ -97,5 +98,4 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
     )
     made = golden_set(single, name, stem, options, table="spans")
     again = rows.height - single.height
-    notes = (f"{name}: {again} spans stand twice and count once.",) if again else ()
-    return Import(golden_sets=made.golden_sets, frames=made.frames, notes=(*made.notes, *notes))
+    return replace(made, left_out=left_out(again, "spans that stand twice: they count once", name))

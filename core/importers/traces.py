@@ -70,7 +70,9 @@ def traced(
     """
     left: Counter[str] = Counter()
     by_trace: dict[str, list[Span]] = defaultdict(list)
-    for span in {(span.trace, span.id): span for span in spans}.values():
+    single = {(span.trace, span.id): span for span in spans}
+    left["steps that stand twice: the last counts"] += len(spans) - len(single)
+    for span in single.values():
         by_trace[span.trace].append(span)
     projects: dict[str, list[_Question]] = defaultdict(list)
     for steps in by_trace.values():
@@ -79,7 +81,7 @@ def traced(
     alone = len(projects) == 1
     parts = [_answered("" if alone else name, found, pieces) for name, found in projects.items()]
     if not parts:
-        why = "; ".join(left) or "there are no spans"
+        why = "; ".join(+left) or "there are no spans"
         raise InputError(f"No trace holds a question and what was found for it: {why}.", where=pieces[0].name)
     again = sum(part.rows.height - part.rows["text"].n_unique() for part in parts)
     notes = [

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from core.importers import Import, Options, load
-from tests.importers.helpers import parquet, read, refusal, rows, up
+from tests.importers.helpers import lost, parquet, read, refusal, rows, up
 from tests.importers.test_excel import book
 
 TEXTS = {"a.txt": "The wing lifts.\nDrag slows the wing.", "b.txt": "Zebras run."}
@@ -108,7 +108,9 @@ def test_several_judges_of_one_span_are_golden_sets_of_their_own():
     made = offered(CSV + "q1,b.txt,Zebras,2,bob\nq1,b.txt,Zebras,2,bob\n")
     assert [each.judge for each in made.golden_sets] == ["ann", "bob"]
     assert rows(made, "spans")["golden_set_id"].to_list() == ["c-s-ann", "c-s-ann", "c-s-bob", "c-s-bob"]
-    assert any("1 spans stand twice" in note for note in made.notes)
+    assert [(each.count, each.reason) for each in lost(made)] == [
+        (1, "spans that stand twice: they count once")
+    ]
     said = refusal(up("s.csv", CSV + "q1,b.txt,Zebras,2,ann\n"), **STORED)
     assert "Characters 0 to 6 of 'b.txt' are judged twice by 'ann' for query 'q1'" in said
 

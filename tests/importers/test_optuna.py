@@ -91,6 +91,7 @@ def test_what_did_not_complete_is_left_out_and_counted():
     assert {each.reason: each.count for each in lost(made)} == {
         "trials in the state PRUNED": 2, "trials in the state FAIL": 1, "trials that failed": 1,
         "trials that were pruned": 1, "completed trials without a figure": 1,
+        "rows of `studies` without a trial": 1, "rows of `study_directions` without a trial": 2,
     }  # fmt: skip
     assert rows(made, "aggregates").filter(pl.col("measure") == "usd_per_1k").height == 1
 

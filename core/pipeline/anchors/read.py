@@ -78,4 +78,5 @@ def read_spans(path: Path, documents: pl.DataFrame, options: Options | None = No
             where=piece.name,
             do="Import the file and name the golden set of one of them, or merge them (judges merge).",
         )
-    return Spans(made.golden_sets[0], made.frames["spans"].lazy().collect(), made.notes)
+    again = (f"{piece.name}: {each.count} {each.reason}." for each in made.left_out)
+    return Spans(made.golden_sets[0], made.frames["spans"].lazy().collect(), (*made.notes, *again))

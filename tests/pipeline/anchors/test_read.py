@@ -68,7 +68,7 @@ def test_repetitions_count_once(tmp_path):
     path = wrote(tmp_path, "query_id,source,start,end,grade\nq,a.txt,0,4,5\nq,a.txt,0,4,5\n")
     found = read_spans(path, DOCUMENTS)
     assert found.spans.height == 1
-    assert "1 spans stand twice" in found.notes[1]
+    assert "1 spans that stand twice" in found.notes[1]
 
 
 HEAD = "query_id,source,start_char,end_char,grade\n"
