@@ -24,11 +24,11 @@ def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path)
     app.text_input[-1].set_value("both of them")
     app.button(key="FormSubmitter:merge_judges-Write it").click().run()
     assert_sound(app, "Evidence")
-    assert "Written in one transaction: golden set both-of-them" in everything(app)
+    assert "Written in one transaction: golden set both of them" in everything(app)
     assert Store.open(store).read().golden_sets()["golden_set_id"].to_list() == [
         "anne",
         "ben",
-        "both-of-them",
+        "both of them",
     ]
     app.text_input[-1].set_value("anne")
     app.button(key="FormSubmitter:merge_judges-Write it").click().run()
