@@ -43,7 +43,7 @@ _KEYS = (
 )  # fmt: skip
 _MOST_VALUES = 200_000
 _MOST_DOCUMENTS = 100_000
-_AT = re.compile(r"(?P<place>\d{1,6})\.(?:document\.)?(?P<field>.+)")
+_AT = re.compile(r"(?P<place>\d{1,6})(?:\.(?:document\.)?(?P<field>.+))?")
 
 
 class OpenInference(Format):
@@ -96,7 +96,7 @@ def _flat(row: Json, where: str) -> dict[str, object]:
         if isinstance(value, dict):
             waiting += [(f"{path}.{key}" if path else str(key), each) for key, each in value.items()]
         elif isinstance(value, list) and "documents" in path:
-            waiting += [(f"{path}.{place}", each) for place, each in enumerate(value)]
+            waiting += [(f"{path}.{place}", each or "") for place, each in enumerate(value)]
         elif value is not None:
             found.setdefault(path.removeprefix("attributes."), value)
     return found
@@ -160,7 +160,7 @@ def _documents(flat: dict[str, object], path: str) -> tuple[Document, ...] | Non
         matched = _AT.fullmatch(key.removeprefix(f"{path}.")) if key.startswith(f"{path}.") else None
         if matched and len(by_place) < _MOST_DOCUMENTS:
             held = by_place.setdefault(int(matched["place"]), {"metadata": {}})
-            name = matched["field"]
+            name = matched["field"] or ""  # "" = no object: the list cannot be told
             within = held["metadata"] if name.startswith("metadata.") else held
             within[name.removeprefix("metadata.")] = value
     if not by_place:

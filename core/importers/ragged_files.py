@@ -136,10 +136,14 @@ def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def retrieved(piece: Piece) -> pl.DataFrame:
-    """id, input, line, and page_id, start_par_id, text, score of each place (null where a list is empty)."""
+    """id, input, line, `later`, and page_id, start_par_id, text, score of each place.
+
+    The place is null where a list is empty; `later` counts those of a question's lists after its first.
+    """
     rows = once(read_lines(piece, _RETRIEVED), piece.name)
     first = pl.col("output").list.first().struct.field("provenance")
-    listed = rows.select("id", "input", "line", first.alias("provenance"))
+    later = pl.col("output").list.slice(1).list.eval(pl.element().struct.field("provenance").list.len())
+    listed = rows.select("id", "input", "line", later.list.sum().alias("later"), first.alias("provenance"))
     return listed.explode("provenance", empty_as_null=True).unnest("provenance")
 
 
@@ -172,9 +176,11 @@ def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
     """What the lists of a retriever lack or repeat."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
+    later = int(rows.unique("id")["later"].sum())
     silent = rows["id"].n_unique() - there["id"].n_unique()
     return (
         *left_out(repeats, "passages that a list repeats: the first place counts", piece.name),
         *left_out(silent, "questions with an empty list", piece.name),
+        *left_out(later, "places of lists after the first of a question", piece.name),
         *left_out(rows.height - there.height - silent, "places of lists without a page_id", piece.name),
     )

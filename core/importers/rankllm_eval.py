@@ -94,6 +94,8 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
     for measure, query, value in _results(entry, where):
         if query != _ALL or value is None or _COUNTS.fullmatch(measure):
             others += 1
+        elif measure in values:
+            raise InputError(f"The measure {quoted(measure)} stands twice.", where=where)
         else:
             values[measure] = value
     n = values.pop(_QUERIES, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -113,3 +114,28 @@ def test_no_foreign_row_vanishes(name):
             except (TypeError, ValueError, pl.exceptions.PolarsError):
                 continue  # the file cannot hold such a row
             assert outcome(name, file, content) != whole, (file, group.where, row)
+
+
+WITHIN = [
+    ("ragged", "bm25.jsonl", (0, "output"), {"provenance": [{"page_id": "z", "start_par_id": 1}]}),
+    ("rank-llm-metrics", "x", (0, "result"), {"metric": "ndcg_cut_10", "value": 0.7493}),
+    ("openinference", "x", (1, "attributes.retrieval.documents"), {}),
+    ("openinference", "x", (1, "attributes.retrieval.documents"), 7),
+    ("openinference", "x", (1, "attributes.retrieval.documents"), None),
+    ("deepeval", "x", (0, "metricsData"), {}),
+    ("ragged-gold", "data/nq.jsonl", (0, "output", 0, "provenance"), {}),
+    ("context-grid", "x", (0, "per_query"), {}),
+    ("rank-llm", "x", (0, "candidates"), {}),
+]
+"""A sample, the list within one of its rows, and a row for that list: repeated, later, or nothing."""
+
+
+@pytest.mark.parametrize(("name", "file", "path", "row"), WITHIN)
+def test_no_row_within_a_row_vanishes(name, file, path, row):
+    group = next(group for where, group in groups_of(name) if where == file)
+    rows = copy.deepcopy(group.rows)
+    held = rows
+    for key in path:
+        held = held[key]
+    held.append(row)
+    assert outcome(name, file, group.write(rows)) != outcome(name, file, group.write(group.rows))
