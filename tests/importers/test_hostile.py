@@ -89,8 +89,8 @@ LIMITS = Limits(grace_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused_and_nothing_written(data, message):
-    made = plan([up("evil", data)], Options(limits=LIMITS))
+def test_refused_and_nothing_written(data, message, tmp_path):
+    made = plan([up("evil", data)], Options(limits=LIMITS), Store(tmp_path / "none").read())
     assert made.made is None
     assert "evil" in str(made.problem)
     assert message in str(made.problem)

@@ -54,8 +54,8 @@ def _pressed(*_: object, **__: object) -> bool:
 ACTIONS: dict[str, Callable[[Any], object]] = {
     "delete": lambda _: deleting._act(deletion.delete, "run", ["a"]),
     "restore": lambda _: deleting._act(deletion.restore, "run", ["a"]),
-    "import": lambda made: importing.write(made, ["file"]),
-    "large import": lambda made: importing_large.start([], made, []),
+    "import": lambda made: importing.write(made, ["file"], "refuse", refused=False),
+    "large import": lambda made: importing_large.start([], made, [], None),
     "read": lambda _: offering.offered(),
     "plan": lambda _: running.planned(""),
     "merge": judging._merge,
