@@ -24,6 +24,10 @@ with place:
         found.answer,
     )
 show.chart(found.main, "curves", alt=found.answer)
+if not found.main.data:
+    st.info(
+        f"Nothing to draw: of the stacks chosen the {curves.X_AXES[x]} are not known.", icon=":material/info:"
+    )
 st.caption(
     "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
     "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed line or dot: the cutoff of "

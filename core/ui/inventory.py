@@ -123,7 +123,8 @@ def published() -> None:
     st.caption("What papers print, number by number, for comparison; nothing of it was measured here.")
     name: str = st.selectbox("Table", tables["name"].to_list(), key="printed", bind="query-params")
     row = tables.row(by_predicate=pl.col("name") == name, named=True)
-    show.table(printed(row["file"], row["table"]), "published", {})
+    figures = printed(row["file"], row["table"])
+    show.table(figures, "published", dict.fromkeys(figures.columns))
 
 
 def history(snapshot: Snapshot) -> None:

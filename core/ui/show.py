@@ -195,6 +195,11 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
             if row["latency_low"]
             else ""
         )
-        middle.caption(f"{spread}{row['latency_basis'] or ''} {plain(row['latency_note'] or '')}")
+        middle.caption(f"{spread}{_known(row['latency_basis'], row['latency_note'])}")
         right.metric("Cost", plain(text.cost_of(row, "")))
-        right.caption(f"per 1,000 queries · {row['cost_basis'] or ''} {plain(row['cost_note'] or '')}")
+        right.caption(f"per 1,000 queries · {_known(row['cost_basis'], row['cost_note'])}")
+
+
+def _known(basis: str | None, note: str | None) -> str:
+    """How a number is known, and what is to be said about it."""
+    return " · ".join(part for part in (basis or "", plain(note or "")) if part)

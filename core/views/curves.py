@@ -149,17 +149,21 @@ def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x:
         pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
     )
     return CurvesView(
-        answer=_answer(table.filter(pl.col("measure") == quality.bare), quality),
+        answer=_answer(table.filter(pl.col("measure") == quality.bare), quality, list(colours)),
         main=_main(main, ceiling, quality, colours, x),
         beside=_beside(known, colours),
     )
 
 
-def _answer(main: pl.DataFrame, quality: Quality) -> str:
+def _answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
+    """Who leads at the cutoff; of equals the first of the names, where the chosen stack stands first."""
     at_k = main.filter((pl.col("k") == quality.k) & pl.col("value").is_not_null())
     if at_k.is_empty():
         return f"None of the chosen stacks has a value for {quality.name}."
-    best = at_k.sort("value", "name", descending=[quality.higher_is_better, False]).row(0, named=True)
+    place = pl.col("name").replace_strict(
+        dict(zip(names, range(len(names)), strict=True)), default=len(names)
+    )
+    best = at_k.sort(pl.col("value"), place, descending=[quality.higher_is_better, False]).row(0, named=True)
     rest = main.filter((pl.col("name") == best["name"]) & pl.col("value").is_not_null())
     deepest = rest.sort("k").row(-1, named=True)
     deeper = f"; at the cutoff {deepest['k']} it is at {text.score(deepest['value'])}"

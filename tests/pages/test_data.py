@@ -144,3 +144,12 @@ def test_an_export_is_prepared_and_offered(open_page: OpenPage, store: Path):
 def test_runs_are_found_by_name(open_page: OpenPage, store: Path):
     app = open_page(store, "data", named="<b>b")
     assert app.dataframe[0].value["run_id"].to_list() == ["b"]
+
+
+def test_a_published_table_is_shown_whole(open_page: OpenPage, published_store: Path):
+    app = open_page(
+        published_store, "data", printed="CLQ paper, Table 13: Cosine lost from clean to high noise"
+    )
+    assert_sound(app)
+    table = next(frame.value for frame in app.dataframe if "condition" in frame.value.columns)
+    assert sorted(table["value"]) == [-0.377, -0.296, -0.274, -0.235]

@@ -157,3 +157,10 @@ def test_depth_lines_show_quality_ceiling_latency_and_cost(demo: Snapshot):
     assert [trace.name for trace in fig.data] == ["BM25", "BM25", "BM25", "BM25 ceiling"]
     assert fig.layout.annotations[0].text == "RA-nWG@10"
     assert not depth_figure(depths.clear(), [], Quality(HOSTILE[0], 1)).data
+
+
+def test_of_equals_the_first_that_was_chosen_leads():
+    row = {"measure": "RA-nWG", "k": 10, "value": 0.5, "low": None, "high": None, "n": 3, "basis": "imported"}
+    found = pl.DataFrame([{**row, "name": name} for name in ("a", "b")], schema=COLUMNS)
+    answer = curves(found, AT_10, theme.colours_for(["b", "a"])).answer
+    assert answer.startswith("Of the stacks shown b leads")
