@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from core.importers.published import published_batch
+from core.importers.formats.published import published_batch
 from core.pipeline.demo import run_demo
 from core.pipeline.spec import grid
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from core.bidi import escaped, isolated, upright
 from core.cli.app import app
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.views.document.markdown import escaped as in_markdown
 from core.views.tables import to_csv
 from core.views.text import escape, plain

@@ -17,7 +17,7 @@ from core.clq.calculator import NO_INDEX, CostInputs
 from core.clq.prices import DEFAULT_BOOK, PriceBook
 from core.clq.units import INDEX_KINDS
 from core.errors import InputError, UnknownNameError
-from core.importers.text import shown
+from core.importers.read.text import shown
 
 if TYPE_CHECKING:
     from core.views.amounts import Start

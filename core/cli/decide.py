@@ -14,7 +14,7 @@ from core.cli.deciding import Question, deciding
 from core.cli.gate import hold
 from core.cli.output import Format, FormatOption, complain, emit
 from core.clq.significance.bootstrap import RESAMPLES
-from core.importers.text import shown
+from core.importers.read.text import shown
 
 if TYPE_CHECKING:
     from core.views.record.data import Case

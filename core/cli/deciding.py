@@ -18,7 +18,7 @@ from core.clq.intervals import SEED
 from core.clq.prices import DEFAULT_BOOK, PriceBook
 from core.clq.rules import Constraints
 from core.errors import InputError, UnknownNameError
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.metrics import Measure
 from core.records import Origin
 from core.store import Snapshot

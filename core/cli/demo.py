@@ -27,7 +27,7 @@ def run(
         complain("The store has runs already; nothing to do.")
         return
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.importers.published import published_batch  # noqa: PLC0415
+    from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
 
     # Everything is measured first and written at once: a store holds the whole demo or nothing of it.

@@ -15,7 +15,7 @@ from core.clq.prices import DEFAULT_BOOK
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.metrics import parse_list
 from core.store import Snapshot
 from core.views.export import batch_of

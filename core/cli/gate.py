@@ -14,8 +14,8 @@ from core.bidi import escaped
 from core.cli.deciding import Best, Judged, Of, On, Question
 from core.cli.output import Format, complain, emit
 from core.errors import InputError
-from core.importers.jsons import parsed
-from core.importers.text import shown
+from core.importers.read.jsons import parsed
+from core.importers.read.text import shown
 
 if TYPE_CHECKING:
     from core.views.gate import Recorded

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.bidi import escaped, upright
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.views.tables import to_csv
 
 _CELL = 200

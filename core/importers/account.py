@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from core.importers.piece import Piece
-from core.importers.tabular import PARQUET, header, kind_of
-from core.importers.text import blocks, shown
+from core.importers.read.piece import Piece
+from core.importers.read.tabular import PARQUET, header, kind_of
+from core.importers.read.text import blocks, shown
 
 Parts = Mapping[str, str]
 """Name of a part → why it is left out; `TAKEN` where it is not. A name may hold ``*`` for any text."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from core.importers.jsons import Json
-from core.importers.text import shown
+from core.importers.read.jsons import Json
+from core.importers.read.text import shown
 
 _MODES = {
     "dense": "dense", "vector": "dense", "semantic": "dense", "embedding": "dense", "similarity": "dense",

@@ -14,11 +14,11 @@ from typing import Literal
 import polars as pl
 
 from core.importers.account import Account, Parts, account
-from core.importers.limits import Limits
 from core.importers.meaning import Row, TableAs
-from core.importers.piece import Piece, Tree, head_lines
-from core.importers.spool import Spool
-from core.importers.text import shown
+from core.importers.read.limits import Limits
+from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.spool import Spool
+from core.importers.read.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
 from core.tables import Frame, Pieces
 

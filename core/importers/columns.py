@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
 from core.importers.naming import normal
-from core.importers.text import shown
+from core.importers.read.text import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut
-from core.importers.fields import numbers
 from core.importers.meaning import Meaning
 from core.importers.naming import Value
-from core.importers.tabular import Table
-from core.importers.text import place, quoted, shown
+from core.importers.read.fields import numbers
+from core.importers.read.tabular import Table
+from core.importers.read.text import place, quoted, shown
 from core.records import Basis
 from core.tables import frame
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import polars as pl
 
 from core.errors import InputError
-from core.importers.text import quoted
+from core.importers.read.text import quoted
 
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = MappingProxyType(
     {

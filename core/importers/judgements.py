@@ -9,9 +9,9 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, chosen_id, slug
-from core.importers.fields import numbers
 from core.importers.grades import decide
-from core.importers.text import place, quoted, shown
+from core.importers.read.fields import numbers
+from core.importers.read.text import place, quoted, shown
 from core.records import GoldenSet
 from core.tables import frame
 

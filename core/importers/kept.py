@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from core.importers.jsons import plain
+from core.importers.read.jsons import plain
 
 LEFT_OUT = "(left out: may be a secret)"
 _TEXT_LIMIT = 100_000

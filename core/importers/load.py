@@ -25,13 +25,13 @@ from core.importers.base import (
     slug,
 )
 from core.importers.meaning import Row
-from core.importers.piece import Tree
-from core.importers.progress import Progress, watched
+from core.importers.read.piece import Tree
+from core.importers.read.progress import Progress, watched
+from core.importers.read.source import Offered, opened
+from core.importers.read.tabular import PARQUET, READ_ERRORS
+from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.registry import FORMATS
-from core.importers.source import Offered, opened
 from core.importers.stripping import stripped
-from core.importers.tabular import PARQUET, READ_ERRORS
-from core.importers.text import SAVE_AS, UTF16, shown
 
 _PICKLES = b"\x02\x03\x04\x05"
 """Versions of Python pickles."""

@@ -7,7 +7,7 @@ import re
 import polars as pl
 
 from core.importers.base import Import, LeftOut
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.tables import frame
 
 _CORRECTNESS = (

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from core.importers.annbench import AnnBenchmarks
-from core.importers.autorag import AutoRag
 from core.importers.base import Format
-from core.importers.beir import Beir
-from core.importers.context_grid import ContextGrid
-from core.importers.deepeval import DeepEval
-from core.importers.excel import Excel
-from core.importers.judged_spans import JudgedSpans
-from core.importers.langfuse import Langfuse
-from core.importers.langsmith import LangSmith
-from core.importers.mteb import Mteb
-from core.importers.open_rag_eval import OpenRagEval
-from core.importers.openinference import OpenInference
-from core.importers.optuna_csv import OptunaCsv
-from core.importers.optuna_storage import OptunaStorage
-from core.importers.own import Own
-from core.importers.published_tables import PublishedTables
-from core.importers.rag_gs import RagGs
-from core.importers.ragas import Ragas
-from core.importers.ragged import Ragged
-from core.importers.rankllm import RankLlm
-from core.importers.rankllm_eval import RankLlmResults
-from core.importers.ranx import RanxQrels, RanxRun
-from core.importers.regressions import Regressions
-from core.importers.retrieval_response import RetrievalResponse
-from core.importers.table import TableFormat
-from core.importers.trec import TrecQrels, TrecRun
-from core.importers.vectordbbench import VectorDbBench
+from core.importers.formats.annbench.importer import AnnBenchmarks
+from core.importers.formats.autorag.importer import AutoRag
+from core.importers.formats.beir import Beir
+from core.importers.formats.context_grid import ContextGrid
+from core.importers.formats.deepeval.importer import DeepEval
+from core.importers.formats.excel import Excel
+from core.importers.formats.mteb import Mteb
+from core.importers.formats.open_rag_eval import OpenRagEval
+from core.importers.formats.optuna.dashboard import OptunaCsv
+from core.importers.formats.optuna.storage import OptunaStorage
+from core.importers.formats.own.importer import Own
+from core.importers.formats.published_tables import PublishedTables
+from core.importers.formats.rag_gs.importer import RagGs
+from core.importers.formats.ragas import Ragas
+from core.importers.formats.ragged.importer import Ragged
+from core.importers.formats.rankllm import RankLlm
+from core.importers.formats.rankllm_eval import RankLlmResults
+from core.importers.formats.ranx import RanxQrels, RanxRun
+from core.importers.formats.regressions import Regressions
+from core.importers.formats.retrieval_response import RetrievalResponse
+from core.importers.formats.spans.importer import JudgedSpans
+from core.importers.formats.table.importer import TableFormat
+from core.importers.formats.traces.langfuse import Langfuse
+from core.importers.formats.traces.langsmith import LangSmith
+from core.importers.formats.traces.openinference import OpenInference
+from core.importers.formats.trec import TrecQrels, TrecRun
+from core.importers.formats.vectordbbench import VectorDbBench
 
 FORMATS: tuple[Format, ...] = (
     Own(),

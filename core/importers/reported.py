@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from core.errors import InputError
 from core.importers.base import Import, Options, imported_run, run_labels, slug
-from core.importers.text import quoted, shown
+from core.importers.read.text import quoted, shown
 from core.records import Collection, JsonMap, Run
 from core.tables import frame
 

@@ -16,7 +16,7 @@ import polars as pl
 from core.importers.base import Import, LeftOut, Options, collection_of, imported_run, merged, run_labels
 from core.importers.judgements import golden_set
 from core.importers.outcomes import graded_by, means
-from core.importers.text import shown
+from core.importers.read.text import shown
 from core.records import JsonMap, Run
 from core.tables import frame
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import Import
-from core.importers.text import quoted
+from core.importers.read.text import quoted
 from core.tables import TABLES, altered
 
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}

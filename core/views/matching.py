@@ -11,8 +11,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers import Import
+from core.importers.read.text import shown
 from core.importers.stripping import ID_COLUMNS, STAR
-from core.importers.text import shown
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES, Frame, Pieces, frame

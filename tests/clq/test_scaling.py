@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.clq.scaling import linear_fit, reranker_scaling
 from core.errors import InputError
-from core.importers.published import read_figures
+from core.importers.formats.published import read_figures
 
 PUBLISHED = (
     read_figures()

@@ -10,12 +10,12 @@ import polars as pl
 
 from core.errors import ClqError
 from core.importers import Import, Limits, Options, load, preview
-from core.importers.own import _run_row
-from core.importers.own_records import _run
+from core.importers.formats.own.importer import _run_row
+from core.importers.formats.own.records import _run
 from core.store.rules import RULES
 from core.tables import TABLES
+from tests.importers.formats.test_judged_spans import at_hand
 from tests.importers.helpers import SHARED, up
-from tests.importers.test_judged_spans import at_hand
 
 CASES = int(os.environ.get("CLQ_FUZZ_CASES", "450"))
 """Damaged files in all: a third each damaged samples, samples with odd values, and real files."""

@@ -16,9 +16,9 @@ from typing import Any
 import cbor2
 import polars as pl
 
-from core.importers.annfile import HDF5
-from core.importers.optuna_storage import MAGIC
-from tests.importers import test_annbench, test_excel
+from core.importers.formats.annbench.file import HDF5
+from core.importers.formats.optuna.storage import MAGIC
+from tests.importers.formats import test_annbench, test_excel
 from tests.importers.helpers import parquet
 
 FIGURES = re.compile(r"(?:^\|[^\n]*\d\.\d[^\n]*\n)+", re.MULTILINE)

@@ -20,11 +20,11 @@ import lz4.frame
 import numpy as np
 import polars as pl
 
-from core.importers.annfile import HDF5
-from core.importers.optuna_storage import MAGIC
-from core.importers.own import MANIFEST
-from core.importers.tabular import PARQUET
-from core.importers.workbook import ZIP
+from core.importers.formats.annbench.file import HDF5
+from core.importers.formats.optuna.storage import MAGIC
+from core.importers.formats.own.importer import MANIFEST
+from core.importers.read.tabular import PARQUET
+from core.importers.read.workbook import ZIP
 from tests.importers.helpers import zipped
 from tests.importers.odd import CELLS, ODD, odd_json, odd_text, odd_within
 

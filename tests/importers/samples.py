@@ -15,8 +15,8 @@ import lz4.frame
 import polars as pl
 
 from core.importers import export
-from core.importers.published import DEFAULT_PATH
-from tests.importers import (
+from core.importers.formats.published import DEFAULT_PATH
+from tests.importers.formats import (
     test_annbench,
     test_autorag,
     test_beir,

@@ -20,9 +20,9 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import, load
 from core.importers.account import Account, keyed, sentences, settled
-from core.importers.annfile import HDF5
-from core.importers.optuna_storage import MAGIC
-from tests.importers import test_excel
+from core.importers.formats.annbench.file import HDF5
+from core.importers.formats.optuna.storage import MAGIC
+from tests.importers.formats import test_excel
 from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, up, zipped
 from tests.importers.samples import SAMPLES

@@ -19,7 +19,7 @@ from ir_measures import AP, RR, P, R, SetF, Success, nDCG
 
 from core.importers import Options, load
 from core.importers.grades import decide
-from core.importers.ordering import ordered
+from core.importers.read.ordering import ordered
 from core.metrics import Extra, Measure, score_all
 from core.store.judged import gains_of
 from tests.importers.helpers import TREC_EVAL

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
 from core.views.imports import bring
-from tests.importers import test_mteb
+from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from core.clq.cost import QUERY_TOKENS
-from core.importers.published import read_figures
+from core.importers.formats.published import read_figures
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 from tests.views.made import BOOK

@@ -13,7 +13,7 @@ import pytest
 from core.clq.calculator import CostInputs
 from core.clq.prices import Price, PriceBook, load_books
 from core.errors import PriceError, UnknownNameError
-from core.importers.published import published_batch
+from core.importers.formats.published import published_batch
 from core.store import Store
 from core.tables import frame
 from core.views.amounts import NONE, Amount, Start, basis_by_stage, models, provenance, start_from

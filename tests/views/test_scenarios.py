@@ -8,7 +8,7 @@ import pytest
 from core.clq.cost import QUERY_TOKENS
 from core.clq.prices import load_books
 from core.errors import UnknownNameError
-from core.importers.published import read_figures
+from core.importers.formats.published import read_figures
 from core.store import Store
 from core.views.leaderboard import leaderboard
 from core.views.scenarios import ORDER, named, scenario_matrix

@@ -10,11 +10,11 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options
 from core.importers.columns import roles_by
-from core.importers.placing import placed
-from core.importers.source import opened
-from core.importers.span_table import ROLES, are_spans, span_rows, span_set
-from core.importers.tabular import header, kind_of, read_table
-from core.importers.text import shown
+from core.importers.formats.spans.placing import placed
+from core.importers.formats.spans.table import ROLES, are_spans, span_rows, span_set
+from core.importers.read.source import opened
+from core.importers.read.tabular import header, kind_of, read_table
+from core.importers.read.text import shown
 from core.records import GoldenSet
 
 

@@ -7,8 +7,8 @@ import warnings
 from dataclasses import dataclass, field
 
 from core.errors import InputError
-from core.importers.piece import Piece
-from core.importers.text import shown
+from core.importers.read.piece import Piece
+from core.importers.read.text import shown
 from core.pipeline.documents.base import Content, Heading, all_bytes, storable
 
 _HIDDEN = frozenset(

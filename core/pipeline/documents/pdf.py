@@ -6,8 +6,8 @@ import io
 import logging
 
 from core.errors import InputError
-from core.importers.piece import Piece
-from core.importers.text import shown
+from core.importers.read.piece import Piece
+from core.importers.read.text import shown
 from core.pipeline.documents.base import Content, all_bytes, storable, unix_lines
 
 _BETWEEN = "\n\n"

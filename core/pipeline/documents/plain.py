@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from core.importers.piece import Piece
-from core.importers.text import whole
+from core.importers.read.piece import Piece
+from core.importers.read.text import whole
 from core.pipeline.documents.base import Content, Heading, all_bytes, unix_lines
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")

@@ -9,10 +9,10 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers import LeftOut, Limits, Options, load
-from core.importers.beir import Beir
-from core.importers.piece import Piece, Tree
-from core.importers.source import opened
-from core.importers.text import shown
+from core.importers.formats.beir import Beir
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.source import opened
+from core.importers.read.text import shown
 from core.pipeline.documents.base import SCHEMA, Content, Documents, documents_frame
 from core.pipeline.documents.html import read_html
 from core.pipeline.documents.pdf import read_pdf

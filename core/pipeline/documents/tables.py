@@ -8,9 +8,9 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.columns import no_column, roles_by
-from core.importers.piece import Piece
-from core.importers.tabular import Table, header, kind_of, read_table
-from core.importers.text import place, quoted
+from core.importers.read.piece import Piece
+from core.importers.read.tabular import Table, header, kind_of, read_table
+from core.importers.read.text import place, quoted
 from core.pipeline.documents.base import SCHEMA, Documents
 
 ROLES: Mapping[str, tuple[str, ...]] = {

@@ -10,13 +10,13 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options, load
-from core.importers.beir import Beir
 from core.importers.columns import no_column
+from core.importers.formats.beir import Beir
 from core.importers.naming import normal
-from core.importers.piece import Piece
-from core.importers.source import opened
-from core.importers.tabular import kind_of, read_table
-from core.importers.text import shown
+from core.importers.read.piece import Piece
+from core.importers.read.source import opened
+from core.importers.read.tabular import kind_of, read_table
+from core.importers.read.text import shown
 from core.tables import frame
 
 ROLES: Mapping[str, tuple[str, ...]] = {

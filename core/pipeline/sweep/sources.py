@@ -11,7 +11,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import, Options, load, preview
 from core.importers.base import slug
-from core.importers.beir import SplitsError
+from core.importers.formats.beir import SplitsError
 from core.pipeline.anchors import read_spans
 from core.pipeline.anchors.read import holds_spans
 from core.pipeline.documents import Documents, read_documents

@@ -1,0 +1,1 @@
+"""ann-benchmarks."""

@@ -1,0 +1,227 @@
+"""Where the files of an AutoRAG project lie: trials, node lines, nodes, their summaries and their results."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.jsons import Json, plain
+from core.importers.read.piece import BROKEN, Piece, Tree, head_lines
+from core.importers.read.tabular import PARQUET, Table, read_table
+from core.importers.read.text import place, shown
+
+SUMMARY = "filename,module_name,module_params,execution_time"
+_FOOTER = 64 * 1024
+_ORDER = (
+    "query_expansion", "lexical_retrieval", "semantic_retrieval", "retrieval", "hybrid_retrieval",
+    "passage_augmenter", "passage_reranker", "passage_filter", "passage_compressor", "prompt_maker",
+    "generator",
+)  # fmt: skip
+_HELD = "autorag kind"
+_LONGEST = 100_000
+"""Characters of a parameter cell beyond which it is not parsed."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One configuration of a node: a line of its summary and the files with what it returned.
+
+    Attributes:
+        trial, node: Where it stands; `node` is AutoRAG's node type.
+        file: Name of its results, for example ``0.parquet``.
+        name: AutoRAG's name of the module.
+        params: Its parameters.
+        row: Its row of the summary, cells as text.
+        line: Line of that row.
+        best: Whether the trial went on with it.
+        results: Its own results, or else the copy that the trial went on with; None if neither is there.
+        summary: Name of the summary file.
+    """
+
+    trial: str
+    node: str
+    file: str
+    name: str
+    params: Json
+    row: Mapping[str, str | None]
+    line: int
+    best: bool
+    results: Piece | None
+    summary: str
+
+    @cached_property
+    def table(self) -> Table | None:
+        """What it returned; None if its results are not there."""
+        return read_table(self.results, "parquet") if self.results else None
+
+    @property
+    def stem(self) -> str:
+        """Its place within the project, for labels."""
+        return f"{self.node} {self.file.removesuffix('.parquet')}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One optimisation: its modules in the order that AutoRAG runs the nodes, and its configuration."""
+
+    name: str
+    modules: tuple[Module, ...]
+    config: Piece | None
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Project:
+    """What was offered of one project.
+
+    Attributes:
+        qa: Tables of questions: the project's, or copies of it in results.
+        corpus: The passages; None if not offered.
+        trials: Those with results.
+        empty: Trials that hold a configuration only.
+        vectors: Files that name the vector stores.
+        used: Every file that says something here.
+    """
+
+    qa: Piece | None
+    corpus: Piece | None
+    trials: tuple[Trial, ...]
+    empty: tuple[str, ...]
+    vectors: tuple[Piece, ...]
+    used: frozenset[str] = field(default=frozenset())
+
+
+def kind(piece: Piece) -> str | None:
+    """Judge a file by content: "summary", "qa", "corpus" or None."""
+    held = vars(piece)  # as `Piece.head` is held there: it is asked for several times, of every file
+    if _HELD not in held:
+        held[_HELD] = _judged(piece)
+    found: str | None = held[_HELD]
+    return found
+
+
+def _judged(piece: Piece) -> str | None:
+    if piece.head.startswith(PARQUET):
+        end = _tail(piece)
+        if all(name in end for name in (b"qid", b"query", b"retrieval_gt")):
+            return "qa"
+        return "corpus" if all(name in end for name in (b"doc_id", b"contents", b"metadata")) else None
+    lines = head_lines(piece, 1)
+    return "summary" if lines and lines[0].startswith(SUMMARY) else None
+
+
+def _tail(piece: Piece) -> bytes:
+    try:
+        with piece.opener() as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _FOOTER))
+            return file.read(_FOOTER)
+    except BROKEN:
+        return b""
+
+
+def project(trees: Sequence[Tree]) -> Project:
+    """Find the parts of a project.
+
+    Raises:
+        InputError: Two projects were offered together, or a summary is damaged.
+    """
+    pieces = {f"{tree.name}/{piece.relative}": piece for tree in trees for piece in tree.pieces}
+    if any(len(tree.pieces) == 1 for tree in trees):
+        pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
+    kinds = {path: kind(piece) for path, piece in pieces.items()}
+    qa = [path for path, found in kinds.items() if found == "qa" and not _is_copy(path)]
+    corpus = [path for path, found in kinds.items() if found == "corpus"]
+    for several, what in ((qa, "questions"), (corpus, "passages")):
+        if len(several) > 1:
+            names = ", ".join(shown(each) for each in several[:3])
+            raise InputError(
+                f"There are {len(several)} tables of {what}: {names}.", do="Offer one project at a time."
+            )
+    copies = [path for path, found in kinds.items() if found == "qa"]
+    nodes = [path for path, found in kinds.items() if found == "summary"]
+    roots = sorted({_up(path, 3) for path in nodes})
+    trials = tuple(_trial(root, nodes, pieces) for root in roots)
+    configs = [path for path in pieces if path.endswith("/config.yaml")]
+    empty = tuple(sorted(_up(path).rsplit("/", 1)[-1] for path in configs if _up(path) not in roots))
+    vectors = [path for path in pieces if path.endswith("resources/vectordb.yaml")]
+    chosen = (qa or sorted(copies))[:1]
+    return Project(
+        qa=pieces[chosen[0]] if chosen else None,
+        corpus=pieces[corpus[0]] if corpus else None,
+        trials=trials,
+        empty=empty,
+        vectors=tuple(pieces[path] for path in vectors),
+        used=frozenset(pieces[path].name for path in (*chosen, *corpus, *nodes, *configs, *vectors)),
+    )
+
+
+def _is_copy(path: str) -> bool:
+    return path.rsplit("/", 1)[-1].startswith("best_")
+
+
+def _up(path: str, levels: int = 1) -> str:
+    parts = path.split("/")
+    return "/".join(parts[:-levels]) if len(parts) > levels else ""
+
+
+def _trial(root: str, nodes: Sequence[str], pieces: Mapping[str, Piece]) -> Trial:
+    mine = [path for path in nodes if _up(path, 3) == root]
+    modules = [module for path in mine for module in _modules(path, root, pieces)]
+    order = {node: place for place, node in enumerate(_ORDER)}
+    modules.sort(key=lambda each: (order.get(each.node, len(_ORDER)), each.node, each.line))
+    return Trial(
+        name=root.rsplit("/", 1)[-1],
+        modules=tuple(modules),
+        config=pieces.get(f"{root}/config.yaml"),
+        finished=f"{root}/summary.csv" in pieces,
+    )
+
+
+def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
+    summary = pieces[path]
+    table = read_table(summary, ",")
+    folder = _up(path)
+    cells = table.rows.select(pl.col(pl.String)).with_columns(table.lines.alias("line"))
+    made = []
+    for row in cells.iter_rows(named=True):
+        file, line = row["filename"] or "", row.pop("line")
+        if not file or not row["module_name"]:
+            raise InputError("The row names no file or no module.", where=place(summary.name, line))
+        own, copy = pieces.get(f"{folder}/{file}"), pieces.get(f"{folder}/best_{file}")
+        made.append(
+            Module(
+                trial=root.rsplit("/", 1)[-1],
+                node=folder.rsplit("/", 1)[-1],
+                file=file,
+                name=row["module_name"],
+                params=parameters(row["module_params"], place(summary.name, line, "module_params")),
+                row=row,
+                line=line,
+                best=str(row.get("is_best") or "").strip().lower() == "true",
+                results=own or copy,
+                summary=summary.name,
+            )
+        )
+    return made
+
+
+def parameters(text: str | None, where: str) -> dict[str, Any]:
+    """The parameters of a module, a Python literal in a cell; read as a literal and never run.
+
+    Raises:
+        InputError: It is no literal map.
+    """
+    try:
+        value = ast.literal_eval(text or "{}") if len(text or "") <= _LONGEST else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise InputError(f"The parameters are no plain literal: {shown(error)}.", where=where) from error
+    if not isinstance(value, dict):
+        raise InputError("The parameters are no map.", where=where)
+    return plain(value)

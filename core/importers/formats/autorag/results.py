@@ -1,0 +1,184 @@
+"""What a module of AutoRAG returned: lists, the measures and times of its summary, answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Import, LeftOut
+from core.importers.formats.autorag.layout import Module
+from core.importers.formats.autorag.stack import AFTER, stage_of
+from core.importers.outcomes import graded_by
+from core.importers.read.fields import numbers
+from core.importers.read.tabular import Table
+from core.importers.read.text import place, quoted, shown
+from core.records import Basis, Run
+from core.tables import frame
+
+_NOT_MEASURES = {"filename", "module_name", "module_params", "execution_time", "is_best"}
+_TOKENS = {"average_output_token": "output_tokens", "average_prompt_token": "input_tokens"}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Ranked lists of a module.
+
+    Attributes:
+        rows: query_id, rank, passage_id, score.
+        depth: Passages in the longest list; None if all are empty.
+        left_out: What was not taken of them.
+    """
+
+    rows: pl.DataFrame
+    depth: int | None
+    left_out: tuple[LeftOut, ...] = ()
+
+    def of(self, run_id: str, stage: str) -> pl.DataFrame:
+        """The lists as rankings of a run."""
+        rows = self.rows.with_columns(run_id=pl.lit(run_id), stage=pl.lit(stage))
+        return frame("rankings", rows.to_dict())
+
+
+def lists(module: Module, ids: pl.Series) -> Lists:
+    """Read the lists of a module; a passage that a list repeats counts where it stands first.
+
+    Args:
+        module: One that returns rankings and whose results are there.
+        ids: Ids of the questions, in the order of the rows.
+
+    Raises:
+        InputError: Other rows than questions, no lists, or lists and scores of different lengths.
+    """
+    table = _joined(module, ids)
+    leg = module.node.split("_", maxsplit=1)[0]
+    passages = _column(table, ("retrieved_ids", f"retrieved_ids_{leg}"), pl.String)
+    scores = _column(table, ("retrieve_scores", f"retrieve_scores_{leg}"), pl.Float64, needed=False)
+    rows = pl.DataFrame({"query_id": ids, "line": table.lines, "passage_id": passages, "score": scores})
+    uneven = rows.filter(pl.col("passage_id").list.len() != pl.col("score").list.len())
+    if uneven.height:
+        raise InputError(
+            "The row has another number of scores than of passages.",
+            where=place(table.name, uneven["line"][0], "retrieve_scores"),
+        )
+    silent = rows.filter(pl.col("passage_id").list.len().fill_null(0) == 0).height
+    exploding = ["passage_id", "score"] if scores.null_count() < len(scores) else ["passage_id"]
+    flat = rows.filter(pl.col("passage_id").list.len() > 0).explode(exploding, empty_as_null=True)
+    if "score" not in exploding:
+        flat = flat.with_columns(score=pl.lit(None, pl.Float64))
+    named = flat.filter(pl.col("passage_id").fill_null("") != "")
+    once = named.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
+    made = once.with_columns(
+        pl.int_range(1, pl.len() + 1).over("query_id").alias("rank"),
+        pl.when(pl.col("score").is_finite()).then(pl.col("score")).alias("score"),
+    )
+    counted = (
+        (named.height - once.height, "passages that a list repeats: the first place counts"),
+        (flat.height - named.height, "places of lists without a passage id"),
+        (silent, "questions with an empty list"),
+    )
+    left = tuple(LeftOut(count, f"{why} ({module.node})", table.name) for count, why in counted if count)
+    deepest = made["rank"].max()
+    return Lists(made.drop("line"), int(deepest) if isinstance(deepest, int) else None, left)
+
+
+def _joined(module: Module, ids: pl.Series) -> Table:
+    table = module.table
+    if table is None:
+        raise InputError(f"The results {quoted(module.file)} are not there.", where=module.summary)
+    if table.rows.height != len(ids):
+        raise InputError(
+            f"{table.rows.height} rows, but there are {len(ids)} questions: they join by their order.",
+            where=table.name,
+        )
+    return table
+
+
+def _column(
+    table: Table, names: tuple[str, ...], inner: type[pl.DataType], *, needed: bool = True
+) -> pl.Series:
+    name = next((each for each in names if each in table.rows.columns), None)
+    if name is None:
+        if needed:
+            found = ", ".join(shown(column, 40) for column in table.rows.columns[:12])
+            raise InputError(f"No column {names[0]!r}; found: {found}.", where=table.name)
+        return pl.Series([None] * table.rows.height, dtype=pl.List(inner))
+    values = table.rows[name]
+    if not isinstance(values.dtype, pl.List | pl.Array):
+        raise InputError(f"{name!r} is {values.dtype}, not lists.", where=table.name)
+    return values.cast(pl.List(inner))
+
+
+def measures(module: Module, run: Run, ids: pl.Series, found: Lists | None) -> Import:
+    """Measures of a module's summary as they are named there, at the length that it was asked for."""
+    names = [name for name in module.row if name not in _NOT_MEASURES | set(_TOKENS)]
+    depth = module.params.get("top_k")
+    k = depth if isinstance(depth, int) and depth > 0 else found.depth if found else None
+    values = {name: _number(module, name) for name in names}
+    rows = [
+        {"run_id": run.run_id, "measure": shown(name.removeprefix(f"{module.node}_"), 80), "k": k,
+         "value": value, "n": len(ids), "source": "imported"}
+        for name, value in values.items()
+        if value is not None
+    ]  # fmt: skip
+    empty = [name for name, value in values.items() if value is None]
+    left = (LeftOut(len(empty), "empty cells of a summary: missing, not 0", module.summary),) if empty else ()
+    return Import(frames={"aggregates": frame("aggregates", rows)} if rows else {}, left_out=left)
+
+
+def milliseconds(module: Module) -> float | None:
+    """Mean time of a query in a module, converted from seconds; None where it is not given."""
+    seconds = _number(module, "execution_time")
+    if seconds is not None and seconds < 0:
+        raise InputError("The time is negative.", where=place(module.summary, module.line, "execution_time"))
+    return None if seconds is None else seconds * 1000
+
+
+def _number(module: Module, column: str) -> float | None:
+    """A finite number of a summary's row; None where the cell is empty or NaN."""
+    text = (module.row.get(column) or "").strip()
+    if not text or text.lower() == "nan":
+        return None
+    cell = pl.DataFrame({column: [text], "line": [module.line]})
+    return float(numbers(cell, column, module.summary)[0])
+
+
+def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
+    """Mean latencies of the stages that a query goes through, and the tokens of a generator.
+
+    Means of stages add up, unlike percentiles: the total is that of all stages up to the list of passages.
+    """
+    own = milliseconds(module)
+    times = before | ({stage_of(module): own} if own is not None else {})
+    path = [ms for stage, ms in times.items() if stage not in AFTER]
+    if path and (own is not None or module.node == "generator"):
+        times = times | {"total": sum(path)}
+    rows = [
+        {"run_id": run.run_id, "measure": "latency_mean", "stage": stage, "value": ms, "source": "imported"}
+        for stage, ms in times.items()
+    ]
+    frames = {"aggregates": frame("aggregates", rows)} if rows else {}
+    tokens = _number(module, "average_output_token") if module.node == "generator" else None
+    if tokens is not None:
+        item = str(run.stack.spec.get("generator", "not named"))
+        used = {
+            "run_id": run.run_id, "stage": "generate", "item": item, "unit": "output_tokens",
+            "amount": tokens, "basis": Basis.IMPORTED.value,
+        }  # fmt: skip
+        frames["usage"] = frame("usage", [used])
+    return Import(frames=frames)
+
+
+def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade: str | None) -> Import:
+    """Generated texts as answers, and their measures of each question as signals."""
+    table = _joined(module, ids)
+    if "generated_texts" not in table.rows.columns:
+        raise InputError("No column 'generated_texts'.", where=table.name)
+    values = table.rows.select(pl.col(pl.Float64, pl.Float32)).with_columns(ids.alias("query_id"))
+    long = values.unpivot(index="query_id", variable_name="signal", value_name="value").with_columns(
+        pl.col("signal").cast(pl.String), pl.col("value").cast(pl.Float64)
+    )
+    written = pl.DataFrame({"query_id": ids, "text": table.rows["generated_texts"].cast(pl.String)})
+    depth = found.depth if found else None
+    return graded_by(written.with_columns(k=pl.lit(depth, pl.Int32)), long, run.run_id, table.name, grade)

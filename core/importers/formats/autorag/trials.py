@@ -1,0 +1,184 @@
+"""The trials of an AutoRAG project, node after node: each goes on from the best module before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from core.importers.base import Import, Options, imported_run, merged, run_labels
+from core.importers.formats.autorag.layout import Module, Project, Trial
+from core.importers.formats.autorag.results import Lists, answers, costs, lists, measures, milliseconds
+from core.importers.formats.autorag.stack import RANKS, axes, embedders, stage_of
+from core.importers.kept import kept
+from core.importers.read.jsons import Json
+from core.importers.read.piece import Piece
+from core.importers.read.text import shown
+from core.importers.read.yamls import read_yaml
+from core.records import Run
+
+_SEARCHES = ("lexical_retrieval", "semantic_retrieval", "retrieval")
+_POOLED = ("passage_reranker", "passage_filter")
+_LEGS = ("sparse", "embedder")
+
+
+@dataclass
+class _Way:
+    """How far the reading of a trial has come.
+
+    Attributes:
+        base: Axes before anything was searched.
+        legs: What the best searches add to a hybrid.
+        spec: Axes of the best stack so far.
+        lists: What that returned; None before anything did.
+        node: The node that returned it.
+        offered, pool: What its reranker or filter chose from, and the name of that convention.
+        times: Stage → mean milliseconds per query of the best modules so far.
+    """
+
+    base: Json = field(default_factory=dict)
+    legs: Json = field(default_factory=dict)
+    spec: Json = field(default_factory=dict)
+    lists: Lists | None = None
+    node: str = ""
+    offered: Lists | None = None
+    pool: str | None = None
+    times: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What one module brings, its axes, its lists and what it chose them from."""
+
+    module: Module
+    part: Import
+    spec: Json
+    lists: Lists | None
+    offered: Lists | None = None
+    pool: str | None = None
+
+
+def makes_run(module: Module) -> bool:
+    """Whether a module returned rankings or answers, and they are there."""
+    return module.results is not None and (module.node in RANKS or module.node == "generator")
+
+
+def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
+    """Read all trials.
+
+    Args:
+        found: The project.
+        ids: Ids of the questions, in order.
+        pieces: All files that were offered.
+        options: The user's decisions.
+
+    Raises:
+        InputError: Results that do not fit the questions, or damaged files.
+    """
+    models = embedders(found.vectors)
+    wanted = [each for trial in found.trials for each in trial.modules if makes_run(each)]
+    several = len(found.trials) > 1
+    own = [
+        (f"trial {each.trial} · " * several + f"{each.node} · {each.name}", each.file.split(".")[0])
+        for each in wanted
+    ]
+    labels = {
+        (each.summary, each.line): label for each, label in zip(wanted, run_labels(own, options), strict=True)
+    }
+    digest = "-".join(sorted(piece.digest for piece in pieces if piece.name in found.used))
+    return [
+        part
+        for trial in found.trials
+        for part in _Reader(trial, ids, {**models, **_own(trial)}, labels, options, digest=digest).parts()
+    ]
+
+
+def _own(trial: Trial) -> dict[str, str]:
+    return embedders([trial.config]) if trial.config else {}
+
+
+class _Reader:
+    """Reads the modules of one trial in order."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        ids: pl.Series,
+        models: Mapping[str, str],
+        labels: Mapping[tuple[str, int], str],
+        options: Options,
+        *,
+        digest: str,
+    ) -> None:
+        self.trial, self.ids, self.models, self.labels = trial, ids, models, labels
+        self.digest, self.options = digest, options
+        self.config = kept(read_yaml(trial.config)) if trial.config else None
+
+    def parts(self) -> list[Import]:
+        """What each module brings."""
+        way, made = _Way(), []
+        for node in dict.fromkeys(module.node for module in self.trial.modules):
+            read = [self._module(module, way) for module in self.trial.modules if module.node == node]
+            made += [each.part for each in read]
+            best = [each for each in read if each.module.best]
+            if chosen := (best or (read if len(read) == 1 else []))[:1]:
+                _go_on(way, chosen[0])
+        return made
+
+    def _module(self, module: Module, way: _Way) -> _Read:
+        given = way.lists.depth if way.lists else None
+        spec = axes(module, _before(module, way), self.models, given)
+        if not makes_run(module):
+            return _Read(module, Import(), spec, None)
+        generates = module.node == "generator"
+        found = way.lists if generates else lists(module, self.ids)
+        offered, pool = (way.offered, way.pool) if generates else (None, None)
+        if module.node in _POOLED and way.lists:
+            offered, pool = way.lists, self.options.pool or f"{way.node}@{given}"
+        run = self._run(module, spec, pool)
+        searches = module.node in _SEARCHES
+        times = {stage: ms for stage, ms in way.times.items() if not searches or stage == "rewrite"}
+        parts = [Import(runs=(run,)), measures(module, run, self.ids, found), costs(module, run, times)]
+        for rows, stage in ((found, "final"), (offered, "pool")):
+            if rows:
+                parts.append(Import(frames={"rankings": rows.of(run.run_id, stage)}))
+        if generates:
+            parts.append(answers(module, run, self.ids, found, self.options.columns.get("grade")))
+        elif found:
+            parts.append(Import(left_out=found.left_out))
+        return _Read(module, merged(parts), spec, found, offered, pool)
+
+    def _run(self, module: Module, spec: Json, pool: str | None) -> Run:
+        label = self.labels[module.summary, module.line]
+        decided = {
+            "trial": module.trial, "node": module.node, "file": module.file, "module": shown(module.name),
+            "params": kept(module.params), "config": self.config,
+            "summary": {name: cell for name, cell in module.row.items() if name != "module_params"},
+        }  # fmt: skip
+        spec = {**spec, "name": shown(label, 200)}
+        return imported_run(
+            self.options, label, self.digest, importer="autorag", decided=decided, spec=spec, pool=pool
+        )
+
+
+def _before(module: Module, way: _Way) -> Json:
+    """Axes that a module adds its own to."""
+    if module.node in _SEARCHES:
+        return way.base
+    return {**way.base, **way.legs} if module.node == "hybrid_retrieval" else way.spec
+
+
+def _go_on(way: _Way, best: _Read) -> None:
+    """Take a step: what comes next starts from the best module of a node."""
+    node = best.module.node
+    way.spec = best.spec
+    if node == "query_expansion":
+        way.base = best.spec
+    if node in _SEARCHES:
+        way.legs |= {axis: best.spec[axis] for axis in _LEGS if axis in best.spec}
+    if node in RANKS and best.lists:
+        way.lists, way.node = best.lists, node
+        way.offered, way.pool = best.offered, best.pool
+    if (ms := milliseconds(best.module)) is not None:
+        way.times[stage_of(best.module)] = ms

@@ -1,0 +1,238 @@
+"""BEIR: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``; a folder, a zip or some of the files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from core.errors import InputError, UnknownNameError
+from core.importers.account import TAKEN, Parts
+from core.importers.base import SURE, Format, Import, Options, collection_of, merged
+from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.read.outline import outline
+from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.tabular import READ_ERRORS, explain_json, json_lines, read_table
+from core.importers.read.text import blocks, place, quoted, shown
+from core.tables import frame
+
+_HEADER = ["query-id", "corpus-id", "score"]
+_FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}
+_SOURCES = ("source", "url", "doc_id", "document")
+_TAG_LENGTH = 80
+_NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
+"""What a file's name says that it holds, before its keys do: queries may have titles too."""
+ALL = "all"
+
+
+class SplitsError(InputError):
+    """A collection has several splits of judgements, and none was chosen.
+
+    Args:
+        splits: Their names.
+        where: The folder that holds them.
+    """
+
+    def __init__(self, splits: Iterable[str], where: str) -> None:
+        self.splits = tuple(sorted(splits))
+        super().__init__(
+            f"There are several splits: {', '.join(self.splits)}.",
+            where=where,
+            do="Choose one (--split), or all for a golden set of each.",
+        )
+
+
+class Beir(Format):
+    """A collection with its queries and judgements."""
+
+    name, title = "beir", "BEIR collection"
+    brings, names_collection = ("passages", "queries", "judgements"), 3
+
+    def sniff(self, probe: Tree) -> float:
+        """A file of it, or a folder that holds one; each file judged by its content."""
+        return SURE if any(_kind(piece) for piece in probe.pieces) else 0.0
+
+    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+        """The files that are parts of the collection."""
+        return tuple(piece for piece in probe.pieces if _kind(piece))
+
+    def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
+        """The splits to choose from, where there are several."""
+        splits = tuple(piece.stem for piece in _pieces(trees, "qrels"))
+        return {"split": (*splits, ALL)} if len(splits) > 1 else {}
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:
+        """What is read of each kind of file."""
+        kind = _kind(piece)
+        if kind == "qrels":
+            chosen = options.split in (None, ALL, piece.stem)
+            return dict.fromkeys(_HEADER, TAKEN) if chosen else "a split that is not chosen"
+        known: dict[str, str] = {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": TAKEN}
+        if kind == "queries":
+            return known | {"title": "a query is its text"}
+        sources = {f"metadata.{key}": TAKEN for key in _SOURCES}
+        return {**known, "metadata": "no place for it but for where a passage is from", **sources}
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read what is there of corpus, queries and one split of judgements."""
+        chosen = _split(_pieces(trees, "qrels"), options)
+        parts = [
+            Import(collections=collection_of(options, "imported: BEIR")),
+            *(_passages(piece, options) for piece in _one(_pieces(trees, "corpus"), "corpus")),
+            *(_queries(piece, options) for piece in _one(_pieces(trees, "queries"), "queries")),
+            *(_judgements(piece, options, several=len(chosen) > 1) for piece in chosen),
+        ]
+        made = merged(parts)
+        return merged((made, Import(notes=_unknown_ids(made))))
+
+
+def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
+    return [piece for tree in trees for piece in tree.pieces if _kind(piece) == kind]
+
+
+def _kind(piece: Piece) -> str | None:
+    """Corpus, queries, qrels or None, by content; of corpus and queries the name decides before the keys."""
+    lines = [line for line in head_lines(piece, 20) if line.strip()]
+    if not lines:
+        return None
+    if lines[0].split("\t") == _HEADER:
+        grades = [line.split("\t")[-1].strip() for line in lines[1:]]
+        return "qrels" if all(re.fullmatch(r"[+-]?\d+(\.0+)?", grade) for grade in grades) else None
+    if (
+        not re.match(r"\s*\{", lines[0])
+        or '"_id"' not in lines[0]
+        or '"text"' not in piece.head.decode("utf-8", "replace")
+    ):
+        return None
+    named = [kind for kind, words in _NAMED.items() if re.search(words, piece.stem.lower())]
+    return named[0] if len(named) == 1 else "corpus" if "title" in outline(piece) else "queries"
+
+
+def _one(pieces: list[Piece], kind: str) -> list[Piece]:
+    if len(pieces) > 1:
+        listed = ", ".join(piece.name for piece in pieces[:5])
+        raise InputError(
+            f"There are {len(pieces)} {kind} files: {listed}.", do="Offer one collection at a time."
+        )
+    return pieces
+
+
+def _split(pieces: list[Piece], options: Options) -> list[Piece]:
+    by_name = {piece.stem: piece for piece in pieces}
+    if not pieces or options.split == ALL or (len(pieces) == 1 and options.split is None):
+        return pieces
+    if options.split is None:
+        raise SplitsError(by_name, where=pieces[0].name.rsplit("/", 1)[0])
+    if options.split not in by_name:
+        raise UnknownNameError("split", options.split, by_name)
+    return [by_name[options.split]]
+
+
+def _objects(piece: Piece) -> pl.DataFrame:
+    """_id, title, text and metadata (JSON text) with `line`.
+
+    Raises:
+        InputError: A line is no JSON object, has no _id or no text, or repeats an _id.
+    """
+    parts = []
+    for block in blocks(piece):
+        lines = json_lines(block.data, block.first_line)
+        try:
+            rows = pl.read_ndjson(block.data, schema=_FIELDS) if len(lines) else pl.DataFrame(schema=_FIELDS)
+        except READ_ERRORS as error:
+            explain_json(piece.name, block.data, block.first_line)
+            where = place(piece.name, block.first_line)
+            raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
+        if rows.height != len(lines):
+            explain_json(piece.name, block.data, block.first_line)
+            raise InputError(
+                "Each line must hold one JSON object.", where=place(piece.name, block.first_line)
+            )
+        parts.append(rows.with_columns(lines.alias("line")))
+    rows = pl.concat(parts)
+    without_empty_ids(rows, piece.name, ("_id",))
+    missing = rows.filter(pl.col("text").is_null())
+    if missing.height:
+        raise InputError("The line has no text.", where=place(piece.name, missing["line"][0], "text"))
+    if rows["_id"].n_unique() < rows.height:
+        again = rows.filter(~pl.col("_id").is_first_distinct()).row(0, named=True)
+        found = f"The id {quoted(again['_id'])} occurs twice."
+        raise InputError(found, where=place(piece.name, again["line"], "_id"))
+    return rows
+
+
+def _passages(piece: Piece, options: Options) -> Import:
+    rows = _objects(piece)
+    source = [pl.col("metadata").str.json_path_match(f"$.{key}") for key in _SOURCES]
+    made = rows.select(
+        pl.lit(options.collection_id).alias("collection_id"),
+        pl.col("_id").alias("passage_id"),
+        pl.when(pl.col("title") != "").then(pl.col("title")).alias("title"),
+        "text",
+        _metadata_text(pl.coalesce(source)).alias("source"),
+    )
+    empty = rows.filter(pl.col("text").str.strip_chars() == "").height
+    notes = [f"{piece.name}: {empty} passages have no text but are kept."] if empty else []
+    return Import(frames={"passages": frame("passages", made.to_dict())}, notes=tuple(notes))
+
+
+def _metadata_text(value: pl.Expr) -> pl.Expr:
+    return pl.when(value != "").then(value)
+
+
+def _queries(piece: Piece, options: Options) -> Import:
+    rows = _objects(piece)
+    tagged = [_tags(text) for text in rows["metadata"]]
+    made = {
+        "collection_id": pl.Series([options.collection_id] * rows.height, dtype=pl.String),
+        "query_id": rows["_id"],
+        "text": rows["text"],
+        "tags": pl.Series([tags for tags, _ in tagged], dtype=pl.List(pl.String)),
+    }
+    left = left_out(
+        sum(count for _, count in tagged), "metadata of queries that is no short text", piece.name
+    )
+    return Import(frames={"queries": frame("queries", made)}, left_out=left)
+
+
+def _tags(metadata: str | None) -> tuple[list[str], int]:
+    """Tags ("name=value") of short texts in metadata, and how many entries are none."""
+    if not metadata:
+        return [], 0
+    try:
+        values = json.loads(metadata)
+    except (ValueError, RecursionError):
+        return [], 1
+    if not isinstance(values, dict):
+        return [], 1
+    tags = [
+        f"{name}={value}"
+        for name, value in values.items()
+        if isinstance(value, str) and value and len(name) + len(value) < _TAG_LENGTH
+    ]
+    return tags, len(values) - len(tags)
+
+
+def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
+    table = read_table(piece, "\t")
+    rows = table.taking({"query_id": _HEADER[0], "passage_id": _HEADER[1], "grade": _HEADER[2]})
+    without_empty_ids(rows, piece.name, ("query_id", "passage_id"))
+    if several and options.golden_set_id:
+        options = replace(options, golden_set_id=f"{options.golden_set_id}-{piece.stem}")
+    return golden_set(rows, piece.name, piece.stem, options, from_zero=True)
+
+
+def _unknown_ids(made: Import) -> tuple[str, ...]:
+    """Say so where judgements name queries or passages that the collection does not have."""
+    notes = []
+    for table, key, kind in (("queries", "query_id", "queries"), ("passages", "passage_id", "passages")):
+        if table in made.frames and "judgements" in made.frames:
+            known = made.frames[table].lazy().select(key)
+            judged = made.frames["judgements"].lazy().select(key)
+            count = judged.join(known, on=key, how="anti").select(pl.len()).collect().item()
+            if count:
+                notes.append(f"{count} judgements name {kind} that the collection does not have.")
+    return tuple(notes)

@@ -1,0 +1,317 @@
+"""context-grid results: a run per configuration with measures, latencies, costs and values of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Parts
+from core.importers.axes import axes_of
+from core.importers.base import (
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.kept import kept
+from core.importers.naming import Value, measure_name, named
+from core.importers.read.jsons import Json, at, expect, number, optional, read_json
+from core.importers.read.outline import outline
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.text import quoted, shown
+from core.importers.reported import MEASURES
+from core.importers.samples import text_id
+from core.records import Run
+from core.tables import frame
+
+_NO_PLACE = "of another kind than p50 and p95 in a known unit or USD per 1,000 queries: in the manifest only"
+_FAILED = ("failed", "error", "errored", "skipped")
+_ENDS = (("low", "high"), ("lower", "upper"), ("ci_low", "ci_high"))
+_MODES = {"dense": "dense", "bm25": "sparse", "sparse": "sparse", "hybrid": "hybrid"}
+"""Kind of index → how it retrieves."""
+_MOST_QUERIES = 1 << 31
+_QUERY = ("query_id", "qid", "id")
+_TEXT = ("query", "question", "text")
+_LISTS = ("retrieved_ids", "retrieved_doc_ids", "retrieved", "doc_ids", "passage_ids")
+
+
+class ContextGrid(Format):
+    """``results.json`` of context-grid."""
+
+    name, title = "context-grid", "context-grid results (JSON)"
+    brings = ("aggregates", "signals", "rankings", "queries")
+    takes = {  # noqa: RUF012
+        "aggregates": "metrics with their intervals, p50 and p95 latency, USD per 1,000 queries",
+        "signals": "numbers of per_query",
+    }
+    recognised = "runs with config and metrics beside timings, cost or per_query"
+    units = "times in seconds to milliseconds"
+    traps = (
+        "Failed runs are left out and counted.",
+        "Metrics without a cutoff stand at the configuration's top_k.",
+        "Costs and times of building an index stay in the manifest.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Runs with a configuration beside measures, and timings or costs."""
+        return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a run, or kept with it."""
+        known = ("config", "label", "status", "error", "metrics", "timings", "cost", "per_query",
+                 "confidence_interval", "scored_queries", "by_type")  # fmt: skip
+        return {f"runs.{key}": TAKEN for key in known}
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Every configuration is a run.
+
+        Raises:
+            InputError: A value is not of its type, naming its key.
+        """
+        parts = [Import(collections=collection_of(options, "imported: context-grid"))]
+        parts += [_file(piece, options) for tree in trees for piece in tree.pieces]
+        made = merged(parts)
+        if not made.runs:
+            raise InputError("It holds no run that succeeded.", where=trees[0].name)
+        if "queries" not in made.frames:
+            return made
+        queries = made.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
+        return replace(made, frames={**made.frames, "queries": queries.collect()})
+
+
+def _mine(piece: Piece) -> bool:
+    shape = outline(piece)
+    return (
+        "object" in shape.get("runs[].config", ())
+        and "object" in shape.get("runs[].metrics", ())
+        and any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
+    )
+
+
+def _file(piece: Piece, options: Options) -> Import:
+    held = expect(read_json(piece), "runs", list, piece.name)
+    kept_runs, failed = [], 0
+    for index, entry in enumerate(held):
+        where = at(piece.name, "runs", index)
+        status = str(optional(entry, "status", str, where) or "").lower()
+        if status in _FAILED or entry.get("error"):
+            failed += 1
+            continue
+        kept_runs.append((index, entry, where))
+    own = [
+        (optional(entry, "label", str, where) or "", f"{piece.stem} {index}")
+        for index, entry, where in kept_runs
+    ]
+    parts = [
+        _run(entry, label, index, piece, options)
+        for (index, entry, _), label in zip(kept_runs, run_labels(own, options), strict=True)
+    ]
+    left = (LeftOut(failed, "runs that failed", piece.name),) if failed else ()
+    made = merged(parts)
+    return replace(made, left_out=(*_summed(made.left_out), *left))
+
+
+def _summed(left: Sequence[LeftOut]) -> Iterator[LeftOut]:
+    """One entry per reason; a figure that one run leaves out, all do."""
+    for reason in dict.fromkeys(each.reason for each in left):
+        same = [each for each in left if each.reason == reason]
+        yield LeftOut(sum(each.count for each in same), reason, same[0].first)
+
+
+def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
+    where = at(piece.name, "runs", index)
+    config = expect(entry, "config", dict, where)
+    axes = _axes(config)
+    depth = axes.get("chunks_sent")
+    run = imported_run(
+        options, label, piece.digest, importer=ContextGrid.name,
+        decided={"config": kept(config), "place": index, "timings": kept(entry.get("timings")),
+                 "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
+    )  # fmt: skip
+    asked = entry.get("per_query")
+    headline = _headline(entry)
+    rows, left = _figures(entry, where, depth, headline)
+    frames = (
+        {"aggregates": frame("aggregates", [{"run_id": run.run_id, **each} for each in rows])} if rows else {}
+    )
+    by_query = _per_query(asked, run, where, options, headline or "score")
+    plain = Import(runs=(run,), frames=frames, left_out=tuple(left))
+    notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
+    return merged((plain, by_query, Import(notes=notes)))
+
+
+def _axes(config: Mapping[str, object]) -> Json:
+    """Axes of a stack; the tool's kind of index says how it retrieves, and its chunker has the size in it."""
+    axes = axes_of(config)
+    index = axes.get("index")
+    if "mode" not in axes and index in _MODES:
+        axes["mode"] = _MODES[index]
+        axes |= {"sparse": "bm25"} if axes["mode"] != "dense" else {}
+        axes = {name: value for name, value in axes.items() if name != "index"}
+        if axes["mode"] == "sparse":
+            axes.pop("embedder", None)
+    chunker = config.get("chunker")
+    method, mark, size = chunker.partition(":") if isinstance(chunker, str) else ("", "", "")
+    if method and mark and size.isdecimal() and len(size) < 8:
+        axes["chunker"] = {"method": shown(method), "size": int(size)}
+    return axes
+
+
+def _headline(entry: Json) -> str | None:
+    """The measure that ``per_query`` holds: the only one that is told by type of question."""
+    told = entry.get("by_type")
+    return shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
+
+
+def _counts(entry: Json, where: str) -> dict[str, int | None]:
+    """Queries that each group of figures is over; measures may leave out some that were timed."""
+    asked = entry.get("per_query")
+    n = len(asked) if isinstance(asked, list | dict) and asked else None
+    scored = number(entry, "scored_queries", where)
+    if scored is None:
+        return {"metrics": n, "timings": n, "cost": n}
+    return {"metrics": int(scored) if 0 < scored < _MOST_QUERIES else n}
+
+
+def _column(group: str, key: str, depth: int | None) -> Value | None:
+    """What the name of a figure says: of a measure the depth of retrieval where it says no cutoff."""
+    value = named(key, key)
+    if group == "metrics":
+        return value if value and value.k else Value(key, measure_name(key), k=depth)
+    return value if value and value.measure != "ms" and not value.assumed else None
+
+
+def _figures(
+    entry: Json, where: str, depth: int | None, headline: str | None
+) -> tuple[list[Json], list[LeftOut]]:
+    """Aggregates of a run, and what it says that has no place there."""
+    rows: list[Json] = []
+    left: list[LeftOut] = []
+    limits = optional(entry, "confidence_interval", dict, where) or {}
+    if headline and any(set(ends) <= limits.keys() for ends in _ENDS):
+        limits = {headline: limits}
+    counts = _counts(entry, where)
+    for group in ("metrics", "timings", "cost"):
+        spot = f"{where}, {group}"
+        given = optional(entry, group, dict, where) or {}
+        for key in given:
+            if group != "metrics" and isinstance(given[key], bool):
+                continue  # whether costs were metered: kept in the manifest
+            value = None if isinstance(given[key], dict | list | str) else number(given, key, spot)
+            column = _column(group, key, depth)
+            if value is None or column is None:
+                why = "without a number: missing, not 0" if value is None else _NO_PLACE
+                left.append(LeftOut(1, f"{group} {why}", f"{spot}.{shown(key)}"))
+                continue
+            low, high = _interval(limits, key, where)
+            name = shown(MEASURES.get(column.measure.lower(), column.measure))
+            rows.append(
+                {
+                    "measure": name, "k": column.k, "n": counts.get(group), "low": low, "high": high,
+                    "stage": "total" if column.stage == "query" else column.stage,
+                    "value": value * column.factor, "source": "imported",
+                }
+            )  # fmt: skip
+    once = {(row["measure"], row["k"], row["stage"]): row for row in rows}
+    if len(once) < len(rows):
+        left.append(LeftOut(len(rows) - len(once), "figures under two names: the last counts", where))
+    return list(once.values()), left
+
+
+def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float | None, float | None]:
+    """The interval of a measure: a pair, or an object with its ends."""
+    value = limits.get(key)
+    if isinstance(value, list) and len(value) == 2:
+        value = {"low": value[0], "high": value[1]}
+    if not isinstance(value, dict):
+        return None, None
+    ends = next((ends for ends in _ENDS if ends[0] in value and ends[1] in value), None)
+    spot = f"{where}, confidence_interval.{shown(key)}"
+    return (number(value, ends[0], spot), number(value, ends[1], spot)) if ends else (None, None)
+
+
+@dataclass
+class _Queries:
+    """What a run tells of single queries."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    values: list[tuple[str, str, float]] = field(default_factory=list)
+    ranked: list[tuple[str, int, str]] = field(default_factory=list)
+    unnamed: int = 0
+
+
+def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
+    """Values of each query as signals, its retrieved ids as a ranking, its text.
+
+    A query may have no more than one value; it is that of the measure of which the tool tests differences.
+    """
+    found = _Queries()
+    for key, told in _entries(asked):
+        spot = f"{where}, per_query {shown(key)}"
+        alone = isinstance(told, int | float) and not isinstance(told, bool)
+        entry = {headline: told} if alone else told
+        query, text = _named(key, entry)
+        if not query or not isinstance(entry, dict):
+            found.unnamed += 1
+            continue
+        if query in found.texts:
+            raise InputError(f"The query {quoted(query)} stands twice.", where=spot)
+        found.texts[query] = text
+        numbers = {**entry, **(optional(entry, "metrics", dict, spot) or {})}
+        for name, value in numbers.items():
+            if name not in _QUERY and isinstance(value, int | float) and not isinstance(value, bool):
+                known = number(numbers, name, spot)
+                found.values += [(query, shown(name, 80), known)] if known is not None else []
+        ids: list[object] = next((entry[name] for name in _LISTS if isinstance(entry.get(name), list)), [])
+        once = dict.fromkeys(str(each) for each in ids if isinstance(each, str | int) and str(each))
+        found.ranked += [(query, rank, each) for rank, each in enumerate(once, 1)]
+    return _queries(found, run, where, options)
+
+
+def _entries(asked: object) -> Iterator[tuple[str | int, object]]:
+    if isinstance(asked, dict):
+        yield from asked.items()
+    elif isinstance(asked, list):
+        yield from enumerate(asked)
+
+
+def _named(key: str | int, entry: object) -> tuple[str, str]:
+    """Id and text of a query; both empty where it has neither."""
+    if not isinstance(entry, dict):
+        return "", ""
+    text = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")
+    own = key if isinstance(key, str) else next((entry[name] for name in _QUERY if name in entry), "")
+    named = str(own) if isinstance(own, str | int) else ""
+    return named or (text_id(text, "q") if text else ""), text
+
+
+def _queries(found: _Queries, run: Run, where: str, options: Options) -> Import:
+    of_run = {"run_id": run.run_id}
+    asked: list[Json] = [
+        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
+        for query, text in found.texts.items()
+        if text
+    ]
+    frames: dict[str, list[Json]] = {
+        "queries": asked,
+        "signals": [
+            {**of_run, "query_id": query, "signal": name, "value": value}
+            for query, name, value in found.values
+        ],
+        "rankings": [
+            {**of_run, "query_id": query, "stage": "final", "rank": rank, "passage_id": each}
+            for query, rank, each in found.ranked
+        ],
+    }
+    why = "values of queries without an id or a text"
+    return Import(
+        frames={table: frame(table, rows) for table, rows in frames.items() if rows},
+        left_out=(LeftOut(found.unnamed, why, where),) if found.unnamed else (),
+    )

@@ -1,0 +1,157 @@
+"""Tables in Excel workbooks: one sheet of each, read as the table importer reads a CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from core.errors import InputError, UnknownNameError
+from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, LeftOut, Look, Options, merged
+from core.importers.formats.table.aggregated import suited
+from core.importers.formats.table.importer import Opened, TableFormat
+from core.importers.meaning import Meaning, meaning
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.tabular import Table, check_cells, check_header
+from core.importers.read.text import shown
+from core.importers.read.workbook import OLD, Workbook, is_workbook, open_workbook
+
+
+class Excel(TableFormat):
+    """Sheets whose columns say what they hold."""
+
+    name, title = "excel", "Excel workbook (.xlsx)"
+    recognised = (
+        "a workbook with a sheet whose columns are those of a table, or are mapped; the first row that is "
+        "not empty names them"
+    )
+    traps = (
+        "Formulas are not computed: what the program that saved the file stored is taken.",
+        "Macros are not looked at; hidden sheets are read only when they are named.",
+        "Several sheets with tables are asked for (--sheet); the others are left out and counted.",
+    )
+
+    def sniff(self, probe: Tree) -> float:
+        """A workbook; likely when one of its sheets is a table that is known."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        piece = probe.pieces[0]
+        if piece.head.startswith(OLD):
+            return RESEMBLES
+        return 0.0 if not is_workbook(piece) else LIKELY if tables(piece, Options()) else RESEMBLES + 0.1
+
+    def why_not(self, probe: Tree) -> str:
+        """An old or locked workbook, or one without a table."""
+        piece = probe.pieces[0]
+        if piece.head.startswith(OLD):
+            return "it is an .xls file or a locked one; save it as .xlsx without a password"
+        try:
+            return str(self._missing(piece))
+        except InputError as error:
+            return str(error)
+
+    def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
+        """The sheets, where several hold tables."""
+        found = tables(trees[0].pieces[0], Options())
+        return {"sheet": found} if len(found) > 1 else {}
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows of the sheet, its columns and their roles."""
+        piece = tree.pieces[0]
+        table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
+        columns = table.rows.columns
+        means = suited(_seen(columns, options, piece.name), table)
+        return Look(table.rows, tuple(columns), means.names, means.is_row)
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read a sheet of each workbook as a table."""
+        made = super().read(trees, options)
+        return merged((made, *(_said(tree.pieces[0], options) for tree in trees)))
+
+    def open_table(self, piece: Piece, options: Options) -> Opened:
+        """The chosen sheet."""
+        if not is_workbook(piece):
+            raise InputError("This is no .xlsx workbook.", where=piece.name)
+        table = sheet_table(piece, _sheet(piece, options, asking=True))
+        return self.opened(piece, table, options)
+
+    def _missing(self, piece: Piece) -> InputError | str:
+        book = open_workbook(piece)
+        if not book.sheets:
+            return "it has no visible sheet"
+        try:
+            self.open_table(piece, Options(sheet=book.sheets[0]))
+        except InputError as error:
+            return error
+        return ""
+
+
+def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
+    """A sheet of a workbook, or its first rows.
+
+    Raises:
+        InputError: It cannot be read, or has no rows.
+    """
+    rows, lines = open_workbook(piece).rows(sheet, most)
+    if rows.is_empty():
+        raise InputError("The sheet holds no rows below its header.", where=f"{piece.name}, {shown(sheet)}")
+    table = Table(f"{piece.name}, sheet {shown(sheet)}", rows, lines)
+    check_header(rows.columns, piece)
+    check_cells(table, piece.limits)
+    return table
+
+
+def tables(piece: Piece, options: Options) -> tuple[str, ...]:
+    """The visible sheets whose columns are those of a table."""
+    try:
+        book = open_workbook(piece)
+    except InputError:
+        return ()
+    return tuple(sheet for sheet in book.sheets if _is_table(book, sheet, options))
+
+
+def _is_table(book: Workbook, sheet: str, options: Options) -> bool:
+    try:
+        columns = book.columns(sheet)
+    except InputError:
+        return False
+    return _seen(columns, options, book.name).kind is not None
+
+
+def _seen(columns: Sequence[str], options: Options, name: str) -> Meaning:
+    """What the columns of a sheet mean; what the user mapped counts as far as it is in this sheet."""
+    said = options.table_as(name)
+    there = {meant: column for meant, column in said.columns.items() if column in columns}
+    return meaning(columns, replace(said, columns=there), name)
+
+
+def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
+    """The sheet to read: as chosen, else the only one that is a table, else the first.
+
+    Raises:
+        InputError: Several are tables and none was chosen.
+        UnknownNameError: The chosen one does not exist.
+    """
+    book = open_workbook(piece)
+    if options.sheet is not None:
+        if options.sheet not in (*book.sheets, *book.hidden):
+            raise UnknownNameError("sheet", options.sheet, (*book.sheets, *book.hidden), where=piece.name)
+        return options.sheet
+    found = tables(piece, options)
+    if len(found) > 1 and asking:
+        listed = ", ".join(shown(sheet) for sheet in found[:12])
+        raise InputError(
+            f"Several sheets hold tables: {listed}.", where=piece.name, do="Choose one (--sheet)."
+        )
+    if not found and not book.sheets:
+        raise InputError("The workbook has no visible sheet.", where=piece.name)
+    return found[0] if found else book.sheets[0]
+
+
+def _said(piece: Piece, options: Options) -> Import:
+    """Which sheet was read and what was not looked at."""
+    book, chosen = open_workbook(piece), _sheet(piece, options, asking=True)
+    others = [sheet for sheet in (*book.sheets, *book.hidden) if sheet != chosen]
+    notes = [f"{piece.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]
+    notes += [f"{piece.name}: its macros were not looked at."] if book.macros else []
+    left = (LeftOut(len(others), "sheets that were not chosen", others[0]),) if others else ()
+    return Import(notes=tuple(notes), left_out=left)

@@ -1,0 +1,291 @@
+"""An Optuna storage: a SQLite file with studies, trials, their values, parameters and user attributes.
+
+The file is untrusted: it is opened read-only and immutable, a copy of it unless it lies on this disk as it
+is; its schema is checked before anything is read, nothing it defines may run, and how long a query may take
+is bounded.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
+from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, merged
+from core.importers.formats.optuna.rows import untaken
+from core.importers.formats.optuna.trials import Trial, trial_runs
+from core.importers.read.jsons import parsed
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.text import shown
+
+MAGIC = b"SQLite format 3\0"
+_SYSTEM = "study_system_attributes"
+_NAMES = {_SYSTEM: frozenset({"study_id", "key", "value_json"})}
+_NEEDS: dict[str, frozenset[str]] = {
+    "studies": frozenset({"study_id", "study_name"}),
+    "trials": frozenset({"trial_id", "number", "study_id", "state"}),
+    "trial_values": frozenset({"trial_id", "objective", "value"}),
+    "trial_params": frozenset({"trial_id", "param_name", "param_value", "distribution_json"}),
+    "trial_user_attributes": frozenset({"trial_id", "key", "value_json"}),
+    "study_directions": frozenset({"study_id", "objective", "direction"}),
+}
+_PARTS = {f"{table}.{column}": TAKEN for table, columns in (_NEEDS | _NAMES).items() for column in columns}
+_MOST_ROWS = 5_000_000
+_MOST_STEPS = 2_000
+_STEP = 1_000_000
+"""Instructions of the database's machine between two looks at how long a query has run."""
+
+_Row = tuple[Any, ...]
+
+
+class OptunaStorage(Format):
+    """Studies in a SQLite file, for example of syftr."""
+
+    name, title = "optuna", "Optuna storage, syftr (SQLite)"
+    brings = ("aggregates",)
+    takes = {"aggregates": "accuracy, F1, p50 and p80 latency, cost per 1,000 questions, or the objectives"}  # noqa: RUF012
+    recognised = "a SQLite database with the tables studies, trials, trial_values…"
+    units = "times from seconds to milliseconds, cost per question to cost per 1,000"
+    traps = (
+        "Trials that were pruned, failed or did not finish are left out and counted.",
+        "Rows that belong to no trial, such as those of studies without one, are left out and counted.",
+        "Times include answering: they are of the whole flow.",
+    )
+
+    def sniff(self, probe: Tree) -> float:
+        """A SQLite file; sure when it has Optuna's tables."""
+        if len(probe.pieces) != 1 or not probe.pieces[0].head.startswith(MAGIC):
+            return 0.0
+        return RESEMBLES if _problem(probe.pieces[0].head, probe.pieces[0]) else SURE
+
+    def why_not(self, probe: Tree) -> str:
+        """A database of another kind, or a broken one."""
+        return _problem(probe.pieces[0].head, probe.pieces[0])
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The columns of every table."""
+        for piece in (tree.pieces[0] for tree in trees):
+            with _database(piece) as (connection, _):
+                columns = _Reader(connection, piece.name).columns
+            yield settled(piece.name, "column", columns, _PARTS)
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The first trials with their state and objectives."""
+        piece = tree.pieces[0]
+        with _database(piece) as (connection, _):
+            first = _trials(_Reader(connection, piece.name))[:LOOK_ROWS]
+        rows = [
+            {"study": each.study, "trial": str(each.number), "state": each.state}
+            | {name: str(value) for name, value in each.values.items()}
+            for each in first
+        ]
+        return Look(pl.DataFrame(rows, infer_schema_length=None))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read every study of every file."""
+        parts = []
+        for tree in trees:
+            piece = tree.pieces[0]
+            with _database(piece) as (connection, notes):
+                reader = _Reader(connection, piece.name)
+                trials = _trials(reader)
+                left = untaken(reader.rows, piece.name, has_names=reader.has_names)
+            parts.append(trial_runs(trials, piece.digest, options, self.name))
+            parts.append(Import(notes=notes, left_out=tuple(left)))
+        return merged(parts)
+
+
+@lru_cache(maxsize=16)
+def _problem(head: bytes, piece: Piece) -> str:  # noqa: ARG001  (the head tells pieces of one name apart)
+    """Why a SQLite file is no Optuna storage; empty if it is one."""
+    try:
+        with _database(piece) as (connection, _):
+            _Reader(connection, piece.name)
+    except InputError as error:
+        return error.found
+    return ""
+
+
+@contextmanager
+def _database(piece: Piece) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...]]]:
+    """Open the file, or a copy of what is packed, for reading only."""
+    with tempfile.TemporaryDirectory(prefix="clq-") as folder:
+        path = piece.path
+        notes: tuple[str, ...] = ()
+        if path is None or not _is_plain(path):
+            path = Path(folder) / "storage.db"
+            with piece.stream() as packed, path.open("wb") as copy:
+                shutil.copyfileobj(packed, copy)
+        elif path.with_name(f"{path.name}-wal").exists():
+            notes = (f"{piece.name}: a -wal file lies beside it; what only stands there is not read.",)
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        try:
+            with closing(sqlite3.connect(address, uri=True)) as made:
+                _guard(made, piece)
+                yield made, notes
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise InputError(
+                f"The database cannot be read: {shown(error, 200)}.", where=piece.name
+            ) from error
+
+
+def _is_plain(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
+    """Nothing that the file defines may run, and no query runs for ever."""
+    steps = 0
+
+    def look() -> int:
+        nonlocal steps
+        steps += 1
+        return int(steps > _MOST_STEPS)
+
+    connection.set_progress_handler(look, _STEP)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    limit = min(piece.limits.cell_bytes, 1 << 30)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+class _Reader:
+    """Rows of checked tables, counted."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self._connection, self.name = connection, name
+        self._left = _MOST_ROWS
+        found = connection.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10000").fetchall()
+        plain = {
+            name
+            for name, kind, sql in found
+            if kind == "table" and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
+        }
+        self.missing = sorted(set(_NEEDS) - plain)
+        if self.missing:
+            raise InputError(
+                f"This SQLite database has no table {self.missing[0]}; an Optuna storage has.", where=name
+            )
+        self.columns = [
+            f"{table}.{row[1]}"
+            for table in sorted(plain)
+            for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))
+        ]
+        self.has_names = _SYSTEM in plain
+        for table, needed in (_NEEDS | (_NAMES if self.has_names else {})).items():
+            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if not needed <= columns:
+                lacks = sorted(needed - columns)[0]
+                raise InputError(f"Its table {table} has no column {lacks}.", where=name)
+
+    def rows(self, query: str) -> Iterator[_Row]:
+        """Rows of one of the queries below.
+
+        Raises:
+            InputError: All queries together gave too many rows.
+        """
+        for row in self._connection.execute(query):
+            self._left -= 1
+            if self._left < 0:
+                raise InputError(f"The database holds more than {_MOST_ROWS:,} rows.", where=self.name)
+            yield row
+
+
+def _trials(reader: _Reader) -> list[Trial]:
+    studies = {key: str(name) for key, name in reader.rows("SELECT study_id, study_name FROM studies")}
+    up = {
+        (study, objective)
+        for study, objective, direction in reader.rows(
+            "SELECT study_id, objective, direction FROM study_directions"
+        )
+        if str(direction).upper() in ("MAXIMIZE", "2")
+    }
+    values: dict[object, dict[int, float]] = defaultdict(dict)
+    for trial, objective, value in reader.rows("SELECT trial_id, objective, value FROM trial_values"):
+        if isinstance(value, float | int) and isinstance(objective, int) and abs(value) < float("inf"):
+            values[trial][objective] = float(value)
+    params, attributes, names = _params(reader), _attributes(reader), _names(reader)
+    made = []
+    query = "SELECT trial_id, number, study_id, state FROM trials ORDER BY study_id, number"
+    for key, number, study, state in reader.rows(query):
+        if study not in studies or not isinstance(number, int):
+            raise InputError("A trial belongs to no study, or has no number.", where=reader.name)
+        called = names.get(study, {})
+        told = sorted(values[key].items())
+        made.append(
+            Trial(
+                study=studies[study],
+                number=number,
+                state=str(state),
+                values={called.get(each, f"Objective {each}"): value for each, value in told},
+                maximised=frozenset(
+                    called.get(each, f"Objective {each}") for each, _ in told if (study, each) in up
+                ),
+                params=params[key],
+                attributes=attributes[key],
+                where=f"{reader.name}, trial {number}",
+            )
+        )
+    if not made:
+        raise InputError("The storage holds no trial.", where=reader.name)
+    return made
+
+
+def _names(reader: _Reader) -> dict[object, dict[int, str]]:
+    """Study → what its objectives are called, where that was said of all of them and no name stands twice."""
+    found: dict[object, dict[int, str]] = {}
+    if not reader.has_names:
+        return found
+    query = "SELECT study_id, value_json FROM study_system_attributes WHERE key = 'study:metric_names'"
+    for study, told in reader.rows(query):
+        names = None if told is None else parsed(str(told), f"{reader.name}, names of objectives")
+        known = [shown(each) for each in names if isinstance(each, str)] if isinstance(names, list) else []
+        if isinstance(names, list) and len(set(known) - {""}) == len(names):
+            found[study] = dict(enumerate(known))
+    return found
+
+
+def _params(reader: _Reader) -> dict[object, dict[str, object]]:
+    """Trial → parameters as they were suggested: choices by their place, integers as integers."""
+    found: dict[object, dict[str, object]] = defaultdict(dict)
+    known: dict[str, object] = {}
+    query = "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
+    for trial, name, value, told in reader.rows(query):
+        text = str(told)
+        if text not in known:
+            known[text] = parsed(text, f"{reader.name}, parameter {shown(name)}")
+        found[trial][str(name)] = _suggested(value, known[text])
+    return found
+
+
+def _suggested(value: object, distribution: object) -> object:
+    if not isinstance(distribution, dict) or not isinstance(value, int | float):
+        return value
+    inner = distribution.get("attributes")
+    choices = inner.get("choices") if isinstance(inner, dict) else None
+    if isinstance(choices, list):
+        whole = float(value).is_integer() and 0 <= value < len(choices)
+        return choices[int(value)] if whole else value
+    is_whole = "Int" in str(distribution.get("name")) and float(value).is_integer()
+    return int(value) if is_whole else value
+
+
+def _attributes(reader: _Reader) -> dict[object, dict[str, object]]:
+    found: dict[object, dict[str, object]] = defaultdict(dict)
+    query = "SELECT trial_id, key, value_json FROM trial_user_attributes"
+    for trial, key, value in reader.rows(query):
+        place = f"{reader.name}, attribute {shown(key)}"
+        found[trial][str(key)] = None if value is None else parsed(str(value), place)
+    return found

@@ -1,0 +1,235 @@
+"""The product's own format, version 1: a folder or zip that holds everything and reads back as it was.
+
+``manifest.json``
+    {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}
+``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
+    One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
+    Fields that came later (`part_of`, `chunking`) may be absent.
+``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.tables.TABLES`)
+    Parquet with the columns declared there; tables without rows may be absent. JSONL and CSV are read too,
+    and ``doc_id`` for ``passage_id``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, Parts, account
+from core.importers.base import Format, Import, Options, merged
+from core.importers.formats.own import records as own_records
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_table
+from core.importers.read.text import quoted, shown
+from core.importers.target import target
+from core.records import Batch, Run
+from core.tables import TABLES
+
+NAME, VERSION = "clq-explorer", 1
+MANIFEST = "manifest.json"
+_MANIFEST_BYTES = 1 << 20
+_RECORD_FILES = ("collections.jsonl", "golden_sets.jsonl", "runs.jsonl")
+
+
+class Own(Format):
+    """An export of this product."""
+
+    name, title = "clq", "CLQ Explorer export"
+    brings = tuple(TABLES)
+
+    def sniff(self, probe: Tree) -> float:
+        """A manifest that names the format."""
+        manifest = _piece(probe, MANIFEST)
+        return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Records are read as a whole, of tables the columns that they have here; other files are not."""
+        for tree in trees:
+            manifest = _manifest(tree)
+            root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
+            known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
+            for table, name in _files(listed).items():
+                known[root + name] = dict.fromkeys((*TABLES[table], "doc_id"), TAKEN)
+            for piece in tree.pieces:
+                yield account(piece, known.get(piece.relative, "the manifest does not list it"))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read exports as they are; of the options none applies."""
+        del options
+        return merged(_read(tree) for tree in trees)
+
+
+def _piece(tree: Tree, name: str) -> Piece | None:
+    """A file of the export; an archive may hold it within one folder."""
+    found = [piece for piece in tree.pieces if piece.relative == name or piece.relative.endswith(f"/{name}")]
+    return min(found, key=lambda piece: piece.relative.count("/"), default=None)
+
+
+def _read(tree: Tree) -> Import:
+    manifest = _manifest(tree)
+    root = manifest.relative.removesuffix(MANIFEST)
+    pieces = {
+        piece.relative.removeprefix(root): piece for piece in tree.pieces if piece.relative.startswith(root)
+    }
+    listed = _listed(manifest)
+    frames: dict[str, pl.DataFrame] = {}
+    for table, file in _files(listed).items():
+        if file not in pieces:
+            raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
+        frames[table] = _table(pieces[file], table, listed[table])
+    return Import(
+        collections=own_records.collections(pieces.get("collections.jsonl")),
+        golden_sets=own_records.golden_sets(pieces.get("golden_sets.jsonl")),
+        runs=own_records.runs(pieces.get("runs.jsonl")),
+        frames=frames,
+    )
+
+
+def _files(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Table → its file."""
+    return {table: str(entry.get("file", f"{table}.parquet")) for table, entry in listed.items()}
+
+
+def _manifest(tree: Tree) -> Piece:
+    manifest = _piece(tree, MANIFEST)
+    if manifest is None:
+        raise InputError(
+            f"There is no {MANIFEST}.", where=tree.name, do="Offer the whole exported folder or zip."
+        )
+    return manifest
+
+
+def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
+    """Table → its entry in the manifest."""
+    with manifest.stream() as stream:
+        text = stream.read(_MANIFEST_BYTES)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The manifest is not valid JSON: {shown(error)}.", where=manifest.name) from error
+    if not isinstance(content, dict) or content.get("format") != NAME:
+        raise InputError(f"The manifest does not say format {NAME!r}.", where=manifest.name)
+    version = content.get("version")
+    if version != VERSION:
+        raise InputError(
+            f"Version {shown(version)} of the format is not known; this release reads version {VERSION}.",
+            where=manifest.name,
+            do="Update CLQ Explorer, or export again with this release.",
+        )
+    tables = content.get("tables", {})
+    if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
+        raise InputError("`tables` is not a map of maps.", where=manifest.name)
+    unknown = sorted(set(tables) - set(TABLES))
+    if unknown:
+        raise InputError(
+            f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}.", where=manifest.name
+        )
+    return tables
+
+
+def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
+    """Read and check one table.
+
+    Raises:
+        InputError: Other columns, other rows or another hash than promised.
+    """
+    content = piece.read()
+    if "blake2b" in entry and entry["blake2b"] != _hash(content):
+        raise InputError("The file was changed after the export: its hash differs.", where=piece.name)
+    schema = TABLES[table]
+    try:
+        rows = _rows(piece, content, schema)
+        if "passage_id" in schema and "passage_id" not in rows.columns and "doc_id" in rows.columns:
+            rows = rows.rename({"doc_id": "passage_id"})
+        missing = [column for column in schema if column not in rows.columns]
+        if missing:
+            found = ", ".join(map(shown, rows.columns[:20]))
+            raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {found}.")
+        rows = rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
+    except READ_ERRORS as error:
+        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if "rows" in entry and entry["rows"] != rows.height:
+        raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=piece.name)
+    return rows
+
+
+def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
+    """The rows as they are: of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown)."""
+    if content.startswith(PARQUET):
+        return read_table(piece, "parquet").rows
+    if content.lstrip()[:1] in (b"{", b""):
+        return pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
+    kind = kind_of(piece)
+    if kind is None:
+        raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=piece.name)
+    rows = read_table(piece, kind).rows.with_columns(pl.col(pl.String).replace("", None))
+    return rows.with_columns(
+        pl.col(name).str.json_decode(dtype)
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.List) and rows.schema.get(name) == pl.String
+    )
+
+
+def _widest(dtype: pl.DataType) -> pl.DataType:
+    """The type that Polars reads from JSON: it knows no small integers."""
+    return pl.Int64() if dtype.is_integer() else dtype
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def export(batch: Batch, path: Path) -> None:
+    """Write a batch in the own format; all or nothing.
+
+    Args:
+        batch: Records and rows.
+        path: A new folder, or a file that ends in ``.zip``.
+
+    Raises:
+        InputError: The path exists already or cannot be written.
+    """
+    with target(path) as folder:
+        _write(batch, folder)
+
+
+def _write(batch: Batch, folder: Path) -> None:
+    records: dict[str, list[dict[str, Any]]] = {
+        "collections": [asdict(each) for each in batch.collections],
+        "golden_sets": [asdict(each) for each in batch.golden_sets],
+        "runs": [_run_row(each) for each in batch.runs],
+    }
+    for kind, rows in records.items():
+        text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        (folder / f"{kind}.jsonl").write_text(text, encoding="utf-8")
+    tables: dict[str, dict[str, Any]] = {}
+    for table, rows_of_table in batch.frames.items():
+        file = folder / f"{table}.parquet"
+        held = rows_of_table.lazy().select(list(TABLES[table])).collect()
+        if held.height:
+            held.write_parquet(file)
+            tables[table] = {"file": file.name, "rows": held.height, "blake2b": _hash(file.read_bytes())}
+    manifest = {"format": NAME, "version": VERSION, "tables": tables}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "collection_id": run.collection_id,
+        "label": run.label,
+        "origin": run.origin.value,
+        "pool": run.pool,
+        "spec": dict(run.stack.spec),
+        "environment": dict(run.environment),
+        "manifest": dict(run.manifest),
+        "created_at": run.created_at.isoformat(),
+        "chunking": run.chunking,
+    }

@@ -1,0 +1,267 @@
+"""The figures that the CLQ paper prints, as runs of origin "published" (data/published/README.md).
+
+One run per distinct stack. Nothing is computed here that the paper does not print, with one exception that is
+labelled "modelled": the reranker's tokens, K × 500, from which the paper derives its costs (§3.2.1, Table 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.piece import Piece
+from core.importers.read.text import shown, whole
+from core.paths import PUBLISHED
+from core.records import Basis, Batch, Collection, Origin, Run, Stack
+from core.tables import frame
+
+DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
+COLLECTION_ID = "clq-paper"
+CITATION = "Dallaire, Practical RAG Evaluation, arXiv:2511.09545v1, 12 November 2025"
+TOKENS_PER_CANDIDATE = 500
+"""What the paper's costs assume; it measured 513 to 516 (Table 14)."""
+
+_COLLECTION = Collection(
+    collection_id=COLLECTION_ID,
+    name="CLQ paper corpus (published figures)",
+    source=CITATION,
+    notes=(
+        "Paragraphs of scientific papers, 50 real questions (mostly French). Only the printed aggregates are "
+        "known: no passages, judgements or per-query results. Costs cover the rerank call only."
+    ),
+)
+_ENVIRONMENT = {
+    "reported": "macOS 26.0, 24-core CPU, 192 GB; Elasticsearch 9.1.6; Voyage AI over the network"
+}
+_PUBLISHED_AT = datetime(2025, 11, 12, tzinfo=UTC)
+
+_STACK = ["embedder", "dim", "mode", "ann", "reranker", "candidates_k"]
+_MEASURES: Mapping[str, tuple[str, str | None]] = {
+    "ra_nwg": ("RA-nWG", None),
+    "n_recall_4plus": ("N-Recall4+", None),
+    "n_recall_5": ("N-Recall5", None),
+    "proc_ra_nwg": ("PROC[RA-nWG]", None),
+    "proc_n_recall_4plus": ("PROC[N-Recall4+]", None),
+    "proc_n_recall_5": ("PROC[N-Recall5]", None),
+    "embed_ms_p50": ("latency_p50", "embed"),
+    "retrieve_ms_p50": ("latency_p50", "retrieve"),
+    "rerank_ms_p50": ("latency_p50", "rerank"),
+}
+"""Printed quantity → measure and stage of the aggregate."""
+TAKEN_FIGURES = frozenset({*_MEASURES, "avg_quality", "efficiency", "tokens_per_candidate_mean"})
+"""Printed quantities that a run has, as figures or in its manifest; the others follow from them."""
+_CEILING_OF = ["embedder", "dim", "mode", "candidates_k", "pool_reranker"]
+_HOLDS_FOR: Mapping[str, list[str]] = {
+    "embed_ms_p50": ["embedder", "dim", "mode"],
+    "retrieve_ms_p50": ["embedder", "dim", "mode", "ann"],
+    "proc_ra_nwg": _CEILING_OF,
+    "proc_n_recall_4plus": _CEILING_OF,
+    "proc_n_recall_5": _CEILING_OF,
+}
+"""Quantities that depend on a part of the stack only: they hold for every run that shares that part."""
+_DEPTH_NOT_PRINTED = (
+    "The paper reranks the fused list and keeps the first 50; how many candidates the reranker was sent is "
+    "not printed, so neither its tokens nor its cost are known."
+)
+_SCENARIOS = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
+
+
+def published_batch(source: Path | Piece | None = None) -> Batch:
+    """Read the printed tables into runs, aggregates and modelled usage.
+
+    Args:
+        source: The table of figures; None = the one that comes with the product.
+
+    Returns:
+        One collection, one run per stack, and the frames "aggregates" and "usage".
+
+    Raises:
+        InputError: If the file is missing or malformed, or two tables print different values of one thing.
+    """
+    figures = read_figures(source)
+    stacks = figures.filter(pl.col("embedder").is_not_null() & pl.col("reranker").is_not_null())
+    stacks = stacks.select(_STACK).unique(maintain_order=True)
+    runs = tuple(_run(row, figures) for row in stacks.iter_rows(named=True))
+    identified = stacks.with_columns(pl.Series("run_id", [run.run_id for run in runs]))
+    return Batch(
+        collections=(_COLLECTION,),
+        runs=runs,
+        frames={"aggregates": _aggregates(figures, identified), "usage": _usage(identified)},
+    )
+
+
+def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
+    """The printed figures, one row per table, stack, quantity and cutoff.
+
+    Args:
+        source: The table of figures; None = the one that comes with the product.
+
+    Returns:
+        The columns of data/published/clq_tables.csv.
+
+    Raises:
+        InputError: If the file is missing or malformed, or a table prints one thing twice.
+    """
+    source = source or DEFAULT_PATH
+    integers = ("table", "dim", "candidates_k", "k", "n_queries")
+    try:
+        figures = pl.read_csv(
+            source if isinstance(source, Path) else whole(source), infer_schema=False
+        ).with_columns(pl.col(integers).cast(pl.Int64), pl.col("value").cast(pl.Float64))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"Not readable as published figures: {error}.", where=source.name) from error
+    wrong = figures.filter(~pl.col("value").is_finite().fill_null(value=False) | pl.col("metric").is_null())
+    if wrong.height:
+        raise InputError("A row has no figure, or says not of what.", where=source.name)
+    again = figures.filter(~pl.struct("table", *_STACK, "metric", "k").is_first_distinct())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"Table {row['table']} prints {shown(row['metric'])} of one stack twice.", where=source.name
+        )
+    return figures
+
+
+def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
+    """Quantities that two tables print with different values.
+
+    Args:
+        figures: As `read_figures` gives them.
+
+    Returns:
+        One row per quantity: what it holds for, metric, k, and the lists `tables` and `values`; empty when
+        all agree.
+    """
+    found = [
+        rows.group_by(*_HOLDS_FOR.get(metric, _STACK), "metric", "k").agg(
+            pl.col("table").alias("tables"), pl.col("value").alias("values")
+        )
+        for (metric,), rows in figures.with_columns(_pool_reranker()).group_by("metric", maintain_order=True)
+    ]
+    return pl.concat(found, how="diagonal").filter(pl.col("values").list.n_unique() > 1)
+
+
+def _pool_reranker() -> pl.Expr:
+    """The reranker that shaped the pool: none for a dense pool, the stack's own for a hybrid one (§5.1)."""
+    return pl.when(pl.col("mode") != "dense").then(pl.col("reranker")).alias("pool_reranker")
+
+
+def _run(row: Mapping[str, Any], figures: pl.DataFrame) -> Run:
+    stack = Stack(_spec(row))
+    same = figures.filter(pl.all_horizontal(pl.col(name).eq_missing(row[name]) for name in _STACK))
+    return Run(
+        run_id="-".join(["clq", *(str(value) for value in row.values() if value not in (None, "none"))]),
+        collection_id=COLLECTION_ID,
+        stack=stack,
+        label=stack.label,
+        origin=Origin.PUBLISHED,
+        pool=_pool(row),
+        environment=_ENVIRONMENT,
+        manifest=_manifest(row, same, figures),
+        created_at=_PUBLISHED_AT,
+    )
+
+
+def _spec(row: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {"embedder": row["embedder"], "dim": row["dim"], "index": row["ann"], "reranker": row["reranker"]}
+    if row["candidates_k"] is not None:
+        spec["candidates"] = row["candidates_k"]
+    if row["mode"] == "dense":
+        return {"mode": "dense", **spec}
+    fusion = {"method": "rrf", "constant": 60, "depth": 100}
+    return {"mode": "hybrid", "sparse": "bm25", "fusion": fusion, **spec}
+
+
+def _pool(row: Mapping[str, Any]) -> str | None:
+    depth = row["candidates_k"]
+    if depth is None:
+        return None
+    if row["mode"] == "dense":
+        return f"dense@{depth}"
+    return f"rrf100@{depth}" if row["reranker"] == "none" else f"post-rerank@{depth}"
+
+
+def _manifest(row: Mapping[str, Any], same: pl.DataFrame, figures: pl.DataFrame) -> dict[str, Any]:
+    reranked, hybrid = row["reranker"] != "none", row["mode"] != "dense"
+    notes = same["note"].drop_nulls().unique().sort().to_list()
+    manifest: dict[str, Any] = {
+        "source": CITATION,
+        "tables": same["table"].unique().sort().to_list(),
+        "stages": ["embed", "retrieve", *(["sparse", "fuse"] if hybrid else []), *(["rerank"] * reranked)],
+        "cost_scope": "rerank",
+        "notes": [note for note in notes if note not in _SCENARIOS],
+    }
+    if scenario := [note for note in notes if note in _SCENARIOS]:
+        manifest["scenario"] = scenario[0]
+    printed = same.filter(pl.col("metric").is_in(["avg_quality", "efficiency"]))
+    if printed.height:
+        manifest["printed"] = dict(printed.select("metric", "value").iter_rows())
+    if reranked and hybrid:
+        manifest["notes"].append(_DEPTH_NOT_PRINTED)
+    elif reranked:
+        manifest["tokens_per_candidate"] = {
+            "assumed": TOKENS_PER_CANDIDATE,
+            "measured": _measured_tokens(row, figures),
+        }
+    return manifest
+
+
+def _measured_tokens(row: Mapping[str, Any], figures: pl.DataFrame) -> float | None:
+    found = figures.filter(
+        (pl.col("metric") == "tokens_per_candidate_mean")
+        & (pl.col("reranker") == row["reranker"])
+        & (pl.col("candidates_k") == row["candidates_k"])
+    )
+    return float(found["value"][0]) if found.height else None
+
+
+def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
+    if (found := disagreements(figures)).height:
+        first = found.row(0, named=True)
+        raise InputError(
+            f"Tables {first['tables']} print {first['values']} for {first['metric']} of {first['embedder']}.",
+            do="Correct the figures.",
+        )
+    figures, stacks = figures.with_columns(_pool_reranker()), stacks.with_columns(_pool_reranker())
+    parts = []
+    for metric, (measure, stage) in _MEASURES.items():
+        on = _HOLDS_FOR.get(metric, _STACK)
+        printed = (
+            figures.filter(pl.col("metric") == metric)
+            .group_by(*on, "k")
+            .agg(
+                pl.col("value").first(), pl.col("n_queries").min().alias("n"), pl.col("table").unique().sort()
+            )
+        )
+        labels = (pl.lit(measure).alias("measure"), pl.lit(stage, pl.String).alias("stage"))
+        parts.append(stacks.join(printed, on=on, nulls_equal=True).with_columns(*labels))
+    together = pl.concat(parts).with_columns(_source().alias("source"))
+    columns = ["run_id", "measure", "k", "stage", "value", "n", "source"]
+    return frame("aggregates", together.select(columns).sort("run_id", "measure", "stage", "k").to_dict())
+
+
+def _source() -> pl.Expr:
+    tables = pl.col("table").cast(pl.List(pl.String)).list.join(", ")
+    several = pl.col("table").list.len() > 1
+    return pl.format(
+        "CLQ paper, {} {}", pl.when(several).then(pl.lit("Tables")).otherwise(pl.lit("Table")), tables
+    )
+
+
+def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
+    # what a hybrid stack sent to its reranker is not printed: no row, so its cost is unknown
+    dense = (pl.col("mode") == "dense") & (pl.col("reranker") != "none")
+    rows = stacks.filter(dense).select(
+        "run_id",
+        pl.lit("rerank").alias("stage"),
+        pl.col("reranker").alias("item"),
+        pl.lit("input_tokens").alias("unit"),
+        (pl.col("candidates_k") * TOKENS_PER_CANDIDATE).alias("amount"),
+        pl.lit(Basis.MODELLED.value).alias("basis"),
+    )
+    return frame("usage", rows.to_dict())

@@ -1,0 +1,211 @@
+"""Where the files of a rag-gs run folder lie, and what its manifests say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from core.errors import InputError
+from core.importers.kept import kept
+from core.importers.read.jsons import Json, at, expect, optional, read_json
+from core.importers.read.outline import outline
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.text import quoted, shown
+
+_STAGE = re.compile(r"(?:(?P<root>.*)/)?q(?P<q>\d{1,9})/(?P<stage>s[1-6]_[a-z]+)/(?P<rest>.+)")
+_KINDS = {
+    "s1_rewrites": ("rewrites", "text"), "s2_candidates": ("", "doc_id"), "s3_merge": ("merge", "rank_rrf"),
+    "s4_scores": ("scores", "grade_1_5"), "s5_pruned": ("pruned", "doc_id"),
+    "s6_ranked": ("ranked", "doc_id"),
+}  # fmt: skip
+_MARKS = {"dense": "rank_dense", "sparse": "rank_sparse"}
+_DEPTH = re.compile(r"\.top(\d{1,6})\w*\.jsonl")
+_MANIFEST, _DONE, _QUESTIONS = "manifest.json", "_SUCCESS", "questions_manifest.json"
+_MOST_MANIFESTS = 30
+_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}
+"""List → what the manifest of its stage calls its depth."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A file of a stage: its kind ("dense", "merge"…; "" = none that is known) and its question."""
+
+    kind: str
+    query_id: str
+    piece: Piece
+    place: str
+
+
+@dataclass
+class Folder:
+    """A run folder.
+
+    Attributes:
+        stages: Files of stages that are taken or checked.
+        shorter, other: Files that are not.
+        texts: Question → its text, in order.
+        rewritten: Questions that were searched with another text.
+        embedder: Axes of the embedder, as the rewrites name it.
+        manifests: Stage → what its first manifest says.
+        depths: List ("dense", "sparse") and question → how deep it was searched, as its manifest says.
+        questions, marks: Lists of questions; marks that a stage finished.
+        kept, later: Manifests that are kept; others.
+        unfinished: Stages of questions without a mark that they finished, where others have one.
+    """
+
+    stages: list[Stage] = field(default_factory=list)
+    shorter: list[Stage] = field(default_factory=list)
+    other: list[Piece] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    rewritten: set[str] = field(default_factory=set)
+    embedder: Json = field(default_factory=dict)
+    manifests: dict[str, object] = field(default_factory=dict)
+    depths: dict[tuple[str, str], int] = field(default_factory=dict)
+    questions: list[Piece] = field(default_factory=list)
+    marks: list[Piece] = field(default_factory=list)
+    kept: list[Piece] = field(default_factory=list)
+    later: list[Piece] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+
+    @property
+    def queries(self) -> set[str]:
+        """Ids of all questions that have a file."""
+        return {stage.query_id for stage in self.stages}
+
+    def depth(self, kind: str) -> int | None:
+        """How deep a list was searched for every question: as manifests say, else names of files; or null."""
+        found = {self.depths.get((kind, each.query_id)) or _named_depth(each) for each in self.of(kind)}
+        return found.pop() or None if len(found) == 1 else None
+
+    def of(self, kind: str) -> list[Stage]:
+        """Files of a kind, by question."""
+        return [stage for stage in self.stages if stage.kind == kind]
+
+
+def is_stage(piece: Piece) -> bool:
+    """Whether a file lies where a stage's file lies and has the fields of that stage."""
+    found = _STAGE.fullmatch(piece.relative)
+    return found is not None and bool(_kind(piece, found))
+
+
+def _kind(piece: Piece, found: re.Match[str]) -> str:
+    """The kind of a stage's file, by its place and its fields."""
+    kind, needed = _KINDS.get(found["stage"], ("", ""))
+    if not piece.head.strip():  # an empty list
+        return kind or next((name for name in _MARKS if found["rest"].startswith(f"{name}/")), "")
+    shape = outline(piece)
+    if not needed or needed not in shape:
+        return ""
+    return kind or next((name for name, mark in _MARKS.items() if mark in shape), "")
+
+
+def folder(trees: Sequence[Tree]) -> Folder:
+    """Find the files of one run folder.
+
+    Raises:
+        InputError: Several run folders, or a damaged manifest.
+    """
+    made, roots, done = Folder(), set(), set()
+    for tree in trees:
+        for piece in tree.pieces:
+            name = piece.relative.rsplit("/", 1)[-1]
+            found = _STAGE.fullmatch(piece.relative)
+            if found is None:
+                (made.questions if name == _QUESTIONS else made.other).append(piece)
+                continue
+            roots.add(f"{tree.name}/{found['root'] or ''}")
+            spot = f"q{found['q']}/{found['stage']}"
+            if name == _DONE:
+                done.add(spot)
+                made.marks.append(piece)
+            elif name == _MANIFEST:
+                _manifest(piece, found["stage"], f"Q{int(found['q'])}", made)
+            else:
+                stage = Stage(_kind(piece, found), f"Q{int(found['q'])}", piece, spot)
+                made.stages += [stage] if stage.kind else []
+                made.other += [] if stage.kind else [piece]
+    if len(roots) > 1:
+        listed = ", ".join(map(shown, sorted(roots)[:4]))
+        raise InputError(f"There are {len(roots)} run folders: {listed}.", do="Offer one at a time.")
+    _choose(made)
+    _texts(made)
+    spots = {stage.place for stage in made.stages}
+    made.unfinished = sorted(spots - done) if done else []
+    return made
+
+
+def _manifest(piece: Piece, stage: str, query: str, made: Folder) -> None:
+    first = stage not in made.manifests and len(made.manifests) < _MOST_MANIFESTS
+    (made.kept if first else made.later).append(piece)
+    if not first and stage != "s2_candidates":
+        return
+    whole = read_json(piece)
+    for kind, key in _DEPTHS.items() if stage == "s2_candidates" else ():
+        depth = optional(whole, key, int, piece.name)
+        if depth is not None and depth > 0:
+            made.depths[kind, query] = depth
+    if first:
+        made.manifests[stage] = kept(whole)
+
+
+def _choose(made: Folder) -> None:
+    """Of a kind and question the list as deep as the manifest says, else the longest, or enriched grades."""
+    best: dict[tuple[str, str], Stage] = {}
+    for stage in made.stages:
+        key = (stage.kind, stage.query_id)
+        if key not in best or _rank(stage, made) > _rank(best[key], made):
+            best[key] = stage
+    chosen = list(best.values())
+    made.shorter = [stage for stage in made.stages if stage not in chosen]
+    made.stages = sorted(chosen, key=lambda stage: (stage.kind, int(stage.query_id[1:])))
+
+
+def _rank(stage: Stage, made: Folder) -> tuple[bool, int, bool, str]:
+    depth, name = _named_depth(stage), stage.piece.relative
+    asked = depth > 0 and depth == made.depths.get((stage.kind, stage.query_id))
+    return asked, depth, "enriched" in name, name
+
+
+def _named_depth(stage: Stage) -> int:
+    """The depth that a file's name gives; 0 if none."""
+    depth = _DEPTH.search(stage.piece.relative)
+    return int(depth[1]) if depth else 0
+
+
+def _texts(made: Folder) -> None:
+    """Texts of the questions, from the list of them and from the rewrites."""
+    for piece in made.questions:
+        listed: set[str] = set()
+        for where, item in _items(piece):
+            query = _query(expect(item, "qid", str, where), where)
+            if query in listed:
+                raise InputError(f"The question {query} stands twice.", where=where)
+            listed.add(query)
+            _text(made, query, item, where)
+    for stage in made.of("rewrites"):
+        where = stage.piece.name
+        item = read_json(stage.piece)
+        _text(made, stage.query_id, item, where)
+        model, dim = optional(item, "model", str, where), optional(item, "output_dimension", int, where)
+        if model and not made.embedder:
+            made.embedder = {"embedder": shown(model), **({"dim": dim} if dim and dim > 0 else {})}
+
+
+def _items(piece: Piece) -> Iterator[tuple[str, object]]:
+    for index, item in enumerate(expect(read_json(piece), "items", list, piece.name)):
+        yield at(piece.name, "items", index), item
+
+
+def _query(qid: str, where: str) -> str:
+    found = re.fullmatch(r"[Qq](\d{1,9})", qid.strip())
+    if found is None:
+        raise InputError(f"{quoted(qid)} is not a question id such as Q1.", where=where)
+    return f"Q{int(found[1])}"
+
+
+def _text(made: Folder, query: str, item: object, where: str) -> None:
+    text, other = optional(item, "text", str, where), optional(item, "text_rewrite", str, where)
+    if other and text and other.strip() != text.strip():
+        made.rewritten.add(query)
+    made.texts[query] = made.texts.get(query) or text or ""

@@ -1,0 +1,186 @@
+"""The kinds of RAGGED's files, told by their shape, and what a retriever's lists hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN
+from core.importers.base import LeftOut
+from core.importers.judgements import left_out
+from core.importers.read.jsonl import read_lines
+from core.importers.read.outline import outline
+from core.importers.read.piece import Piece
+from core.importers.read.text import place, quoted
+
+EVALUATED = ("passage-level results", "page-level results")
+"""Keys of the passages of an evaluation, in newer and older files."""
+RELATED = {
+    "page_id": pl.String(), "wikipedia_id": pl.String(), "start_par_id": pl.String(),
+    "start_paragraph_id": pl.String(), "end_par_id": pl.String(), "end_paragraph_id": pl.String(),
+}  # fmt: skip
+"""Fields of provenance in a data set of KILT's form."""
+_PLACE = "output[].provenance[]"
+_PROVENANCE = pl.Struct(
+    {"page_id": pl.String(), "start_par_id": pl.String(), "text": pl.String(), "score": pl.Float64()}
+)
+_RETRIEVED: Mapping[str, pl.DataType] = {
+    "id": pl.String(),
+    "input": pl.String(),
+    "output": pl.List(pl.Struct({"provenance": pl.List(_PROVENANCE)})),
+}
+_TOP_KEY = re.compile(r"top_?\d{1,6}\..+")
+_BY_K = re.compile(r"\d{1,6}\.[\w @-]*(@k|accuracy)[\w -]*")
+_Shape = Mapping[str, frozenset[str]]
+
+
+def _has(*paths: str) -> Callable[[_Shape], bool]:
+    return lambda shape: all(path in shape for path in paths)
+
+
+def _any(*paths: str) -> Callable[[_Shape], bool]:
+    return lambda shape: any(path in shape for path in paths)
+
+
+def _is_kilt(shape: _Shape) -> bool:
+    """Pages that answers stand on; a retriever's have a text or a score."""
+    pages = _any(f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id")(shape)
+    found = _any(f"{_PLACE}.text", f"{_PLACE}.score")(shape)
+    return "id" in shape and pages and not found and "output[].answer" in shape
+
+
+def _is_combined(shape: _Shape) -> bool:
+    tops = [path for path in shape if _TOP_KEY.fullmatch(path)]
+    return bool(tops) and all(path == "" or path.startswith("top") for path in shape)
+
+
+_KINDS: Mapping[str, Callable[[_Shape], bool]] = MappingProxyType(
+    {
+        "reader": _has("id", "answer_evaluation"),
+        "kilt": _is_kilt,
+        "retriever": _has("id", f"{_PLACE}.page_id"),
+        "compilation": _any("[].output.page_par_id_set", "[].output.page_id_set"),
+        "evaluation": _any(*(f"{key}[].page_id_match" for key in EVALUATED)),
+        "raw": _has("id", "answer", "retrieved_passages"),
+        "lengths": _any("[].context_token_length_after_truncation"),
+        "combined": _is_combined,
+        "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
+    }
+)
+SURELY = frozenset({"reader", "kilt", "retriever", "compilation", "evaluation"})
+"""Kinds that make a file or folder RAGGED's; the others occur beside them."""
+_NO_PLACE = "there is no place for reference answers"
+_MATCHES = "page_par_id_match is what judges passages"
+_PLACES = {"page_id": TAKEN, "start_par_id": TAKEN, "text": TAKEN, "score": TAKEN}
+_SAID = {
+    "id": TAKEN, "input": TAKEN, "answer": TAKEN, "gold_answers": _NO_PLACE,
+    "retrieved_passages": "the tool writes the passages of one question for all",
+}  # fmt: skip
+PARTS: Mapping[str, Mapping[str, str] | str] = MappingProxyType(
+    {
+        "retriever": {
+            "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
+            **{f"output.provenance.{key}": verdict for key, verdict in _PLACES.items()},
+        },
+        "kilt": {
+            "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
+            **{f"output.provenance.{key}": TAKEN for key in RELATED},
+        },
+        "compilation": {
+            "id": TAKEN, "input": TAKEN, "output.answer_set": _NO_PLACE, "output.page_par_id_set": TAKEN,
+            "output.page_id_set": "passages are judged, not pages",
+        },
+        "evaluation": {
+            "id": TAKEN, "gold provenance metadata": "the gold passages are counted anew",
+            **{f"{key}.page_par_id": TAKEN for key in EVALUATED},
+            **{f"{key}.page_par_id_match": TAKEN for key in EVALUATED},
+            **{f"{key}.*": _MATCHES for key in EVALUATED},
+        },
+        "reader": {**_SAID, "answer_evaluation": TAKEN},
+        "raw": _SAID,
+        "combined": "its mean of rougel is wrong; means are taken anew",
+        "by k": "a retriever's lists and the gold passages give these means",
+        "lengths": "it does not say of which question",
+    }
+)  # fmt: skip
+"""Kind → what of a file is taken, or why the file is not."""
+
+
+def kind(piece: Piece) -> str:
+    """What a file of RAGGED is; empty if it is none."""
+    if PurePosixPath(piece.relative).name in ("combined_metrics.json", "combined_metrics.csv"):
+        return "combined"
+    shape = outline(piece)
+    return next((name for name, fits in _KINDS.items() if fits(shape)), "")
+
+
+def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows as they are: each with an id (column `id`), each question once.
+
+    Raises:
+        InputError: Naming file and line of what is otherwise.
+    """
+    nameless = rows.filter(pl.col("id").fill_null("") == "")
+    if nameless.height:
+        raise InputError("The line has no id.", where=place(name, nameless["line"][0], "id"))
+    again = rows.filter(~pl.col("id").is_first_distinct())
+    if again.height:
+        where = place(name, again["line"][0], "id")
+        raise InputError(f"The question {quoted(again['id'][0])} stands twice.", where=where)
+    return rows
+
+
+def retrieved(piece: Piece) -> pl.DataFrame:
+    """id, input, line, `later`, and page_id, start_par_id, text, score of each place.
+
+    The place is null where a list is empty; `later` counts those of a question's lists after its first.
+    """
+    rows = once(read_lines(piece, _RETRIEVED), piece.name)
+    first = pl.col("output").list.first().struct.field("provenance")
+    later = pl.col("output").list.slice(1).list.eval(pl.element().struct.field("provenance").list.len())
+    listed = rows.select("id", "input", "line", later.list.sum().alias("later"), first.alias("provenance"))
+    return listed.explode("provenance", empty_as_null=True).unnest("provenance")
+
+
+def passage() -> pl.Expr:
+    """The id of a passage, a paragraph of a page: ``page_id:start_par_id``."""
+    return pl.format("{}:{}", "page_id", pl.col("start_par_id").fill_null("0"))
+
+
+def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
+    """Rankings of a retriever: query_id, rank, passage_id, score.
+
+    Raises:
+        InputError: No list holds a passage.
+    """
+    there = rows.filter(pl.col("page_id").fill_null("") != "")
+    if there.is_empty():
+        raise InputError("No list holds a passage with a page_id.", where=piece.name)
+    ranked = there.with_columns(passage_id=passage()).unique(
+        ["id", "passage_id"], keep="first", maintain_order=True
+    )
+    return ranked.select(
+        pl.col("id").alias("query_id"),
+        pl.int_range(1, pl.len() + 1).over("id").alias("rank"),
+        "passage_id",
+        pl.when(pl.col("score").is_finite()).then("score").alias("score"),
+    )
+
+
+def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
+    """What the lists of a retriever lack or repeat."""
+    there = rows.filter(pl.col("page_id").fill_null("") != "")
+    repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
+    later = int(rows.unique("id")["later"].sum())
+    silent = rows["id"].n_unique() - there["id"].n_unique()
+    return (
+        *left_out(repeats, "passages that a list repeats: the first place counts", piece.name),
+        *left_out(silent, "questions with an empty list", piece.name),
+        *left_out(later, "places of lists after the first of a question", piece.name),
+        *left_out(rows.height - there.height - silent, "places of lists without a page_id", piece.name),
+    )

@@ -1,0 +1,163 @@
+"""Tables of the regression pages of Anserini and Pyserini (Markdown): measures by test collection and system.
+
+A row whose first cell is a measure with its cutoff (``**nDCG@10**``) names the systems; the rows below it
+hold one test collection each, until the next such row. Everything else on the page is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.formats.traces.spans import number_of
+from core.importers.read.jsons import Json
+from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.text import place, quoted, shown, whole
+from core.importers.reported import Figure, Reported, reported_runs
+
+_MEASURE = re.compile(r"(?P<name>nDCG|NDCG|AP|MAP|RR|MRR|R|Recall|P)@(?P<k>[1-9]\d{0,5})")
+_NAMES = {"NDCG": "nDCG", "MAP": "AP", "MRR": "RR", "Recall": "R"}
+_LINK = re.compile(r"\[([^\]\[]{0,300})\]\([^()]{0,1000}\)")
+_MISSING, _MISFIT = "empty cells: missing, not 0", "rows that do not fit the head of their table"
+_EMPTY = ("", "-", "–", "—", "n/a", "N/A")
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One cell: a system on a test collection."""
+
+    collection: str
+    system: str
+    figure: Figure
+    line: int
+
+
+class Regressions(Format):
+    """Markdown pages with tables of measures."""
+
+    name, title = "regressions", "Anserini / Pyserini regression page (Markdown)"
+    brings = ("aggregates",)
+    takes = {"aggregates": "the measures of every system, per test collection"}  # noqa: RUF012
+    recognised = "a Markdown table whose first cell is a measure with its cutoff, such as **nDCG@10**"
+    traps = ("Measures without a cutoff and other tables of the page are not taken.",)
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when a table on the page begins with a measure and has numbers below."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        lines = head_lines(probe.pieces[0], 5_000)
+        if not any(line.lstrip().startswith("|") and _MEASURE.search(line) for line in lines):
+            return 0.0
+        try:
+            return SURE if next(_results(lines, probe.name, {}), None) else 0.0
+        except InputError:
+            return SURE
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """Every head of a table on the page: a measure with its cutoff, or another."""
+        for tree in trees:
+            heads = list(dict.fromkeys(_heads(whole(tree.pieces[0]).decode().split("\n"))))
+            known = {head: TAKEN for head in heads if _MEASURE.fullmatch(head)}
+            why = dict.fromkeys(heads, "no measure with a cutoff")
+            yield settled(tree.pieces[0].name, "table", heads, {**why, **known})
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read the tables of every page; equal systems of one collection are one run."""
+        left: list[LeftOut] = []
+        found = [each for tree in trees for each in _reported(tree.pieces[0], left)]
+        made = reported_runs(found, options, importer=self.name, source="Anserini regression pages")
+        return merged((made, Import(left_out=tuple(left))))
+
+
+def _cells(line: str) -> list[str] | None:
+    """The cells of a row without marks and links; None if the line is no row, or only a rule."""
+    text = line.strip()
+    if not text.startswith("|"):
+        return None
+    inner = text.removeprefix("|").removesuffix("|")
+    cells = [_LINK.sub(r"\1", cell).replace("*", "").replace("`", "").strip() for cell in inner.split("|")]
+    return None if all(re.fullmatch(r":?-*:?", cell) for cell in cells) else cells
+
+
+def _is_head(cells: Sequence[str]) -> bool:
+    """Whether a row heads a table: it is without a number."""
+    return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
+
+
+def _heads(lines: Sequence[str]) -> Iterator[str]:
+    """First cells of the rows that head a table."""
+    yield from (cells[0] for cells in filter(None, map(_cells, lines)) if _is_head(cells))
+
+
+def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Iterator[_Result]:
+    """The figures of all tables, line by line; lines of what is left out are added to `lost` by reason.
+
+    Raises:
+        InputError: A cell of a table of measures is no number.
+    """
+    measure: re.Match[str] | None = None
+    systems: list[str] = []
+    for number, line in enumerate(lines, 1):
+        cells = _cells(line)
+        if cells is None:
+            measure = measure if line.strip().startswith("|") else None
+            continue
+        if (matched := _MEASURE.fullmatch(cells[0])) is not None:
+            measure, systems = matched, cells[1:]
+            continue
+        if measure is None:
+            continue
+        if len(cells) != len(systems) + 1 or not cells[0]:
+            if _is_head(cells):
+                measure = None
+            else:
+                lost.setdefault(_MISFIT, []).append(number)
+            continue
+        for system, cell in zip(systems, cells[1:], strict=True):
+            if not system or cell in _EMPTY:
+                lost.setdefault(_MISSING, []).append(number)
+                continue
+            value = number_of(cell)
+            if value is None:
+                raise InputError(f"{quoted(cell)} is not a number.", where=place(name, number, system))
+            kind = _NAMES.get(measure["name"], measure["name"])
+            yield _Result(cells[0], system, Figure(measure=kind, value=value, k=int(measure["k"])), number)
+
+
+def _reported(piece: Piece, left: list[LeftOut]) -> Iterator[Reported]:
+    lost: dict[str, list[int]] = {}
+    groups: dict[tuple[str, str], dict[tuple[str, int | None], Figure]] = {}
+    for each in _results(whole(piece).decode().split("\n"), piece.name, lost):
+        known = groups.setdefault((each.collection, each.system), {})
+        key = (each.figure.measure, each.figure.k)
+        if key in known and known[key] != each.figure:
+            found = f"{each.figure.measure}@{each.figure.k} of {quoted(each.system)} stands twice."
+            raise InputError(found, where=place(piece.name, each.line))
+        if key in known:
+            lost.setdefault("figures that stand twice: they count once", []).append(each.line)
+        known[key] = each.figure
+    if not groups:
+        raise InputError("The page holds no table of measures.", where=piece.name)
+    left += [LeftOut(len(at), why, place(piece.name, at[0])) for why, at in lost.items()]
+    for (collection, system), figures in groups.items():
+        yield Reported(
+            label=system,
+            stem=piece.stem,
+            digest=piece.digest,
+            decided={"collection": shown(collection, 200), "system": shown(system, 200)},
+            spec=_spec(system),
+            figures=tuple(figures.values()),
+            collection=collection,
+        )
+
+
+def _spec(system: str) -> Json:
+    """What is sure of a name: BM25 alone is BM25."""
+    name = shown(system, 200)
+    if re.fullmatch(r"BM25(\s*\(.*\))?", system):
+        return {"mode": "sparse", "sparse": "bm25", "name": name}
+    return {"name": name}

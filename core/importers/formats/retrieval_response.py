@@ -1,0 +1,335 @@
+"""Retrieval-response files (Schwartz et al., How important is recall…, A.1): answers graded at many K.
+
+Three kinds of file, told apart by their keys, each JSON lines or one JSON list: texts {id, q, p, n}, ranked
+{id, E, Nc, Np, K, rank} and graded {id, E, Nc, Np, K, rank, answer_topK, grade}. One query is asked over
+pools of several sizes, so that the query here is (id, Nc, Np). A candidate with index i < Np is relevant
+(p[i]), the others are not (n[i − Np]). `grade` is the grade of the answer, not of a passage.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Parts
+from core.importers.base import (
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Options,
+    chosen_id,
+    collection_of,
+    imported_run,
+    run_labels,
+)
+from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.tabular import READ_ERRORS, explain_json, json_lines
+from core.importers.read.text import blocks, place, shown, whole
+from core.records import GoldenSet, Run
+from core.tables import frame
+
+_Fields = dict[str, pl.DataType]
+_TEXTS: _Fields = {"id": pl.String(), "q": pl.String(), "p": pl.List(pl.String), "n": pl.List(pl.String)}
+_POOL: _Fields = {"id": pl.String(), "E": pl.String(), "Nc": pl.Int64(), "Np": pl.Int64()}
+_RANKED: _Fields = {**_POOL, "rank": pl.List(pl.Int64)}
+_GRADED: _Fields = {**_RANKED, "K": pl.Int64(), "answer_topK": pl.String(), "grade": pl.Float64()}
+_SCHEMAS = {"texts": _TEXTS, "ranked": _RANKED, "graded": _GRADED}
+_KEYS = {
+    "graded": ("E", "Nc", "Np", "rank", "grade"),
+    "ranked": ("E", "Nc", "Np", "rank"),
+    "texts": ("q", "p", "n"),
+}
+_RELEVANT, _NOT = 5, 1
+_VARIANT = pl.format("{}|Nc{}|Np{}", "id", "Nc", "Np")
+_MOST = 10_000
+"""Candidates per query; a larger pool is a damaged file."""
+
+
+class RetrievalResponse(Format):
+    """Query texts, rankings and graded answers of the retrieval-response data set."""
+
+    name, title = "retrieval-response", "retrieval-response (graded answers)"
+    brings = ("queries", "passages", "judgements", "rankings", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "the deepest ranking of every pool, a run per embedder",
+        "judgements": "binary: candidates before Np are relevant",
+        "answers": "answers at every K with their grade, 1 to 5",
+    }
+    recognised = "JSON with id, q, p, n, or with E, Nc, Np, rank, and a grade where answers are"
+    traps = (
+        "The grade is the answer's, not a passage's.",
+        "A query is asked over pools of several sizes: (id, Nc, Np) is the query here.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when every file of it has the keys of one kind."""
+        return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """The keys of each kind of file."""
+        follows = dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np")
+        follows |= {"answer_ideal": "a reference answer: there is no place for it"}
+        kind = _kind(piece)
+        if kind is None:
+            return "of none of the three kinds"
+        return (
+            follows
+            | ({"K": "every K is computed"} if kind == "ranked" else {})
+            | dict.fromkeys(_SCHEMAS[kind], TAKEN)
+        )
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read texts, rankings and answers together.
+
+        Raises:
+            InputError: A file is no JSON, an index is out of its pool, or a sample stands twice.
+        """
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        tables = {kind: _read(pieces, kind) for kind in _SCHEMAS}
+        ranked = _deepest(tables["ranked"], tables["graded"], pieces[0].name)
+        if ranked.is_empty() and tables["texts"].is_empty():
+            raise InputError("The files hold no sample.", where=pieces[0].name)
+        pools = ranked.unique(["id", "Nc", "Np"], maintain_order=True).with_columns(query_id=_VARIANT)
+        runs, by_name = _runs(pieces, ranked, options)
+        graded = tables["graded"].with_columns(query_id=_VARIANT)
+        frames = {
+            "queries": _queries(pools, tables["texts"], options),
+            "passages": _passages(tables["texts"], options),
+            "judgements": _judgements(pools, options),
+            "rankings": _rankings(ranked, by_name),
+            "answers": _answers(graded, by_name, pieces[0].name),
+        }
+        return Import(
+            collections=collection_of(options, "retrieval-response files"),
+            golden_sets=(_golden(options),) if pools.height else (),
+            runs=runs,
+            frames={table: rows for table, rows in frames.items() if rows.height},
+            left_out=_left_out(graded, pools, tables["texts"]),
+            notes=("Relevance is binary: candidates 0 to Np − 1 count as grade 5, the others as grade 1.",),
+        )
+
+
+def _kind(piece: Piece) -> str | None:
+    lines = [line for line in head_lines(piece, 40) if line.strip()]
+    if not lines or lines[0].lstrip()[0] not in "[{":
+        return None
+    text = "\n".join(lines)
+    found = set(re.findall(r'"(\w+)"\s*:', text[:60_000]))
+    return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= found), None)
+
+
+def _read(pieces: Sequence[Piece], kind: str) -> pl.DataFrame:
+    schema = _SCHEMAS[kind]
+    parts = [pl.DataFrame(schema=schema), *(_rows(piece, kind) for piece in pieces if _kind(piece) == kind)]
+    return pl.concat(parts)
+
+
+def _rows(piece: Piece, kind: str) -> pl.DataFrame:
+    schema = _SCHEMAS[kind]
+    try:
+        if head_lines(piece, 1)[0].lstrip().startswith("["):
+            found = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
+        else:
+            found = pl.concat([_block(block.data, block.first_line, piece, kind) for block in blocks(piece)])
+    except READ_ERRORS as error:
+        raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
+    needed = [name for name in schema if name not in ("answer_topK", "grade")]
+    broken = found.with_row_index("row").filter(pl.any_horizontal(pl.col(needed).is_null()))
+    if broken.height:
+        row = broken.row(0, named=True)
+        absent = next(name for name in needed if row[name] is None)
+        raise InputError(
+            f"Sample {row['row'] + 1} has no {absent!r}, or not of its type.", where=place(piece.name)
+        )
+    return found.select(list(schema))
+
+
+def _block(data: bytes, first: int, piece: Piece, kind: str) -> pl.DataFrame:
+    lines = json_lines(data, first)
+    schema = _SCHEMAS[kind]
+    try:
+        rows = pl.read_ndjson(data, schema=schema) if len(lines) else pl.DataFrame(schema=schema)
+    except READ_ERRORS:
+        explain_json(piece.name, data, first)
+        raise
+    if rows.height != len(lines):
+        explain_json(piece.name, data, first)
+        raise InputError("Each line must hold one JSON object.", where=place(piece.name, first))
+    return rows
+
+
+def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataFrame:
+    """The deepest ranking of every (id, E, Nc, Np): the whole one where it is there.
+
+    Raises:
+        InputError: A ranking names a candidate that the pool does not have, or one twice.
+    """
+    keys = list(_POOL)
+    together = pl.concat([ranked, graded.select(list(_RANKED))])
+    found = (
+        together.with_columns(pl.col("rank").list.len().alias("depth"))
+        .sort(*keys, "depth", descending=[False] * len(keys) + [True])
+        .unique(keys, keep="first", maintain_order=True)
+    )
+    index = pl.col("rank").list
+    wrong = found.filter(
+        (pl.col("Nc") < pl.col("Np"))
+        | (pl.col("Np") < 0)
+        | (pl.col("Nc") > _MOST)
+        | (index.max() >= pl.col("Nc"))
+        | (index.min() < 0)
+        | (index.n_unique() < index.len())
+        | index.eval(pl.element().is_null()).list.any()
+    )
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise InputError(
+            f"The ranking of sample {shown(row['id'])} ({shown(row['E'])}, Nc {row['Nc']}, Np {row['Np']}) "
+            "names candidates that its pool does not have, or one twice.",
+            where=where,
+        )
+    return found.drop("depth")
+
+
+def _runs(
+    pieces: Sequence[Piece], ranked: pl.DataFrame, options: Options
+) -> tuple[tuple[Run, ...], pl.DataFrame]:
+    """One run per embedder, and E → run_id."""
+    embedders = ranked["E"].unique().sort().to_list()
+    labels = run_labels([(name, "") for name in embedders], options)
+    digest = "-".join(sorted(piece.digest for piece in pieces))
+    runs = tuple(
+        imported_run(
+            options,
+            label,
+            digest,
+            importer=RetrievalResponse.name,
+            decided={"E": name},
+            spec={"mode": "dense", "embedder": name, "name": label},
+        )
+        for name, label in zip(embedders, labels, strict=True)
+    )
+    names = {"E": embedders, "run_id": [run.run_id for run in runs]}
+    return runs, pl.DataFrame(names, schema={"E": pl.String, "run_id": pl.String})
+
+
+def _golden_id(options: Options) -> str:
+    if options.golden_set_id:
+        return chosen_id(options.golden_set_id)
+    return f"{options.collection_id or 'imported'}-relevance"
+
+
+def _golden(options: Options) -> GoldenSet:
+    return GoldenSet(
+        golden_set_id=_golden_id(options),
+        collection_id=options.collection_id or "imported",
+        name="Relevance as built",
+        mapping="binary: 0→1, 1→5",
+        judge="the data set's construction",
+    )
+
+
+def _queries(pools: pl.DataFrame, texts: pl.DataFrame, options: Options) -> pl.DataFrame:
+    subset = pl.col("id").str.replace(r"-\d+$", "")
+    made = pools.join(texts.select("id", "q").unique("id"), on="id").select(
+        pl.lit(options.collection_id).alias("collection_id"),
+        "query_id",
+        pl.col("q").alias("text"),
+        pl.concat_list(pl.format("subset={}", subset), pl.format("Np={}", "Np")).alias("tags"),
+    )
+    return frame("queries", made.to_dict())
+
+
+def _passages(texts: pl.DataFrame, options: Options) -> pl.DataFrame:
+    parts = [
+        texts.select("id", pl.col(side).alias("text"))
+        .explode("text", empty_as_null=True)
+        .drop_nulls("text")
+        .with_columns(place=pl.int_range(pl.len()).over("id"))
+        .select(pl.format(f"{{}}/{side}{{}}", "id", "place").alias("passage_id"), "text")
+        for side in ("p", "n")
+    ]
+    rows = pl.concat(parts).with_columns(pl.lit(options.collection_id).alias("collection_id"))
+    return frame("passages", rows.to_dict())
+
+
+def _passage_id(index: pl.Expr) -> pl.Expr:
+    relevant = index < pl.col("Np")
+    return (
+        pl.when(relevant)
+        .then(pl.format("{}/p{}", pl.col("id"), index))
+        .otherwise(pl.format("{}/n{}", pl.col("id"), index - pl.col("Np")))
+    )
+
+
+def _judgements(pools: pl.DataFrame, options: Options) -> pl.DataFrame:
+    index = pl.col("index")
+    rows = (
+        pools.select("id", "Np", "query_id", index=pl.int_ranges(0, "Nc"))
+        .explode("index", empty_as_null=True)
+        .drop_nulls("index")
+        .select(
+            pl.lit(_golden_id(options)).alias("golden_set_id"),
+            "query_id",
+            _passage_id(index).alias("passage_id"),
+            pl.when(index < pl.col("Np")).then(_RELEVANT).otherwise(_NOT).cast(pl.Int8).alias("grade"),
+            (index < pl.col("Np")).cast(pl.Int16).alias("raw"),
+        )
+    )
+    return frame("judgements", rows.to_dict())
+
+
+def _rankings(ranked: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
+    rows = (
+        ranked.join(by_name, on="E")
+        .with_columns(query_id=_VARIANT, place=pl.int_ranges(1, pl.col("rank").list.len() + 1))
+        .explode("rank", "place", empty_as_null=True)
+        .drop_nulls("rank")
+        .select(
+            "run_id",
+            "query_id",
+            pl.lit("final").alias("stage"),
+            pl.col("place").alias("rank"),
+            _passage_id(pl.col("rank")).alias("passage_id"),
+        )
+    )
+    return frame("rankings", rows.to_dict())
+
+
+def _answers(graded: pl.DataFrame, by_name: pl.DataFrame, where: str) -> pl.DataFrame:
+    key = ["query_id", "E", "K"]
+    again = graded.filter(~pl.struct(key).is_first_distinct())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"The answer of {shown(row['E'])} to {shown(row['query_id'])} at K = {row['K']} stands twice.",
+            where=where,
+        )
+    rows = graded.join(by_name, on="E").select(
+        "run_id",
+        "query_id",
+        pl.col("K").alias("k"),
+        pl.col("answer_topK").alias("text"),
+        "grade",
+        pl.lit("1-5").alias("scale"),
+        pl.lit("retrieval-response").alias("judge"),
+    )
+    return frame("answers", rows.to_dict())
+
+
+def _left_out(graded: pl.DataFrame, pools: pl.DataFrame, texts: pl.DataFrame) -> tuple[LeftOut, ...]:
+    ungraded = graded.filter(pl.col("grade").is_null()).height
+    silent = pools.join(texts, on="id", how="anti").height
+    unused = texts.join(pools, on="id", how="anti").height
+    counted = (
+        (ungraded, "answers without a grade (kept, but not correlated)"),
+        (silent, "queries without a text, because no texts file has their id"),
+        (unused, "query texts without a ranking"),
+    )
+    return tuple(LeftOut(count, reason) for count, reason in counted if count)

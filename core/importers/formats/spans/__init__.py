@@ -1,0 +1,1 @@
+"""Judged spans of documents."""

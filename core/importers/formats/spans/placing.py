@@ -1,0 +1,128 @@
+"""Where judged spans stand in their documents: by a place that is given, or by a quote that is looked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.text import place, quoted, shown
+
+PLACE = ("start_char", "end_char")
+_FOUND = pl.Schema(
+    {"line": pl.Int64(), "found_start": pl.Int64(), "found_end": pl.Int64(), "times": pl.Int64()}
+)
+_ABSENT, _NOT_THERE, _TWICE, _OUTSIDE, _BLANK = (
+    "spans of documents that are not there",
+    "quotes that are not in their document",
+    "quotes that stand more than once in their document",
+    "places outside of their document",
+    "spans of blanks only",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """Spans that stand nowhere, for one reason.
+
+    Attributes:
+        count: How many.
+        reason: Why, in words.
+        first: The error that names the first one.
+    """
+
+    count: int
+    reason: str
+    first: InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Spans with their places.
+
+    Attributes:
+        rows: Those that stand within a document, start_char and end_char filled.
+        misplaced: The others by reason, those of the first line first.
+    """
+
+    rows: pl.DataFrame
+    misplaced: tuple[Misplaced, ...]
+
+
+def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
+    """Find the place of every span that has none, and check those that are given.
+
+    Args:
+        rows: source, start_char, end_char (Int64), quote, line; a quote where a place is missing.
+        documents: source and text.
+        name: File, for messages.
+    """
+    known = rows.join(documents.select("source", "text"), on="source", how="left", maintain_order="left")
+    unplaced = pl.any_horizontal(pl.col(PLACE).is_null()) & pl.col("text").is_not_null()
+    looked = [(row["line"], *_find(row)) for row in known.filter(unplaced).iter_rows(named=True)]
+    found = pl.DataFrame(looked, schema=_FOUND, orient="row")
+    known = known.join(found, on="line", how="left", maintain_order="left").with_columns(
+        start_char=pl.coalesce("found_start", "start_char"), end_char=pl.coalesce("found_end", "end_char")
+    )
+    judged = known.with_columns(_wrong().alias("wrong"))
+    bad = judged.filter(pl.col("wrong").is_not_null()).sort("line")
+    wrong = [bad.filter(pl.col("wrong") == reason) for reason in bad["wrong"].unique(maintain_order=True)]
+    return Placed(
+        judged.filter(pl.col("wrong").is_null()).select(rows.columns),
+        tuple(
+            Misplaced(each.height, each["wrong"][0], _error(each.row(0, named=True), documents, name))
+            for each in wrong
+        ),
+    )
+
+
+def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
+    """Where the quote of a row stands first (its words, whatever the blanks between them), and how often."""
+    words = [re.escape(word) for word in row["quote"].split()]
+    places = [match.span() for match in re.finditer(r"\s+".join(words), row["text"])] if words else []
+    return (*(places[0] if places else (None, None)), len(places))
+
+
+def _wrong() -> pl.Expr:
+    """Why a span cannot be used; null if it can."""
+    outside = (pl.col("start_char") < 0) | (pl.col("end_char") > pl.col("text").str.len_chars())
+    held = pl.col("text").str.slice("start_char", pl.col("end_char") - pl.col("start_char"))
+    return (
+        pl.when(pl.col("text").is_null())
+        .then(pl.lit(_ABSENT))
+        .when(pl.col("times") == 0)
+        .then(pl.lit(_NOT_THERE))
+        .when(pl.col("times") > 1)
+        .then(pl.lit(_TWICE))
+        .when(outside | (pl.col("start_char") >= pl.col("end_char")))
+        .then(pl.lit(_OUTSIDE))
+        .when(held.str.strip_chars() == "")
+        .then(pl.lit(_BLANK))
+    )
+
+
+def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputError:
+    """What is wrong with one span, and what to do."""
+    wrong, source, do, column = row["wrong"], quoted(row["source"]), "", "start_char"
+    if wrong == _ABSENT:
+        listed = ", ".join(shown(each, 40) for each in documents["source"].head(5))
+        found, column = f"There is no document {source}.", "source"
+        do = f"There are {listed}…" if listed else ""
+    elif wrong in (_NOT_THERE, _TWICE):
+        found = f"The quote {quoted(row['quote'], 60)} stands {row['times']} times in {source}."
+        column = "quote"
+        do = (
+            "Quote the document word by word."
+            if wrong == _NOT_THERE
+            else "Lengthen it, or give start_char and end_char."
+        )
+    elif wrong == _OUTSIDE:
+        at = f"Characters {row['start_char']} to {row['end_char']}"
+        found = f"{at} are not in {source}, which has {len(row['text']):,}."
+    else:
+        found = "The span holds blanks only."
+    return InputError(found, where=place(name, row["line"], column), do=do)

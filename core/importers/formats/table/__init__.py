@@ -1,0 +1,1 @@
+"""Tables with rows of rankings, judgements, answers or one row per stack."""

@@ -1,0 +1,166 @@
+"""Tables of results, one row per stack: measures at a cutoff, latency quantiles, cost, and stack axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Import, LeftOut, Options, imported_run, merged, run_labels
+from core.importers.columns import WHOLE_AXES
+from core.importers.costs import usage
+from core.importers.meaning import UNKNOWN, Meaning
+from core.importers.naming import USD_PER_1K, Value, is_share
+from core.importers.read.fields import numbers
+from core.importers.read.piece import Piece
+from core.importers.read.tabular import Table
+from core.importers.read.text import place, quoted, shown
+from core.records import Run
+from core.tables import frame
+
+_LEAST_PERCENT = 5
+"""Numbers up to it may be of a scale such as 1 to 5."""
+
+
+def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) -> Import:
+    """Make a run with aggregates of every row.
+
+    Args:
+        piece: The file.
+        table: Its rows.
+        means: What its columns mean; at least one is a result.
+        options: Collection and label.
+
+    Raises:
+        InputError: A result is no number, two rows describe the same stack, or a row names none.
+    """
+    stacks = _stacks(table, means)
+    labels = run_labels(
+        [(name, f"{piece.stem} row {index}") for index, (name, _) in enumerate(stacks, 1)], options
+    )
+    runs = [
+        imported_run(
+            options, label, piece.digest, importer="table", decided={"row": index}, spec=spec or None
+        )
+        for index, (label, (_, spec)) in enumerate(zip(labels, stacks, strict=True), 1)
+    ]
+    rows, left = _values(table, means, runs)
+    ids = pl.Series("run_id", [run.run_id for run in runs])
+    keys = pl.DataFrame([ids, table.lines.alias("line")]).with_columns(query_id=pl.lit(None, pl.String))
+    notes = [f"{table.name}: {said}" for value in means.aggregates for said in _said(value)]
+    figures = Import(
+        runs=tuple(runs),
+        frames={"aggregates": rows} if rows.height else {},
+        left_out=tuple(left),
+        notes=tuple(notes),
+    )
+    return merged((figures, usage(table, means, keys, per_row=True)))
+
+
+def suited(means: Meaning, table: Table) -> Meaning:
+    """Look at the cells, where the names of columns leave something open: percent, and what names the stacks.
+
+    Args:
+        means: What the columns mean by their names; columns of results are changed.
+        table: Its rows, or its first.
+    """
+    if means.kind != "aggregates":
+        return means
+    if "run" not in means.roles and not means.axes and (name := _first_words(means, table)):
+        means.roles["run"] = name
+        del means.ignored[name]
+    for place_, value in enumerate(means.aggregates):
+        if value.k and value.factor == 1.0 and _is_percent(table, value):
+            means.aggregates[place_] = replace(value, factor=0.01)
+    return means
+
+
+def _first_words(means: Meaning, table: Table) -> str | None:
+    """The first column without a meaning that holds a word in every row."""
+    for column in (column for column, why in means.ignored.items() if why == UNKNOWN):
+        cells = table.taking({"cell": column})["cell"]
+        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
+            return column
+    return None
+
+
+def _is_percent(table: Table, value: Value) -> bool:
+    """Whether numbers that are shares by their measure are plainly of a hundred."""
+    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
+    return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())
+
+
+def _said(value: Value) -> Iterator[str]:
+    """What was assumed of a column and converted."""
+    name = f"`{shown(value.column)}`"
+    if value.assumed:
+        yield f"{name} {value.assumed}."
+    if value.factor == 1.0:
+        return
+    if value.measure.startswith("latency_"):
+        yield f"{name} converted from seconds to milliseconds."
+    elif value.measure == USD_PER_1K:
+        yield f"{name} converted to dollars per 1,000 queries."
+    else:
+        yield f"{name} is taken as percent: divided by 100."
+
+
+def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
+    """For every row the name it carries and the axes it sets."""
+    if "run" not in means.roles and not means.axes:
+        raise InputError(
+            "No column names the stacks.", where=table.name, do="Add a column `stack`, or map one to run."
+        )
+    chosen = dict(means.axes)
+    if "run" in means.roles:
+        chosen["run"] = means.roles["run"]
+    rows = table.taking(chosen)
+    for axis in WHOLE_AXES & chosen.keys():
+        rows = rows.with_columns(numbers(rows, axis, table.name, whole=True).alias(axis))
+    made: list[tuple[str, dict[str, Any]]] = []
+    seen: set[str] = set()
+    for row in rows.iter_rows(named=True):
+        name = row.get("run") or ""
+        spec = {axis: row[axis] for axis in means.axes if row[axis] is not None}
+        key = repr((name, spec))
+        if not name and not spec:
+            raise InputError("The row names no stack.", where=place(table.name, row["line"]))
+        if key in seen:
+            raise InputError(
+                f"The stack {quoted(name or spec)} occurs twice.", where=place(table.name, row["line"])
+            )
+        seen.add(key)
+        made.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))
+    return made
+
+
+def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
+    parts, left = [], []
+    counts = None
+    if "n" in means.roles:
+        counts = numbers(table.taking({"n": means.roles["n"]}), "n", table.name, whole=True)
+    for value in means.aggregates:
+        cells = table.taking({value.column: value.column})
+        given = pl.DataFrame(
+            {
+                "run_id": [run.run_id for run in runs],
+                "value": numbers(cells, value.column, table.name) * value.factor,
+                "n": counts if counts is not None else pl.Series([None] * len(runs), dtype=pl.Int64),
+            }
+        )
+        filled = given.filter(pl.col("value").is_not_null())
+        if filled.height < given.height:
+            count = given.height - filled.height
+            left.append(LeftOut(count, f"empty cells of `{shown(value.column)}`: missing, not 0", table.name))
+        parts.append(
+            filled.with_columns(
+                pl.lit(value.measure).alias("measure"),
+                pl.lit(value.k, pl.Int32).alias("k"),
+                pl.lit(value.stage, pl.String).alias("stage"),
+                pl.lit("imported").alias("source"),
+            )
+        )
+    return frame("aggregates", pl.concat(parts).to_dict()), left

@@ -1,0 +1,1 @@
+"""Traces: Langfuse, LangSmith, OpenInference."""

@@ -1,0 +1,173 @@
+"""Traces and observations of Langfuse, exported as JSON, JSON lines, CSV or Parquet, in either spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Parts
+from core.importers.base import SURE, Format, Import, Options
+from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.formats.traces.runs import traced
+from core.importers.formats.traces.spans import (
+    Kind,
+    Span,
+    amount,
+    answer_of,
+    documents_of,
+    first,
+    instant,
+    name_of,
+    number_of,
+    question_of,
+)
+from core.importers.read.jsons import Json
+from core.importers.read.piece import Piece, Tree
+
+_KINDS: dict[str, Kind] = {
+    "RETRIEVER": "retriever", "GENERATION": "model", "EMBEDDING": "embedding", "RERANKER": "reranker",
+}  # fmt: skip
+_RETRIEVES = re.compile(r"retriev|vector_?store|vector_?search|similarity_?search", re.IGNORECASE)
+_KEYS = (
+    "id", "traceId", "type", "parentObservationId", "startTime", "endTime", "input", "output", "level",
+    "name", "providedModelName", "model", "usageDetails", "usage", "promptTokens", "inputTokens",
+    "completionTokens", "outputTokens", "timestamp", "scores",
+)  # fmt: skip
+_TRACE = frozenset({"timestamp", "input", "output"})
+
+
+class Langfuse(Format):
+    """Exported observations and traces."""
+
+    name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
+    takes = {  # noqa: RUF012
+        "rankings": "documents of the retriever of each trace",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
+        "usage": "input and output tokens of each model",
+        "signals": "numeric scores of a trace",
+    }
+    recognised = "observations with trace id, type and parent, or traces with their observations"
+    units = "start and end to milliseconds"
+    traps = (
+        "Traces whose level is ERROR are left out and counted.",
+        "Token counts that are 0 throughout mean that nobody counted: they are missing.",
+        "A span counts as a retriever where its type says so, or its name does and it returned documents.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when every file of it has the fields of observations or traces."""
+        return SURE if probe.pieces and all(_is_either(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of an observation or a trace."""
+        observed = {form: TAKEN for key in _KEYS for form in _forms(key)}
+        inner = {f"observations.{key}": TAKEN for key in observed}
+        return held_under({**observed, **inner, "scores.name": TAKEN, "scores.value": TAKEN})
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read traces and observations, which may stand within their traces."""
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        rows = (each for piece in pieces for each in entries(piece))
+        spans = [span for where, row in rows for span in _spans(row, where)]
+        return traced(spans, pieces, options, importer=self.name, source="Langfuse traces")
+
+
+def _forms(key: str) -> set[str]:
+    """How a key may be spelled."""
+    return {key, key.lower(), re.sub(r"(?=[A-Z])", "_", key).lower()}
+
+
+def _bare(paths: frozenset[str]) -> set[str]:
+    return {path.replace("_", "").lower() for path in paths if "." not in path and "[" not in path}
+
+
+def _is_either(paths: frozenset[str]) -> bool:
+    keys = _bare(paths)
+    observed = {"traceid", "type", "starttime"} <= keys and "parentobservationid" in keys
+    return observed or (
+        keys >= _TRACE and bool({"observations", "sessionid", "bookmarked"} & keys) and "id" in keys
+    )
+
+
+def _spans(row: Json, where: str) -> Iterator[Span]:
+    if first(row, "traceId") is not None:
+        yield _observation(row, None, where)
+        return
+    trace = _trace(row, where)
+    yield trace
+    inner = row.get("observations")
+    for each in inner if isinstance(inner, list) else ():
+        if isinstance(each, dict):
+            yield _observation(each, trace.trace, where)
+
+
+def _trace(row: Json, where: str) -> Span:
+    own = name_of(row.get("id"))
+    if own is None:
+        raise InputError("The trace has no id.", where=where)
+    return Span(
+        id=f"trace {own}",
+        parent=None,
+        trace=own,
+        kind="other",
+        where=where,
+        start=instant(row.get("timestamp")),
+        question=question_of(row.get("input")),
+        answer=answer_of(row.get("output")),
+        failed=str(row.get("level") or "").upper() == "ERROR",
+        scores=_scores(row.get("scores")),
+    )
+
+
+def _observation(row: Json, trace: str | None, where: str) -> Span:
+    own, whole = name_of(row.get("id")), name_of(first(row, "traceId")) or trace
+    if own is None or whole is None:
+        raise InputError("The observation has no id, or that of its trace is missing.", where=where)
+    output = row.get("output")
+    kind = _KINDS.get(str(row.get("type")).upper(), "other")
+    told = documents_of(output)
+    if kind == "other" and told is not None and _RETRIEVES.search(str(row.get("name"))):
+        kind = "retriever"
+    return Span(
+        id=own,
+        parent=name_of(first(row, "parentObservationId")) or f"trace {whole}",
+        trace=whole,
+        kind=kind,
+        where=where,
+        start=instant(first(row, "startTime")),
+        end=instant(first(row, "endTime")),
+        question=question_of(row.get("input")),
+        answer=answer_of(output),
+        documents=told if kind in ("retriever", "reranker") else None,
+        tokens=_tokens(row) if kind == "model" else {},
+        model=name_of(first(row, "providedModelName", "model")),
+        failed=str(row.get("level") or "").upper() == "ERROR",
+        settings={"retriever": name_of(row.get("name")) or ""} if kind == "retriever" else {},
+    )
+
+
+def _tokens(row: Json) -> dict[str, float]:
+    details = first(row, "usageDetails", "usage")
+    pairs = {
+        "input_tokens": amount(first(details, "input", "promptTokens")),
+        "output_tokens": amount(first(details, "output", "completionTokens")),
+    }
+    if not any(pairs.values()):
+        pairs = {
+            "input_tokens": amount(first(row, "promptTokens", "inputTokens")),
+            "output_tokens": amount(first(row, "completionTokens", "outputTokens")),
+        }
+    return {unit: count for unit, count in pairs.items() if count is not None} if any(pairs.values()) else {}
+
+
+def _scores(value: object) -> dict[str, float]:
+    """Numeric scores by name; the first counts where a name stands twice."""
+    found: dict[str, float] = {}
+    for each in value if isinstance(value, list) else ():
+        name, score = name_of(first(each, "name")), number_of(first(each, "value"))
+        if name and score is not None:
+            found.setdefault(name, score)
+    return found

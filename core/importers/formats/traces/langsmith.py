@@ -1,0 +1,166 @@
+"""Runs of LangSmith: exported as JSON, JSON lines, CSV or Parquet, one row per step of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from core.errors import InputError
+from core.importers.account import TAKEN, UNKNOWN, Parts
+from core.importers.base import SURE, Format, Import, Options
+from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.formats.traces.runs import traced
+from core.importers.formats.traces.spans import (
+    Kind,
+    Span,
+    amount,
+    answer_of,
+    documents_of,
+    first,
+    instant,
+    name_of,
+    number_of,
+    question_of,
+)
+from core.importers.read.jsons import Json
+from core.importers.read.piece import Piece, Tree
+
+_KINDS: dict[str, Kind] = {
+    "retriever": "retriever",
+    "llm": "model",
+    "chat_model": "model",
+    "embedding": "embedding",
+}
+_ALSO = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
+_KEYS = (
+    "id", "parent_run_id", "trace_id", "dotted_order", "run_type", "name", "inputs", "outputs", "extra",
+    "start_time", "end_time", "status", "error", "prompt_tokens", "completion_tokens", "session_name",
+    "project_name", "session_id", "feedback_stats", "child_runs",
+)  # fmt: skip
+_OLD_UNITS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_MOST_SPANS = 5_000_000
+
+
+class LangSmith(Format):
+    """Exported runs with those of retrievers among them."""
+
+    name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
+    takes = {  # noqa: RUF012
+        "rankings": "the documents of the retriever of each trace",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
+        "usage": "prompt and completion tokens of each model",
+        "signals": "feedback on a trace",
+    }
+    recognised = "objects or rows with run_type, inputs and trace_id or parent_run_id"
+    units = "start and end to milliseconds"
+    traps = (
+        "Traces that ended with an error are left out and counted.",
+        "Where several retrievers ran in a trace, none of their lists is the ranking.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when every file of it has the fields of runs."""
+        return SURE if probe.pieces and all(_is_runs(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a run."""
+        known = {**dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN}
+        known |= {"extra.model": TAKEN, "extra.model_name": TAKEN}
+        return held_under(known)
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all runs; child runs may stand within their parents."""
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        rows = (each for piece in pieces for each in entries(piece))
+        spans = [span for where, row in rows for span in _spans(row, where)]
+        return traced(spans, pieces, options, importer=self.name, source="LangSmith runs")
+
+
+def _is_runs(paths: frozenset[str]) -> bool:
+    return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
+
+
+def _spans(row: Json, where: str) -> Iterator[Span]:
+    """A run and those within it."""
+    waiting: list[tuple[Json, str | None, str | None]] = [(row, None, None)]
+    for count, (run, parent, trace) in enumerate(waiting):  # grows while it is read
+        if count > _MOST_SPANS:
+            raise InputError(f"The run holds more than {_MOST_SPANS:,} others.", where=where)
+        span = _span(run, parent, trace, where)
+        yield span
+        children = run.get("child_runs")
+        if isinstance(children, list):
+            waiting += [(child, span.id, span.trace) for child in children if isinstance(child, dict)]
+
+
+def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
+    own = name_of(run.get("id"))
+    if own is None:
+        raise InputError("The run has no id.", where=where)
+    kind = _KINDS.get(str(run.get("run_type")).lower(), "other")
+    if kind == "other" and "rerank" in str(run.get("name")).lower():
+        kind = "reranker"
+    outputs = run.get("outputs")
+    extra = run.get("extra")
+    about = first(extra, "metadata")
+    settings = about if isinstance(about, dict) else {}
+    status = str(run.get("status") or "").lower()
+    return Span(
+        id=own,
+        parent=name_of(run.get("parent_run_id")) or parent or _parent(run),
+        trace=name_of(run.get("trace_id")) or trace or own,
+        kind=kind,
+        where=where,
+        project=name_of(first(run, "session_name", "project_name", "session_id")) or "",
+        start=instant(run.get("start_time")),
+        end=instant(run.get("end_time")),
+        question=question_of(run.get("inputs")),
+        answer=answer_of(outputs),
+        documents=documents_of(outputs) if kind in ("retriever", "reranker") else None,
+        tokens=_tokens(run) if kind == "model" else {},
+        model=name_of(first(settings, "ls_model_name")) or name_of(first(extra, "model", "model_name")),
+        failed=bool(run.get("error")) or status == "error",
+        settings=_retriever(settings) if kind == "retriever" else {},
+        scores=_feedback(run.get("feedback_stats")),
+    )
+
+
+def _parent(run: Json) -> str | None:
+    """The run above, from the order of runs (``<time>Z<id>.<time>Z<id>``), where nothing else names it."""
+    order = run.get("dotted_order")
+    parts = order.split(".") if isinstance(order, str) else []
+    return parts[-2].rpartition("Z")[2] or None if len(parts) > 1 else None
+
+
+def _tokens(run: Json) -> dict[str, float]:
+    """Tokens of a call; zeros throughout mean that nobody counted."""
+    found = {
+        "input_tokens": amount(run.get("prompt_tokens")),
+        "output_tokens": amount(run.get("completion_tokens")),
+    }
+    if not any(found.values()):
+        told = _counted(run)
+        found = {unit: amount(first(told, unit, old)) for unit, old in _OLD_UNITS.items()}
+    return {unit: count for unit, count in found.items() if count is not None} if any(found.values()) else {}
+
+
+def _counted(run: Json) -> object:
+    """What a model said of its tokens, where the run itself has no counts (before it is sent)."""
+    outputs = run.get("outputs")
+    within = (first(first(run.get("extra"), "metadata"), "usage_metadata"), first(outputs, "usage_metadata"),
+              first(first(outputs, "llm_output"), "token_usage", "usage"))  # fmt: skip
+    return next((each for each in within if isinstance(each, dict)), {})
+
+
+def _retriever(settings: Json) -> Json:
+    """Settings of a retriever without what LangSmith puts before their names."""
+    return {str(name).removeprefix("ls_"): value for name, value in settings.items()}
+
+
+def _feedback(stats: object) -> dict[str, float]:
+    """Feedback on a run by its name: the average of what was given."""
+    if not isinstance(stats, dict):
+        return {}
+    averages = {str(name): number_of(first(each, "avg")) for name, each in stats.items()}
+    return {name: value for name, value in averages.items() if value is not None}

@@ -1,0 +1,168 @@
+"""Spans of OpenInference, as Phoenix exports them: a table of spans, or objects with their attributes.
+
+Attributes are named by dots (``attributes.retrieval.documents.0.document.id``); a value may hold what lies
+below it as a list or a map. Both are one thing here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Parts
+from core.importers.base import SURE, Format, Import, Options
+from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.formats.traces.runs import traced
+from core.importers.formats.traces.spans import (
+    Document,
+    Kind,
+    Span,
+    amount,
+    answer_of,
+    documents_of,
+    instant,
+    name_of,
+    question_of,
+)
+from core.importers.read.jsons import Json
+from core.importers.read.piece import Piece, Tree
+
+_KINDS: dict[str, Kind] = {
+    "RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "model", "EMBEDDING": "embedding",
+}  # fmt: skip
+_KIND = "openinference.span.kind"
+_ATTRIBUTES = (
+    _KIND, "input.value", "output.value", "llm.model_name", "reranker.model_name", "embedding.model_name",
+    "llm.token_count.prompt", "llm.token_count.completion", "reranker.query", "retrieval.documents",
+    "retrieval.documents.*", "reranker.output_documents", "reranker.output_documents.*",
+)  # fmt: skip
+_KEYS = (
+    "context.trace_id", "context.span_id", "trace_id", "span_id", "parent_id", "parent_span_id", "span_kind",
+    "name", "project_name", "start_time", "end_time", "status_code", "status.code", "output", *_ATTRIBUTES,
+)  # fmt: skip
+_MOST_VALUES = 200_000
+_MOST_DOCUMENTS = 100_000
+_AT = re.compile(r"(?P<place>\d{1,6})(?:\.(?:document\.)?(?P<field>.+))?")
+
+
+class OpenInference(Format):
+    """Exported spans with those of retrievers among them."""
+
+    name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "documents of the reranker of each trace, else of its retriever",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
+        "usage": "prompt and completion tokens of each model",
+    }
+    recognised = "spans with context.trace_id and the kind or attributes of OpenInference"
+    units = "start and end to milliseconds"
+    traps = (
+        "Traces that ended with an error are left out and counted.",
+        "Where several retrievers ran in a trace, none of their lists is the ranking.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when every file of it has the fields of spans."""
+        return SURE if probe.pieces and all(_is_spans(paths_of(piece)) for piece in probe.pieces) else 0.0
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a span."""
+        return held_under(dict.fromkeys((*_KEYS, *(f"attributes.{key}" for key in _ATTRIBUTES)), TAKEN))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all spans."""
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        rows = (each for piece in pieces for each in entries(piece))
+        spans = [_span(row, where) for where, row in rows]
+        return traced(spans, pieces, options, importer=self.name, source="OpenInference spans")
+
+
+def _is_spans(paths: frozenset[str]) -> bool:
+    return "context.trace_id" in paths and any(
+        path == "span_kind" or path.removeprefix("attributes.").startswith("openinference") for path in paths
+    )
+
+
+def _flat(row: Json, where: str) -> dict[str, object]:
+    """Every value by the dots down to it, "attributes." left away; lists by their places."""
+    found: dict[str, object] = {}
+    waiting: list[tuple[str, object]] = [("", row)]
+    for count, (path, value) in enumerate(waiting):  # grows while it is read
+        if count > _MOST_VALUES:
+            raise InputError(f"The span holds more than {_MOST_VALUES:,} values.", where=where)
+        if isinstance(value, dict):
+            waiting += [(f"{path}.{key}" if path else str(key), each) for key, each in value.items()]
+        elif isinstance(value, list) and "documents" in path:
+            waiting += [(f"{path}.{place}", each or "") for place, each in enumerate(value)]
+        elif value is not None:
+            found.setdefault(path.removeprefix("attributes."), value)
+    return found
+
+
+def _span(row: Json, where: str) -> Span:
+    flat = _flat(row, where)
+    trace, own = (
+        name_of(flat.get(f"context.{key}")) or name_of(flat.get(key)) for key in ("trace_id", "span_id")
+    )
+    if trace is None or own is None:
+        raise InputError("The span has no id, or that of its trace is missing.", where=where)
+    kind = _KINDS.get(str(flat.get(_KIND) or flat.get("span_kind")).upper(), "other")
+    told = _documents(flat, "reranker.output_documents" if kind == "reranker" else "retrieval.documents")
+    if told is None and kind in ("retriever", "reranker"):
+        told = documents_of(row.get("output"))
+    return Span(
+        id=own,
+        parent=name_of(flat.get("parent_id")) or name_of(flat.get("parent_span_id")),
+        trace=trace,
+        kind=kind,
+        where=where,
+        project=name_of(flat.get("project_name")) or "",
+        start=instant(flat.get("start_time")),
+        end=instant(flat.get("end_time")),
+        question=_question(flat, kind),
+        answer=answer_of(flat.get("output.value")),
+        documents=told if kind in ("retriever", "reranker") else None,
+        tokens=_tokens(flat, kind),
+        model=_first(flat, "llm.model_name", "reranker.model_name", "embedding.model_name"),
+        failed="ERROR" in str(flat.get("status_code") or flat.get("status.code") or "").upper(),
+        settings={"retriever": name_of(flat.get("name")) or ""} if kind == "retriever" else {},
+    )
+
+
+def _first(flat: dict[str, object], *names: str) -> str | None:
+    return next((found for name in names if (found := name_of(flat.get(name)))), None)
+
+
+def _question(flat: dict[str, object], kind: Kind) -> str | None:
+    value = flat.get("input.value")
+    if kind == "reranker":
+        value = flat.get("reranker.query") or value
+    return question_of(value)
+
+
+def _tokens(flat: dict[str, object], kind: Kind) -> dict[str, float]:
+    if kind != "model":
+        return {}
+    found = {
+        "input_tokens": amount(flat.get("llm.token_count.prompt")),
+        "output_tokens": amount(flat.get("llm.token_count.completion")),
+    }
+    return {unit: count for unit, count in found.items() if count is not None}
+
+
+def _documents(flat: dict[str, object], path: str) -> tuple[Document, ...] | None:
+    """The documents of a span in the order of their numbers."""
+    by_place: dict[int, Json] = {}
+    for key, value in flat.items():
+        matched = _AT.fullmatch(key.removeprefix(f"{path}.")) if key.startswith(f"{path}.") else None
+        if matched and len(by_place) < _MOST_DOCUMENTS:
+            held = by_place.setdefault(int(matched["place"]), {"metadata": {}})
+            name = matched["field"] or ""  # "" = no object: the list cannot be told
+            within = held["metadata"] if name.startswith("metadata.") else held
+            within[name.removeprefix("metadata.")] = value
+    if not by_place:
+        return None
+    return documents_of([by_place[place] for place in sorted(by_place)])

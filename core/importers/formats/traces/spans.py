@@ -1,0 +1,253 @@
+"""Spans of traces, whichever tool recorded them, and what can be read out of their inputs and outputs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from core.errors import InputError
+from core.importers.read.jsons import Json, parsed
+
+Kind = Literal["retriever", "reranker", "model", "embedding", "other"]
+_LISTS = (
+    "documents",
+    "docs",
+    "source_documents",
+    "nodes",
+    "chunks",
+    "results",
+    "contexts",
+    "output",
+    "outputs",
+)
+_CONTENT = ("page_content", "pageContent", "content", "text", "chunk", "document", "body")
+_IDS = ("id", "id_", "doc_id", "document_id", "chunk_id", "passage_id", "docid", "_id", "node_id")
+_SCORES = ("score", "relevance_score", "similarity", "_score", "similarity_score")
+_QUESTION = (
+    "query",
+    "question",
+    "input",
+    "query_str",
+    "user_query",
+    "prompt",
+    "messages",
+    "input_value",
+    "text",
+)
+_ANSWER = ("answer", "output", "response", "result", "text", "content", "generations", "choices", "message",
+           "messages", "output_value", "completion")  # fmt: skip
+_DEEPEST = 12
+_MOST_TEXT = 16_000_000
+"""Longest text that is looked into for JSON."""
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+"""From this number on, an instant is in so many parts of a second."""
+_YEARS = (0.0, 4102444800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A passage that a retriever returned; what is not known is None."""
+
+    id: str | None
+    text: str | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One step of a trace.
+
+    Attributes:
+        id, parent, trace: Its own id, that of the step it is part of (None = the whole), that of the trace.
+        kind: What it does.
+        where: File and place, for messages.
+        project: Name of the project or session it belongs to.
+        start, end: Seconds since 1970; None = not known.
+        question, answer: Texts in its input and output, if there are any.
+        documents: What a retriever or reranker returned, in order; None if that cannot be told.
+        tokens: Unit → amount.
+        model: What was called.
+        failed: Whether it ended with an error.
+        settings: What it says of its configuration.
+        scores: Measure → value, where somebody graded the trace.
+    """
+
+    id: str
+    parent: str | None
+    trace: str
+    kind: Kind
+    where: str
+    project: str = ""
+    start: float | None = None
+    end: float | None = None
+    question: str | None = None
+    answer: str | None = None
+    documents: tuple[Document, ...] | None = None
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    model: str | None = None
+    failed: bool = False
+    settings: Json = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ms(self) -> float | None:
+        """How long it took, in milliseconds; None where that is not known."""
+        if self.start is None or self.end is None or self.end < self.start:
+            return None
+        return (self.end - self.start) * 1000.0
+
+
+def first(holder: object, *names: str) -> object:
+    """The first value that is there of some keys; capitals and underscores do not count."""
+    if not isinstance(holder, dict):
+        return None
+    for name in names:
+        if (value := holder.get(name)) is not None:
+            return value
+    bare = {str(key).replace("_", "").lower(): value for key, value in holder.items() if value is not None}
+    return next((bare[key] for name in names if (key := name.replace("_", "").lower()) in bare), None)
+
+
+def name_of(value: object) -> str | None:
+    """An id or a name: a text that is not empty, or an integer."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value).strip() or None
+
+
+def amount(value: object) -> float | None:
+    """A finite number that is not negative, also from text; None otherwise."""
+    found = number_of(value)
+    return found if found is not None and found >= 0 else None
+
+
+def instant(value: object) -> float | None:
+    """Seconds since 1970 of a date and time (UTC where no zone is given) or of a number, else None."""
+    if isinstance(value, str) and not re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
+        try:
+            value = datetime.fromisoformat(value.strip().removesuffix(" UTC"))
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        try:
+            return aware.timestamp()
+        except (OverflowError, ValueError):
+            return None
+    found = amount(value)
+    if found is None:
+        return None
+    scale = next((parts for least, parts in _UNITS if found >= least), 1.0)
+    return found / scale if _YEARS[0] < found / scale < _YEARS[1] else None
+
+
+def unpacked(value: object) -> object:
+    """What a text that holds a JSON object or list says; anything else as it is."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[") or len(value) > _MOST_TEXT:
+        return value
+    try:
+        made = parsed(value, "text")
+    except InputError:
+        return value
+    return made if isinstance(made, dict | list) else value
+
+
+def documents_of(value: object) -> tuple[Document, ...] | None:
+    """The documents in an output: a list of them, or an object that holds one; None if there is none."""
+    value = unpacked(value)
+    for _ in range(_DEEPEST):
+        if isinstance(value, list):
+            break
+        if not isinstance(value, dict):
+            return None
+        value = next((value[key] for key in _LISTS if isinstance(value.get(key), list | dict)), None)
+    if not isinstance(value, list):
+        return None
+    made = [_document(each) for each in value]
+    return tuple(each for each in made if each) if all(made) else None
+
+
+def _document(value: object) -> Document | None:
+    """One document; None if it has neither an id nor a text."""
+    if isinstance(value, list) and len(value) == 2:  # (document, score)
+        paired = _document(value[0])
+        return Document(paired.id, paired.text, number_of(value[1])) if paired else None
+    if isinstance(value, str):
+        return Document(None, value, None) if value.strip() else None
+    if not isinstance(value, dict):
+        return None
+    made = value.get("kwargs") if value.get("type") == "constructor" else None
+    held: Json = made if isinstance(made, dict) else value
+    nested = (held[key] for key in ("node", "document") if isinstance(held.get(key), dict))
+    inner: Json = next(nested, held)
+    about = (each["metadata"] for each in (inner, held) if isinstance(each.get("metadata"), dict))
+    meta: Json = next(about, {})
+    holders = (inner, held, meta)
+    texts = (each[key] for each in holders[:2] for key in _CONTENT if isinstance(each.get(key), str))
+    text = next(texts, None)
+    own = next((found for each in holders for key in _IDS if (found := name_of(each.get(key)))), None)
+    scores = (number_of(each.get(key)) for each in (held, inner, meta) for key in _SCORES)
+    score = next((each for each in scores if each is not None), None)
+    return Document(own, text or None, score) if own or text else None
+
+
+def number_of(value: object) -> float | None:
+    """A finite number, also from text; None otherwise."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def question_of(value: object) -> str | None:
+    """The question in an input: the last thing a user said, or the text under a usual name."""
+    return _text(value, _QUESTION, ("human", "user"))
+
+
+def answer_of(value: object) -> str | None:
+    """The answer in an output: the last thing a model said, or the text under a usual name."""
+    return _text(value, _ANSWER, ("ai", "assistant", "model"))
+
+
+def _text(value: object, names: Sequence[str], roles: Sequence[str]) -> str | None:
+    for _ in range(_DEEPEST):
+        if isinstance(value, str):
+            inner = unpacked(value)
+            held = None if isinstance(inner, str) else _text(inner, names, roles)
+            return held or (value if value.strip() else None)
+        if isinstance(value, list):
+            value = _said(value, roles)
+        elif isinstance(value, dict):
+            value = _under(value, names)
+        else:
+            return None
+    return None
+
+
+def _under(value: Json, names: Sequence[str]) -> object:
+    inner = next((value[name] for name in ("kwargs", "data") if isinstance(value.get(name), dict)), None)
+    found = next((value[name] for name in names if value.get(name)), None)
+    if found is None and inner is None:
+        found = value.get("content")
+    if found is None and inner is None and len(value) == 1:
+        found = next(iter(value.values()))
+    return inner if found is None else found
+
+
+def _said(messages: list[object], roles: Sequence[str]) -> object:
+    """The last message of a role; the last of a list where none says its role."""
+    for each in reversed(messages):
+        if isinstance(each, dict):
+            role = str(first(each, "role", "type") or "").lower()
+            named = str(each.get("id") or "").lower() if role == "constructor" else role
+            if any(word in named for word in roles):
+                return each
+    plain = [each for each in messages if not (isinstance(each, dict) and first(each, "role") is not None)]
+    return plain[-1] if plain else None

@@ -1,0 +1,216 @@
+"""Results of VectorDBBench: ``result_*.json`` with one entry per database, index and case.
+
+Latencies are seconds of one search request at a time, with vectors that are ready-made: nothing is embedded.
+Recall and nDCG are against the exact nearest neighbours, unless the case searches texts (it has an MRR then).
+What a stage that did not run left at 0 is missing, not 0. A label that is absent stands for ":)", done, as in
+the tool; entries with another one failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Parts
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.kept import kept
+from core.importers.read.jsons import Json, at, expect, number, optional, read_json
+from core.importers.read.outline import outline
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.text import shown
+from core.importers.reported import Figure, Reported, reported_runs
+from core.records import canonical_json, short_hash
+
+_DONE = ":)"
+_DEFAULT_K = 100
+_CASES: Mapping[int, str] = {
+    1: "CapacityDim128", 2: "CapacityDim960", 3: "Performance768D100M", 4: "Performance768D10M",
+    5: "Performance768D1M", 6: "Performance768D10M1P", 7: "Performance768D1M1P", 8: "Performance768D10M99P",
+    9: "Performance768D1M99P", 10: "Performance1536D500K", 11: "Performance1536D5M",
+    12: "Performance1536D500K1P", 13: "Performance1536D5M1P", 14: "Performance1536D500K99P",
+    15: "Performance1536D5M99P", 50: "Performance1536D50K",
+}  # fmt: skip
+_INDEXES = {"FLAT": "flat", "HNSW": "hnsw-f32"}
+_LATENCIES = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latency_p99"}
+_QUALITY = {"recall": ("ANN-Recall", "R"), "ndcg": ("ANN-nDCG", "nDCG"), "mrr": ("ANN-RR", "RR")}
+"""Key → the measure against exact neighbours, and against judgements (cases that search texts)."""
+_NOT_INDEX = {"index", "metric_type", "use_partition_key"}
+
+
+class VectorDbBench(Format):
+    """Result files of VectorDBBench, one run per finished entry."""
+
+    name, title = "vectordbbench", "VectorDBBench results"
+    brings = ("aggregates",)
+    takes = {  # noqa: RUF012
+        "aggregates": "recall, nDCG (MRR) at the case's k, p95 and p99 of the search request, per case"
+    }
+    recognised = "JSON with results[{metrics, task_config, label}]"
+    units = "latencies from seconds to milliseconds"
+    traps = (
+        'Entries with another label than ":)" failed and hold zeros: they are left out and counted.',
+        "An entry without a label is done, as in the tool.",
+        "p95 is missing in older files and stays missing; 0 of a stage that did not run is missing too.",
+        "Throughput and concurrent latencies are kept in the manifest: they are no latency of one query.",
+    )
+
+    def sniff(self, probe: Tree) -> float:
+        """Sure when a file of it has entries with metrics and a task."""
+        return SURE if any(_is_result(piece) for piece in probe.pieces) else 0.0
+
+    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+        """Results, and tables of prices of the same databases, which hold no results."""
+        results = [piece for piece in probe.pieces if _is_result(piece)]
+        names = {name for piece in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', piece.head)}
+        return tuple(each for each in probe.pieces if each in results or _is_prices(each, names))
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of an entry, and kept of its task and metrics."""
+        if not _is_result(piece):
+            return "prices of databases; they are no results"
+        return dict.fromkeys(("results.metrics", "results.task_config", "results.label"), TAKEN)
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read the entries that are done."""
+        found: list[Reported] = []
+        failed, idle = [], []
+        assumed = 0
+        for piece in (piece for tree in trees for piece in tree.pieces):
+            if not _is_result(piece) and len(trees[0].pieces) > 1:
+                continue
+            for index, entry, where in _entries(piece):
+                if (optional(entry, "label", str, where) or _DONE) != _DONE:
+                    failed.append(where)
+                    continue
+                made = _reported(piece, index, entry, where)
+                if made.figures:
+                    found.append(made)
+                    assumed += bool(made.manifest["k_assumed"])
+                else:
+                    idle.append(where)
+        if not found:
+            raise InputError("No entry is done and has results of a search.", where=trees[0].name)
+        left = (
+            (failed, 'entries with another label than ":)": they failed, and their zeros are no results'),
+            (idle, "entries without a search (a load, or a capacity case)"),
+        )
+        out = tuple(LeftOut(len(those), reason, those[0]) for those, reason in left if those)
+        runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")
+        return merged((runs, Import(left_out=out, notes=_notes(assumed))))
+
+
+def _notes(assumed: int) -> tuple[str, ...]:
+    notes = [
+        "Latencies converted from seconds to milliseconds; they are of one search request at a time.",
+        "Recall and nDCG are against the exact nearest neighbours (ANN-…), not against judgements, except in "
+        "cases that search texts.",
+        "Throughput and latencies under load are kept in the manifest.",
+    ]
+    if assumed:
+        notes.append(
+            f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
+        )
+    return tuple(notes)
+
+
+def _is_result(piece: Piece) -> bool:
+    return {"results[].metrics", "results[].task_config"} <= outline(piece).keys()
+
+
+def _is_prices(piece: Piece, names: set[bytes]) -> bool:
+    seen = outline(piece)
+    top = {path for path in seen if path and "." not in path}
+    known = {name.decode("utf-8", "replace") for name in names}
+    flat = all(kinds <= {"object", "number"} for kinds in seen.values())
+    return bool(top & known) and flat and all("object" in seen[path] for path in top)
+
+
+def _entries(piece: Piece) -> Iterator[tuple[int, Json, str]]:
+    for index, entry in enumerate(expect(read_json(piece), "results", list, piece.name)):
+        where = at(piece.name, "results", index)
+        if not isinstance(entry, dict):
+            raise InputError("It is not an object.", where=where)
+        yield index, entry, where
+
+
+def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
+    task = expect(entry, "task_config", dict, where)
+    metrics = expect(entry, "metrics", dict, where)
+    case = optional(task, "case_config", dict, where) or {}
+    k = optional(case, "k", int, where)
+    if k is not None and k < 1:
+        raise InputError(f"k is {k}.", where=where)
+    config = optional(task, "db_config", dict, where) or {}
+    database = optional(task, "db", str, where) or "unnamed database"
+    version, label = (optional(config, key, str, where) or "" for key in ("version", "db_label"))
+    spec = _spec(
+        optional(task, "db_case_config", dict, where) or {}, " ".join((database, version)).strip(), label
+    )
+    return Reported(
+        label=f"{database} {label} {spec['index']} {_params(spec)}".replace("  ", " ").strip(),
+        stem=f"{piece.stem} {index}",
+        digest=piece.digest,
+        decided={"entry": index},
+        spec=spec,
+        figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
+        collection=_case(case, where),
+        manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
+        environment=_machine(label),
+    )
+
+
+def _machine(label: str) -> Json:
+    """The machine's size where the label names one (``16c64g-sq8``: 16 cores, 64 GB), else the label."""
+    size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
+    return {"reported": size[0] if size else shown(label, 200)} if label else {}
+
+
+def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:
+    """What a serial search measured; 0 seconds mean that it did not run."""
+    found = {key: number(metrics, key, where) for key in (*_LATENCIES, *_QUALITY)}
+    if not any(found[key] for key in _LATENCIES):
+        return
+    for key, measure in _LATENCIES.items():
+        seconds = found[key]
+        if seconds is not None and seconds < 0:
+            raise InputError(f"{key} is negative.", where=where)
+        if seconds:
+            yield Figure(measure=measure, value=seconds * 1000.0, stage="retrieve")
+    judged = bool(found["mrr"])
+    for key, names in _QUALITY.items():
+        value = found[key]
+        if value is not None and (key != "mrr" or judged):
+            yield Figure(measure=names[judged], value=value, k=k)
+
+
+def _spec(case: Json, database: str, label: str) -> Json:
+    index = case.get("index")
+    name = shown(index) if isinstance(index, str) and index else "default index"
+    metric = case.get("metric_type")
+    params = {
+        shown(key): value
+        for key, value in case.items()
+        if key not in _NOT_INDEX and isinstance(value, str | int | float | bool) and value != ""
+    }
+    spec: Json = {"index": _INDEXES.get(name, name), "database": shown(database, 200)}
+    spec |= {"deployment": shown(label, 200)} if label else {}
+    spec |= {"metric": shown(metric.lower())} if isinstance(metric, str) and metric else {}
+    cleaned = kept(params)
+    return {**spec, "index_params": cleaned} if cleaned else spec
+
+
+def _params(spec: Json) -> str:
+    return ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
+
+
+def _case(case: Json, where: str) -> str:
+    number_ = optional(case, "case_id", int, where)
+    name = _CASES.get(number_ or 0, f"case {number_}") if number_ is not None else "unnamed case"
+    custom = optional(case, "custom_case", dict, where) or {}
+    return f"{name} {short_hash(canonical_json(_json(custom)))[:6]}" if custom else name
+
+
+def _json(value: Json) -> Json:
+    made = kept(value)
+    return made if isinstance(made, dict) else {}

@@ -1,0 +1,1 @@
+"""Reading files that nobody vouches for, within limits."""

@@ -1,0 +1,248 @@
+"""Untrusted JSON of foreign tools: read whole, checked, and taken apart with types.
+
+What Python's own reader lets pass is refused here with the file and the key: nesting that would exhaust the
+stack, a key that stands twice in an object, halves of characters that no file can hold. NaN is what many
+tools write for "no number" and means missing; an infinite number is refused where a number is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, TypeVar, overload
+
+from core.errors import InputError
+from core.importers.read.limits import MIB
+from core.importers.read.piece import Piece
+from core.importers.read.text import blocks, place, shown, whole
+
+Json = dict[str, Any]
+Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
+
+MOST_BYTES = 512 * MIB
+"""Largest JSON file that is read whole; it takes several times its size in memory."""
+DEEPEST = 60
+"""Deepest nesting; result files of the field have fewer than ten levels."""
+_LARGEST = 1 << 63
+_KINDS: Mapping[type, str] = {
+    str: "text", int: "an integer", float: "a number", bool: "true or false", dict: "an object",
+    list: "a list", type(None): "null",
+}  # fmt: skip
+
+
+def read_json(piece: Piece, most: int = MOST_BYTES) -> object:
+    """One JSON value from a file.
+
+    Args:
+        piece: The file.
+        most: Bytes beyond which it is refused.
+
+    Returns:
+        Maps, lists, texts, numbers (NaN and infinite ones as floats), booleans, None.
+
+    Raises:
+        InputError: Naming the file (and line): not JSON, too large, nested too deeply, a key twice.
+    """
+    if piece.size > most:
+        raise too_large(piece, most)
+    data = whole(piece)
+    if len(data) > most:
+        raise too_large(piece, most)
+    return parsed(data, piece.name)
+
+
+def too_large(piece: Piece, most: int) -> InputError:
+    """The error for a file that has to be held in memory and is too large for that."""
+    found = f"A JSON file of more than {most // MIB:,} MiB is not read."
+    return InputError(found, where=piece.name, do="Offer it in parts.")
+
+
+def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
+    """One JSON value from its text, checked as in `read_json`.
+
+    Args:
+        data: The text.
+        name: File (and key), for messages.
+        line: Where the text stands, if it is one line of a file.
+
+    Raises:
+        InputError: As for `read_json`.
+    """
+    try:
+        value = json.loads(data, object_pairs_hook=_once)
+    except RecursionError:
+        raise InputError("The JSON is nested too deeply.", where=place(name, line)) from None
+    except json.JSONDecodeError as error:
+        spot = place(name, error.lineno if line is None else line)
+        raise InputError(f"This is not valid JSON: {shown(error.msg)}.", where=spot) from error
+    except ValueError as error:
+        found = f"This is not valid JSON: {shown(error, 200)}."
+        raise InputError(found, where=place(name, line)) from error
+    halves = b"\\ud" in data.lower() if isinstance(data, bytes) else "\\ud" in data.lower()
+    _check(value, place(name, line), halves=halves)
+    return value
+
+
+def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json]]:
+    """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count.
+
+    Args:
+        piece: The file.
+        most: Bytes beyond which it is refused, for those who keep all rows; None = as the limits allow.
+
+    Raises:
+        InputError: Naming the line that is not one JSON object, or the file that is too large.
+    """
+    read = 0
+    for block in blocks(piece):
+        read += len(block.data)
+        if most is not None and read > most:
+            raise too_large(piece, most)
+        for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+            if not line.strip():
+                continue
+            value = parsed(line, piece.name, number)
+            if not isinstance(value, dict):
+                raise InputError("The line is not a JSON object.", where=place(piece.name, number))
+            yield number, value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Json:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = sorted(key for key, _ in pairs)
+        again = next(key for key, other in pairwise(keys) if key == other)
+        raise ValueError(f"the key {shown(again)!r} stands twice in one object")
+    return made
+
+
+def _check(value: object, where: str, *, halves: bool) -> None:
+    """Refuse what is nested too deeply, and texts that cannot be written to a file, level by level."""
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+                if halves:
+                    below += each
+            elif isinstance(each, list):
+                below += each
+            elif halves and isinstance(each, str) and any("\ud800" <= mark <= "\udfff" for mark in each):
+                raise InputError(f"The text '{shown(ascii(each))}' holds half a character.", where=where)
+        level = below if halves else [each for each in below if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise InputError(f"The JSON is nested deeper than {DEEPEST} levels.", where=where)
+
+
+def at(name: str, *path: str | int, line: int | None = None) -> str:
+    """Where a value stands, as ``file, key `results[3].metrics```.
+
+    Args:
+        name: File.
+        path: Keys and indices down to the value.
+        line: Its line in a file of JSON lines.
+    """
+    spot = place(name, line)
+    text = "".join(f"[{each}]" if isinstance(each, int) else f".{shown(each)}" for each in path).lstrip(".")
+    return f"{spot}, key `{text}`" if text else spot
+
+
+def kind_of_value(value: object) -> str:
+    """What a JSON value is, in words."""
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
+    """A value that has to be there, of its type (an integer where a float is wanted is one).
+
+    Args:
+        holder: The object that should have it; refused if it is none.
+        key: Its key.
+        kind: str, int, float, bool, dict or list.
+        where: File and key of the holder, for messages.
+
+    Raises:
+        InputError: The holder is no object, the key is not there, or its value is of another type.
+    """
+    found = optional(holder, key, kind, where)
+    if found is None:
+        raise InputError(f"There is no {shown(key)!r} here.", where=where)
+    return found
+
+
+def optional(holder: object, key: str, kind: type[Value], where: str) -> Value | None:
+    """As `expect`, but None where the key is not there or its value is null."""
+    if not isinstance(holder, dict):
+        raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
+    value = holder.get(key)
+    if value is None:
+        return None
+    if kind is float and type(value) is int and abs(value) < _LARGEST:
+        value = float(value)
+    if type(value) is int and not -_LARGEST <= value < _LARGEST:
+        raise InputError(f"{shown(key)!r} is an integer of more than 64 bits.", where=where)
+    if type(value) is not kind:
+        wanted = kind_of_value(kind())
+        raise InputError(f"{shown(key)!r} is {kind_of_value(value)}, not {wanted}.", where=where)
+    return value
+
+
+def number(holder: object, key: str, where: str) -> float | None:
+    """A finite number; None where it is absent, null or NaN (missing is never 0).
+
+    Raises:
+        InputError: It is no number (a text, true or false), or it is infinite.
+    """
+    value = optional(holder, key, float, where)
+    if value is None or math.isnan(value):
+        return None
+    if math.isinf(value):
+        raise InputError(f"{shown(key)!r} is infinite.", where=where)
+    return value
+
+
+def texts(holder: object, key: str, where: str) -> list[str] | None:
+    """A list of texts; None where it is absent or null.
+
+    Raises:
+        InputError: It is no list, or one of it is no text.
+    """
+    values = optional(holder, key, list, where)
+    wrong = next((each for each in values or () if not isinstance(each, str)), None)
+    if values is not None and any(not isinstance(each, str) for each in values):
+        raise InputError(f"{shown(key)!r} holds {kind_of_value(wrong)} where texts stand.", where=where)
+    return values
+
+
+@overload
+def plain(value: Json, text_limit: int = ..., depth: int = ...) -> Json: ...
+@overload
+def plain(value: object, text_limit: int = ..., depth: int = ...) -> object: ...
+def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> object:
+    """A JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
+
+    Halves of characters, which no file can hold, become question marks.
+
+    Args:
+        value: As `read_json` returns it, or as another reader of plain values does.
+        text_limit: Longest text, in characters.
+        depth: Levels that are kept; what lies deeper is left out as "…".
+    """
+    if isinstance(value, Mapping | list | tuple | set) and not depth:
+        return "…"
+    if isinstance(value, Mapping):
+        return {_writable(shown(key, 200)): plain(each, text_limit, depth - 1) for key, each in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(each, text_limit, depth - 1) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    kept = value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST)
+    return value if kept else _writable(str(value)[:text_limit])
+
+
+def _writable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,271 @@
+"""The order of a foreign ranking: its own rank column where it is one, else its scores as in trec_eval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.text import place, quoted
+
+KEY = ["run", "stage", "query_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Rankings in order, and which rule ordered each run.
+
+    Attributes:
+        rows: run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query).
+        rules: Run → "rank", "score" or "file".
+        notes: The rules as sentences.
+    """
+
+    rows: pl.DataFrame
+    rules: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def ordered(rows: pl.DataFrame, name: str) -> Ordered:
+    """Give every row its rank within run, stage and query.
+
+    The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
+    highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
+    the file stands.
+
+    Args:
+        rows: run, stage, query_id, passage_id (text), rank (Int64 or null), score (Float64 or null), line.
+        name: File, for messages.
+
+    Raises:
+        InputError: A passage occurs twice in a ranking, or a run can be ordered by neither column.
+    """
+    return as_it_stands(rows, name) or _worked_out(rows, name)
+
+
+def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
+    """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do.
+
+    Returns:
+        None where anything is otherwise, or may be.
+    """
+    new = (pl.struct(KEY) != pl.struct(KEY).shift(1)).fill_null(value=True)
+    at = rows.select(new=new).with_row_index("at")
+    begins = at.filter("new")["at"].to_numpy().astype(np.int64)
+    begin = np.repeat(begins, np.diff(begins, append=rows.height))
+    counted = pl.Series("rank", np.arange(1, rows.height + 1) - begin, dtype=pl.Int32)
+    if rows["rank"].null_count() or not (rows["rank"] == counted).all():
+        return None
+    lists = rows[begins].select(KEY).with_row_index("list").sort(KEY)
+    if lists.select(pl.struct(KEY).n_unique()).item() < lists.height:
+        return None
+    # Rows with different hashes are different; what has equal ones is looked at more closely elsewhere.
+    hashes = rows.select(pl.struct(pl.Series("list", begin), "passage_id").hash())
+    if hashes.to_series().n_unique() < rows.height:
+        return None
+    done = _in_order(rows.with_columns(counted), begins, lists["list"].to_numpy())
+    notes = [f"{name}: ordered by its rank column.", *against(done).notes(name)]
+    return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes))
+
+
+def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.DataFrame:
+    """The lists that begin at some rows, put into an order."""
+    if (np.diff(order.astype(np.int64)) == 1).all():
+        return rows
+    lengths = np.diff(begins, append=rows.height)[order]
+    shifts = begins[order] - (np.cumsum(lengths) - lengths)
+    places = pl.Series(np.arange(rows.height) + np.repeat(shifts, lengths))
+    return rows.select(pl.all().gather(places))
+
+
+def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
+    rules = decided([tally(rows, name)], name)
+    done = put_in_order(rows, rules)
+    notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
+    return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
+
+
+def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """What decides the rule of each run, from lists that are complete.
+
+    Args:
+        rows: As for `ordered`; every list that has a row in it is there as a whole.
+        name: File, for messages.
+
+    Returns:
+        run, ranked (rows with a rank), scored (whether all have a score), bad (lists whose ranks do not count
+        1..n or 0..n-1), queries (lists), line (first of the bad ones).
+
+    Raises:
+        InputError: A passage occurs twice in a list.
+    """
+    by_query = rows.group_by(KEY).agg(
+        pl.len().alias("n"),
+        pl.col("passage_id").n_unique().alias("distinct"),
+        pl.col("rank").n_unique().alias("ranks"),
+        pl.col("rank").count().alias("ranked"),
+        (pl.col("rank").max() - pl.col("rank").min() + 1).alias("span"),
+        pl.col("rank").min().alias("lowest"),
+        pl.col("score").count().alias("scored"),
+        pl.col("line").min().alias("line"),
+    )
+    if by_query.filter(pl.col("distinct") < pl.col("n")).height:
+        _refuse_duplicate(rows, name)
+    counted = (
+        (pl.col("ranks") == pl.col("n")) & (pl.col("span") == pl.col("n")) & pl.col("lowest").is_in([0, 1])
+    )
+    good = (counted & (pl.col("ranked") == pl.col("n"))).fill_null(value=False).alias("good")
+    return (
+        by_query.with_columns(good)
+        .group_by("run")
+        .agg(
+            pl.col("ranked").sum(),
+            (pl.col("scored") == pl.col("n")).all().alias("scored"),
+            pl.col("good").not_().sum().alias("bad"),
+            pl.len().alias("queries"),
+            pl.col("line").filter(~pl.col("good")).min().alias("line"),
+        )
+    )
+
+
+def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
+    """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`.
+
+    Raises:
+        InputError: A run can be ordered by neither column.
+    """
+    rules = (
+        pl.concat(tallies)
+        .group_by("run")
+        .agg(pl.col("ranked", "bad", "queries").sum(), pl.col("scored").all(), pl.col("line").min())
+        .with_columns((pl.col("bad") == 0).alias("by_rank"))
+        .sort("run")
+        .with_columns(_rule().alias("rule"))
+    )
+    _refuse_unordered(rules, name)
+    return rules
+
+
+def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
+    """Complete lists with their ranks 1..n, each ordered by the rule of its run, which stands beside."""
+    return _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
+
+
+def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
+    """The rules as sentences, each once."""
+    return list(dict.fromkeys(_note(name, row) for row in rules.iter_rows(named=True)))
+
+
+def _rule() -> pl.Expr:
+    unordered = (pl.col("ranked") == 0) & ~pl.col("scored")
+    return (
+        pl.when("by_rank").then(pl.lit("rank")).when("scored").then(pl.lit("score"))
+        .when(unordered).then(pl.lit("file")).otherwise(pl.lit("none"))
+    )  # fmt: skip
+
+
+def _refuse_unordered(rules: pl.DataFrame, name: str) -> None:
+    bad = rules.filter(pl.col("rule") == "none")
+    if bad.height:
+        row = bad.row(0, named=True)
+        raise InputError(
+            f"The ranks of run {quoted(row['run'])} are not 1..n in {row['bad']} of {row['queries']} "
+            "queries, and it has no scores to order by.",
+            where=place(name, row["line"]),
+        )
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    by_rank = rows.filter(pl.col("rule") == "rank").sort([*KEY, "rank"])
+    by_score = rows.filter(pl.col("rule") == "score").sort(
+        [*KEY, "score", "passage_id"], descending=[False] * len(KEY) + [True, True]
+    )
+    by_file = rows.filter(pl.col("rule") == "file").sort([*KEY, "line"])
+    together = pl.concat([part for part in (by_rank, by_score, by_file) if part.height] or [rows])
+    # Rows of a key are neighbours now: its rank is a row's place less the place of the key's first row.
+    new = pl.struct(KEY) != pl.struct(KEY).shift(1)
+    together = together.with_row_index("at").with_columns(new.fill_null(value=True).alias("new"))
+    first = pl.when("new").then(pl.col("at")).forward_fill()
+    return together.with_columns((pl.col("at") - first + 1).cast(pl.Int32).alias("rank")).drop("at", "new")
+
+
+def _note(name: str, row: dict[str, object]) -> str:
+    if row["rule"] == "rank":
+        return f"{name}: ordered by its rank column."
+    if row["rule"] == "file":
+        return f"{name}: no rank and no score; rows are taken in the order of the file."
+    why = (
+        "no rank column is used"
+        if not row["ranked"]
+        else f"its rank column does not count 1..n in {row['bad']} of {row['queries']} queries "
+        f"(first at line {row['line']})"
+    )
+    return f"{name}: {why}, so it is ordered by score, ties by descending passage id, as trec_eval does."
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """How many lists, ordered by their rank column, trec_eval would order otherwise.
+
+    Attributes:
+        scores: A score is higher than the one before it.
+        ties: No score is out of order for it, but passages of equal score are not by descending id.
+    """
+
+    scores: int = 0
+    ties: int = 0
+
+    def __add__(self, other: Against) -> Against:
+        return Against(self.scores + other.scores, self.ties + other.ties)
+
+    def notes(self, name: str) -> list[str]:
+        """What is said about it; nothing where there is nothing to say."""
+        other = "--tie-order trec_eval takes its order"
+        found = []
+        if self.scores:
+            found.append(
+                f"{name}: rank column and scores disagree in {self.scores} rankings; "
+                f"trec_eval would order by score ({other})."
+            )
+        if self.ties:
+            found.append(
+                f"{name}: scores tie in {self.ties} rankings, where trec_eval would order by descending "
+                f"passage id; the file's own ranks are used ({other})."
+            )
+        return found
+
+
+NONE = Against()
+
+
+def against(rows: pl.DataFrame) -> Against:
+    """How lists that were ordered by their rank column differ from trec_eval's order."""
+    later = pl.col("rank") > 1
+    higher = later & (pl.col("score") > pl.col("score").shift(1))
+    tied = later & (pl.col("score") == pl.col("score").shift(1))
+    tied &= pl.col("passage_id") > pl.col("passage_id").shift(1)
+    lists = rows.select(*KEY, higher=higher, tied=tied).filter(pl.col("higher") | pl.col("tied"))
+    counted = lists.group_by(KEY).agg(pl.col("higher").any())
+    scores = counted.filter("higher").height
+    return Against(scores, counted.height - scores)
+
+
+def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are ordered as trec_eval does: by their scores in single precision, whatever their ranks."""
+    scored = pl.col("score").is_not_null()
+    return rows.with_columns(
+        pl.col("score").cast(pl.Float32).cast(pl.Float64), pl.when(~scored).then("rank").alias("rank")
+    )
+
+
+def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:
+    """Name the first row that repeats a passage of its ranking."""
+    again = rows.sort("line").filter(~pl.struct([*KEY, "passage_id"]).is_first_distinct()).row(0, named=True)
+    raise InputError(
+        f"Passage {quoted(again['passage_id'])} occurs twice for query {quoted(again['query_id'])}.",
+        where=place(name, again["line"]),
+        do="A ranking holds a passage once.",
+    )

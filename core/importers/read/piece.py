@@ -1,0 +1,228 @@
+"""One readable file of an offer, and trees of them: bounded while read, whatever they are packed in."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from core.errors import InputError
+from core.importers.read.limits import KIB, MIB, Limits
+from core.importers.read.progress import current
+from core.importers.read.text import shown
+
+HEAD_BYTES = 64 * KIB
+BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
+"""What the standard library raises on damaged or unsupported archives."""
+_GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
+_ENDINGS = (
+    ".qrels",
+    ".txt",
+    ".tsv",
+    ".csv",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".parquet",
+    ".parq",
+    ".trec",
+    ".run",
+    ".zip",
+    ".xlsx",
+    ".hdf5",
+    ".h5",
+    ".db",
+    ".sqlite",
+    ".sqlite3",
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One readable file of an offer.
+
+    Attributes:
+        name: What messages call it, for example ``beir.zip/qrels/test.tsv``.
+        relative: Its place within the offer, for example ``qrels/test.tsv``.
+        size: Stored size in bytes.
+        limits: Bounds on reading it.
+        opener: Opens the stored bytes.
+        path: Its path on disk where it is a plain file there.
+    """
+
+    name: str
+    relative: str
+    size: int
+    limits: Limits
+    opener: Callable[[], BinaryIO] = field(repr=False, compare=False)
+    path: Path | None = None
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """Open the content, gzip and LZ4 undone; reading more than the limits allow raises `InputError`."""
+        with ExitStack() as stack:
+            try:
+                stored = stack.enter_context(self.opener())
+                inner: BinaryIO | gzip.GzipFile = stored
+                begin = inner.read(4)
+                inner.seek(0)
+            except BROKEN as error:
+                raise unreadable(self.name, error) from error
+            if begin.startswith(_GZIP):
+                inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
+            elif begin == _LZ4:
+                inner = stack.enter_context(_lz4(inner, self.name))
+            yield cast(BinaryIO, _Bounded(inner, stored, self))
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB of the content."""
+        with self.stream() as stream:
+            return stream.read(HEAD_BYTES)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the content (BLAKE2b, 32 hexadecimal digits); packing a file does not change it.
+
+        A file that was read to its end has been hashed on the way and is not read again.
+        """
+        with self.stream() as stream:
+            while stream.read(MIB):
+                pass
+        return str(self.__dict__["digest"])
+
+    @property
+    def stem(self) -> str:
+        """The file name without its folder and its usual endings."""
+        name = PurePosixPath(self.relative).name
+        for suffix in (".gz", ".lz4", *_ENDINGS):
+            if name.lower().endswith(suffix) and len(name) > len(suffix):
+                name = name[: -len(suffix)]
+        return name
+
+    def read(self) -> bytes:
+        """All of the content."""
+        with self.stream() as stream:
+            return stream.read()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One thing that a user offered: a file, a folder or an archive.
+
+    Attributes:
+        name: File or folder name.
+        pieces: Its files, sorted by name.
+        parent: Name of the folder that holds it, where that is known.
+        skipped: Names of links and clutter that were not read.
+    """
+
+    name: str
+    pieces: tuple[Piece, ...]
+    parent: str = ""
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """Its name without endings."""
+        return self.pieces[0].stem if len(self.pieces) == 1 else self.name.removesuffix(".zip")
+
+    def split(self) -> tuple[Tree, ...]:
+        """Each piece as a tree of its own."""
+        return tuple(Tree(piece.name, (piece,), self.parent) for piece in self.pieces)
+
+
+def head_lines(piece: Piece, most: int = 200) -> list[str]:
+    """The first complete lines of a text file without its byte order mark; none if it is not text."""
+    return list(_lines_of(piece.head)[:most])
+
+
+@lru_cache(maxsize=64)
+def _lines_of(head: bytes) -> tuple[str, ...]:
+    """The lines of a head; every format asks for those of every file."""
+    if b"\0" in head:
+        return ()
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
+    whole = len(head) < HEAD_BYTES and lines[-1]
+    complete = lines if whole else lines[:-1] or lines
+    return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in complete)
+
+
+class _Bounded(io.RawIOBase):
+    """Counts and hashes what comes out of a possibly compressed file and stops it beyond the limits."""
+
+    def __init__(self, inner: BinaryIO | gzip.GzipFile, stored: BinaryIO, piece: Piece) -> None:
+        super().__init__()
+        self._inner, self._stored, self._piece, self._out = inner, stored, piece, 0
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._progress = current()
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes, all if negative, in steps that are counted."""
+        parts, wanted = [], size
+        while wanted != 0:
+            try:
+                chunk = self._inner.read(min(MIB, wanted) if wanted > 0 else MIB)
+            except BROKEN as error:
+                raise unreadable(self._piece.name, error) from error
+            if not chunk:
+                self._piece.__dict__.setdefault("digest", self._hash.hexdigest())
+                break
+            self._hash.update(chunk)
+            self._count(len(chunk))
+            parts.append(chunk)
+            wanted -= len(chunk) if wanted > 0 else 0
+        return b"".join(parts)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def _count(self, fresh: int) -> None:
+        self._out += fresh
+        if self._progress is not None:
+            self._progress.at(self._piece.name, self._stored.tell())
+        check_unfolded(self._piece.name, self._out, self._piece.size, self._piece.limits)
+
+
+def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
+    """An LZ4 frame, undone while it is read."""
+    try:
+        import lz4.frame  # noqa: PLC0415
+    except ImportError:
+        found = "The file is packed with LZ4, whose package is not installed."
+        raise InputError(found, where=name, do="Install it: pip install lz4.") from None
+    inner = lz4.frame.LZ4FrameFile(packed)
+    try:
+        twice = inner.read(4) == _LZ4  # as ranx writes it
+        inner.seek(0)
+    except BROKEN as error:
+        raise unreadable(name, error) from error
+    return cast(BinaryIO, lz4.frame.LZ4FrameFile(inner) if twice else inner)
+
+
+def unreadable(name: str, error: BaseException) -> InputError:
+    """The error for a file or archive that the standard library could not read."""
+    return InputError(f"The file cannot be read: {shown(str(error) or type(error).__name__)}.", where=name)
+
+
+def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:
+    """Refuse what unfolds to more than the limits allow.
+
+    Raises:
+        InputError: Beyond the total, or beyond the ratio once past the grace.
+    """
+    do = "If the file is meant to be so, unpack it and offer the files in parts."
+    if unfolded > limits.total_bytes:
+        raise InputError(f"It unfolds to more than {limits.total_bytes:,} bytes.", where=name, do=do)
+    if unfolded > limits.grace_bytes and unfolded > limits.ratio * max(stored, 1):
+        raise InputError(f"It unfolds to more than {limits.ratio} times its size.", where=name, do=do)

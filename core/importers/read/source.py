@@ -1,0 +1,165 @@
+"""Opens what a user offers: files, folders, .gz, .zip and uploads, as a tree of readable pieces.
+
+Nothing is unpacked to disk and nothing outside the offer is read: links are not followed, names that leave
+their archive are refused, and what a compressed file may unfold to is bounded while it is being read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Protocol, cast, runtime_checkable
+
+from core.errors import InputError
+from core.importers.read.limits import Limits
+from core.importers.read.piece import BROKEN, Piece, Tree, check_unfolded, unreadable
+from core.importers.read.text import shown
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+_ENCRYPTED = 0x1
+WORKBOOK = "xl/workbook.xml"
+"""The part that makes a zip archive an Excel workbook: it is one file, not a folder of its parts."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """An upload: a name and bytes. Streamlit's uploaded files are of this shape."""
+
+    name: str
+
+    def getvalue(self) -> bytes:
+        """All bytes of the upload."""
+
+
+@dataclass(slots=True)
+class Upload:
+    """Bytes with a file name."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    def getvalue(self) -> bytes:
+        """All bytes of the upload."""
+        return self.data
+
+
+Offered = str | os.PathLike[str] | Named
+
+
+@contextmanager
+def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Tree, ...]]:
+    """Open everything that was offered, and close it again.
+
+    Args:
+        offered: Paths and uploads.
+        limits: Bounds on reading them.
+
+    Yields:
+        One tree for each, in order; its pieces are readable until the context ends.
+
+    Raises:
+        InputError: Absent, not a regular file, or an archive that is broken, hostile or encrypted.
+    """
+    with ExitStack() as stack:
+        yield tuple(_open(item, limits, stack) for item in offered)
+
+
+def _open(item: Offered, limits: Limits, stack: ExitStack) -> Tree:
+    if isinstance(item, Named) and not isinstance(item, os.PathLike):
+        data = item.getvalue()
+        name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload")
+        piece = Piece(name, name, len(data), limits, lambda: io.BytesIO(data))
+        return _unzip(piece, "", stack) if data.startswith(_ZIP) else Tree(name, (piece,))
+    path = Path(cast("str | os.PathLike[str]", item))
+    name, parent = shown(path.name or path), path.absolute().parent.name
+    if path.is_dir():
+        return _walk(path, shown(path.absolute().name), limits)
+    if not path.exists():
+        raise InputError("There is no such file or folder.", where=shown(path, 200))
+    if not path.is_file():
+        raise InputError("This is neither a regular file nor a folder.", where=shown(path, 200))
+    piece = Piece(name, name, path.stat().st_size, limits, lambda: path.open("rb"), path)
+    with piece.opener() as file:
+        zipped = file.read(4) in _ZIP
+    return _unzip(piece, parent, stack) if zipped else Tree(name, (piece,), parent)
+
+
+def _walk(folder: Path, name: str, limits: Limits) -> Tree:
+    pieces: list[Piece] = []
+    skipped: list[str] = []
+    for root, folders, files in os.walk(folder, followlinks=False):
+        skipped += [shown(each) for each in folders if (Path(root) / each).is_symlink()]
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _CLUTTER)
+        for file in sorted(files):
+            path = Path(root) / file
+            if path.is_symlink() or not path.is_file() or file in _CLUTTER:
+                skipped.append(shown(file))
+                continue
+            relative = shown(path.relative_to(folder).as_posix(), 200)
+            size = path.stat().st_size
+            pieces.append(Piece(f"{name}/{relative}", relative, size, limits, _file_opener(path), path))
+            if len(pieces) > limits.members:
+                raise InputError(f"The folder holds more than {limits.members:,} files.", where=name)
+    if not pieces:
+        raise InputError("The folder holds no files.", where=name)
+    return Tree(name, tuple(sorted(pieces, key=lambda piece: piece.relative)), skipped=tuple(skipped))
+
+
+def _file_opener(path: Path) -> Callable[[], BinaryIO]:
+    return lambda: path.open("rb")
+
+
+def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
+    try:
+        packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(archive.opener())))
+    except BROKEN as error:
+        raise unreadable(archive.name, error) from error
+    members = [info for info in packed.infolist() if not info.filename.endswith("/")]
+    if len(members) > archive.limits.members:
+        raise InputError(f"The archive holds more than {archive.limits.members:,} files.", where=archive.name)
+    kept = [info for info in members if not any(part in _CLUTTER for part in info.filename.split("/"))]
+    for info in members:
+        _check_member(archive.name, info)
+    if len({info.filename for info in members}) < len(members):
+        raise InputError("The archive holds two files of the same name.", where=archive.name)
+    # Overlapping members make the sum of the packed sizes larger than the archive: judge by the archive.
+    check_unfolded(archive.name, sum(info.file_size for info in members), archive.size, archive.limits)
+    if any(info.filename == WORKBOOK for info in members):
+        return Tree(archive.name, (archive,), parent)
+    if not kept:
+        raise InputError("The archive holds no files.", where=archive.name)
+    pieces = [_member(archive, packed, info) for info in kept]
+    skipped = tuple(shown(info.filename) for info in members if info not in kept)
+    return Tree(archive.name, tuple(sorted(pieces, key=lambda piece: piece.relative)), parent, skipped)
+
+
+def _member(archive: Piece, packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> Piece:
+    name = f"{archive.name}/{shown(info.filename, 200)}"
+    return Piece(
+        name,
+        shown(info.filename, 200),
+        max(info.compress_size, 1),
+        archive.limits,
+        lambda: cast(BinaryIO, packed.open(info)),
+    )
+
+
+def _check_member(archive: str, info: zipfile.ZipInfo) -> None:
+    name, where = info.filename, f"{archive}/{shown(info.filename, 200)}"
+    parts = PurePosixPath(name).parts
+    if not name:
+        raise InputError("The archive holds a file without a name.", where=archive)
+    if name.startswith("/") or "\\" in name or ".." in parts or re.match("[A-Za-z]:", name):
+        raise InputError("The archive names a file outside itself.", where=where)
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise InputError("The archive holds a symbolic link.", where=where)
+    if info.flag_bits & _ENCRYPTED:
+        raise InputError("The archive is encrypted.", where=where, do="Unpack it with its password first.")

@@ -1,0 +1,243 @@
+"""Rankings larger than memory: taken list by list from blocks of rows, put in order on disk.
+
+Lists that lie together in the file, as in nearly all files, are cut off and finished block by block. Where a
+list comes back later in the file, all rows are first distributed over files by their list, each small enough
+to be put in order in memory. The result and what is said about it are those of `ordering.ordered`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Import, TieOrder
+from core.importers.read.ordering import (
+    KEY,
+    NONE,
+    Against,
+    Ordered,
+    against,
+    as_it_stands,
+    as_trec_eval,
+    decided,
+    ordered,
+    put_in_order,
+    rule_notes,
+    tally,
+)
+from core.importers.read.progress import current
+from core.importers.read.spool import Spool
+from core.importers.read.text import place
+from core.tables import TABLES, Pieces, frame
+
+_COLUMNS = [*KEY, "passage_id", "rank", "score", "line"]
+_LONGEST = 10_000_000
+"""Rows of one list that are put in order in memory."""
+_TOGETHER, _SHARE = 4, 2_000_000
+"""Chunks that are distributed at a time, and rows of a file that they are distributed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """Rankings in order on disk: as `Ordered`, but the rows wait in a spool."""
+
+    rows: Pieces
+    rules: dict[str, str]
+    notes: tuple[str, ...]
+    spool: Spool
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Rows in files of the spool.
+
+    Attributes:
+        paths: The files.
+        rows: How many rows they hold.
+        lists: Hash of each list that has rows here.
+        counted: Their tally where the lists stand in the order of their ranks; else None.
+        against: What trec_eval would order otherwise, where they stand so.
+    """
+
+    paths: tuple[Path, ...]
+    rows: int
+    lists: npt.NDArray[np.uint64]
+    counted: pl.DataFrame | None
+    against: Against = NONE
+
+    def read(self) -> pl.DataFrame:
+        """The rows, in the order of the source."""
+        return pl.concat([pl.read_parquet(path) for path in self.paths])
+
+    def drop(self) -> None:
+        """Remove the files."""
+        for path in self.paths:
+            path.unlink()
+
+
+def ordered_blocks(
+    blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
+) -> Ordered | Streamed:
+    """Give every row its rank, as `ordered` does, where the rows come in blocks.
+
+    Args:
+        blocks: Rows as for `ordered`, in the order of the file.
+        name: File, for messages.
+        most: Rows that may be held in memory; with more of them the work is done on disk.
+        ties: "trec_eval": ordered as it does, although there are ranks.
+
+    Raises:
+        InputError: As `ordered`; or a list of a large file is longer than memory allows.
+    """
+    told = _told(blocks)
+    source, held, count = map(as_trec_eval, told) if ties == "trec_eval" else told, [], 0
+    for block in source:
+        held.append(block)
+        count += block.height
+        if count > most:
+            return _streamed(chain(_emptying(held), source), name)
+    return ordered(pl.concat(held, rechunk=True), name)
+
+
+def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The blocks, with their rows told to whoever asked."""
+    progress = current()
+    for block in blocks:
+        if progress is not None:
+            progress.more(block.height)
+        yield block
+
+
+def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
+    """The table of rankings with the notes of its ordering.
+
+    Args:
+        done: Rows in order.
+        ids: Run → run_id.
+    """
+    named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
+    if isinstance(done, Ordered):
+        table = frame("rankings", done.rows.with_columns(named).to_dict())
+        return Import(frames={"rankings": table}, notes=done.notes)
+    declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
+    pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
+    return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
+
+
+def _emptying(held: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The blocks of a list, which is left empty."""
+    held.reverse()
+    while held:
+        yield held.pop()
+
+
+def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
+    spool = Spool()
+    try:
+        chunks = [_taken(rows, name, spool) for rows in _whole_lists(blocks, name)]
+        lists = np.concatenate([chunk.lists for chunk in chunks])
+        if np.unique(lists).size < lists.size:
+            chunks = _distributed(chunks, spool)
+        rules = decided([_tally(chunk, name) for chunk in chunks], name)
+        other = sum((chunk.against for chunk in chunks), NONE)
+        if (rules["rule"] != "rank").any() or any(chunk.counted is None for chunk in chunks):
+            chunks, other = _finished(chunks, rules, spool)
+    except BaseException:
+        spool.close()
+        raise
+    notes = [*rule_notes(rules, name), *other.notes(name)]
+    rows = Pieces(tuple(pl.scan_parquet(path) for chunk in chunks for path in chunk.paths))
+    return Streamed(rows, dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
+
+
+def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
+    """The same rows, cut between lists only."""
+    carried: list[pl.DataFrame] = []
+    for block in blocks:
+        begin = _last_list(block)
+        if begin == 0 and carried and carried[-1].select(KEY).row(-1) == block.select(KEY).row(0):
+            carried.append(block)
+            if sum(each.height for each in carried) > _LONGEST:
+                found = f"A ranking of more than {_LONGEST:,} passages."
+                raise InputError(found, where=place(name, carried[0]["line"][0]))
+            continue
+        ready = [*carried, block[:begin]]
+        carried = [block[begin:]]
+        if any(each.height for each in ready):
+            yield pl.concat(ready, rechunk=True)
+    if carried:
+        yield pl.concat(carried, rechunk=True)
+
+
+def _last_list(block: pl.DataFrame) -> int:
+    """Where the list begins that the last row belongs to."""
+    last = block.select(KEY).row(-1)
+    other = pl.any_horizontal(pl.col(name) != value for name, value in zip(KEY, last, strict=True))
+    before = block.select(other=other)["other"].arg_true()
+    return before[-1] + 1 if len(before) else 0
+
+
+def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
+    """Keep a chunk; lists that stand in the order of their ranks need nothing more."""
+    stands = as_it_stands(rows, name)
+    if stands is None:
+        lists = rows.select(pl.struct(KEY).hash()).to_series().unique().to_numpy()
+        return _Chunk((spool.add(rows.select(_COLUMNS)),), rows.height, lists, None)
+    rows = stands.rows.select(_COLUMNS).with_columns(pl.col("rank").cast(pl.Int64))
+    firsts = rows.filter(pl.col("rank") == 1)
+    counted = rows.group_by("run").agg(
+        pl.len().alias("ranked"),
+        (pl.col("score").null_count() == 0).alias("scored"),
+        pl.lit(0, pl.UInt32).alias("bad"),
+        (pl.col("rank") == 1).sum().alias("queries"),
+        pl.lit(None, pl.Int64).alias("line"),
+    )
+    lists = firsts.select(pl.struct(KEY).hash()).to_series().to_numpy()
+    return _Chunk((spool.add(rows),), rows.height, lists, counted, against(rows))
+
+
+def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
+    counted = tally(chunk.read(), name) if chunk.counted is None else chunk.counted
+    return counted.select("run", *(pl.col(each).cast(pl.Int64) for each in _COUNTS), "scored")
+
+
+_COUNTS = ("ranked", "bad", "queries", "line")
+
+
+def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
+    """The rows of all chunks anew, so that every list is in one chunk as a whole."""
+    shares = sum(chunk.rows for chunk in chunks) // _SHARE + 1
+    paths: list[list[Path]] = [[] for _ in range(shares)]
+    counts = [0] * shares
+    for begin in range(0, len(chunks), _TOGETHER):
+        some = chunks[begin : begin + _TOGETHER]
+        share = (pl.struct(KEY).hash() % shares).alias("share")
+        together = pl.concat([chunk.read() for chunk in some]).with_columns(share)
+        for (number,), rows in together.partition_by("share", as_dict=True, include_key=False).items():
+            paths[int(number)].append(spool.add(rows))
+            counts[int(number)] += rows.height
+        for chunk in some:
+            chunk.drop()
+    none = np.empty(0, dtype=np.uint64)
+    return [
+        _Chunk(tuple(files), count, none, None) for files, count in zip(paths, counts, strict=True) if files
+    ]
+
+
+def _finished(chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool) -> tuple[list[_Chunk], Against]:
+    """The chunks with ranks by the rules, and what trec_eval would order otherwise."""
+    other, made = NONE, []
+    for chunk in chunks:
+        done = put_in_order(chunk.read(), rules)
+        other += against(done.filter(pl.col("rule") == "rank"))
+        path = spool.add(done.select(_COLUMNS))
+        made.append(_Chunk((path,), chunk.rows, chunk.lists, None))
+        chunk.drop()
+    return made, other

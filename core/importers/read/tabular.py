@@ -1,0 +1,314 @@
+"""CSV, TSV, JSONL and Parquet as one thing: a frame, the line of every row, errors that name the place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.importers.columns import no_column
+from core.importers.read.limits import Limits
+from core.importers.read.piece import Piece, head_lines
+from core.importers.read.text import place, shown, whole
+
+PARQUET = b"PAR1"
+_VALUE_BYTES = 16
+"""What a value of a list takes in memory, at least."""
+_NO_NAME = ""
+_DELIMITERS = ("\t", ",", ";", "|")
+PANIC: type[BaseException] = pl.exceptions.PanicException
+"""What Polars raises when its own code fails on a malformed file; not an `Exception`."""
+READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A foreign table.
+
+    Attributes:
+        name: File, for messages.
+        rows: Its cells as they are, columns named as in the file.
+        lines: Line of every row in the file (its number from 1 in Parquet).
+    """
+
+    name: str
+    rows: pl.DataFrame
+    lines: pl.Series
+
+    def taking(self, columns: Mapping[str, str]) -> pl.DataFrame:
+        """Some columns under new names, as text, with `line`.
+
+        Args:
+            columns: New name → column of the table.
+
+        Raises:
+            InputError: A column is not there; the message lists those that are.
+        """
+        there = set(self.rows.columns)
+        for column in columns.values():
+            if column not in there:
+                raise no_column(column, self.rows.columns, self.name)
+        chosen = [as_text(self.rows[column]).alias(name) for name, column in columns.items()]
+        return pl.DataFrame([*chosen, self.lines.alias("line")])
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """A column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
+    if values.dtype.is_nested():
+        values = pl.Series(
+            values.name,
+            [
+                None if each is None else json.dumps(each, ensure_ascii=False, default=str)
+                for each in values.to_list()
+            ],
+            dtype=pl.String,
+        )
+    text = values.cast(pl.String, strict=False).str.strip_chars()
+    return text.replace("", None)
+
+
+def kind_of(piece: Piece) -> str | None:
+    """Judge by content: parquet, jsonl, a delimiter, or None if it is no table."""
+    if piece.head.startswith(PARQUET):
+        return "parquet"
+    lines = [line for line in head_lines(piece) if line.strip()]
+    if not lines:
+        return None
+    if lines[0].lstrip().startswith("{"):
+        return "jsonl"
+    counts = {mark: lines[0].count(mark) for mark in _DELIMITERS}
+    best = max(_DELIMITERS, key=lambda mark: counts[mark])
+    return best if counts[best] else None
+
+
+def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
+    """Read a table.
+
+    Args:
+        piece: The file.
+        kind: As `kind_of` says.
+        rows: Only so many first rows, from the head of the file.
+
+    Raises:
+        InputError: Naming file, line and column of what is wrong.
+    """
+    if kind == "parquet":
+        return _parquet(piece, rows)
+    data = whole(piece) if rows is None else "\n".join(head_lines(piece, rows + 1)).encode()
+    return read_text(piece, data, kind)
+
+
+def read_text(piece: Piece, data: bytes, kind: str) -> Table:
+    """Read the text of a table, or of its first records; arguments and errors as for `read_table`."""
+    table = _jsonl(piece, data) if kind == "jsonl" else _delimited(piece, data, kind)
+    check_cells(table, piece.limits)
+    return table
+
+
+def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
+    """The first rows of a table as text, for a preview; None if it is no table."""
+    kind = kind_of(piece)
+    if kind is None:
+        return None
+    table = read_table(piece, kind, rows)
+    return table.taking({column: column for column in table.rows.columns if column != "line"}).drop("line")
+
+
+def header(piece: Piece, kind: str) -> list[str]:
+    """Column names of a table, from its head only."""
+    if kind == "parquet":
+        return list(_parquet_schema(piece))
+    if kind == "jsonl":
+        return list(dict.fromkeys(key for line in head_lines(piece, 50) for key in _keys(line)))
+    lines = head_lines(piece, 1)
+    return _header_cells(piece, lines[0] if lines else "", kind)
+
+
+def _keys(line: str) -> list[str]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return list(value) if isinstance(value, dict) else []
+
+
+def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        raise InputError(f"The header cannot be read: {shown(error)}.", where=place(piece.name, 1)) from error
+
+
+def check_header(names: Sequence[str], piece: Piece) -> None:
+    """Refuse too many columns, or a name that occurs twice."""
+    where = place(piece.name, 1)
+    if len(names) > piece.limits.columns:
+        raise InputError(f"{len(names):,} columns; the limit is {piece.limits.columns:,}.", where=where)
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
+        seen.add(name)
+
+
+def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
+    first = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
+    names = _header_cells(piece, first, delimiter)
+    again = names[0] if names and names[0] in names[1:] and _NO_NAME not in names else None
+    names = [_NO_NAME, *names[1:]] if again else names
+    check_header(names, piece)
+    try:
+        rows = pl.read_csv(data, separator=delimiter, infer_schema=False, new_columns=names)
+    except READ_ERRORS as error:
+        _explain_csv(piece, data, delimiter, len(names))
+        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if again:
+        rows = _once(rows, again, piece)
+    lines = _csv_lines(data, delimiter, rows.height)
+    filled = rows.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+    return Table(piece.name, rows.filter(filled), lines.filter(filled))
+
+
+def _once(rows: pl.DataFrame, name: str, piece: Piece) -> pl.DataFrame:
+    """Drop a first column that repeats another: pandas writes an index that is also a column twice."""
+    if not rows[_NO_NAME].equals(rows[name]):
+        raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
+    return rows.drop(_NO_NAME)
+
+
+def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
+    """The line each record begins on; counted record by record only where cells hold line breaks."""
+    physical = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
+    if physical == height + 1:
+        return pl.Series("line", np.arange(2, height + 2, dtype=np.int64))
+    starts, line = [], 1
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter)
+    for _ in reader:
+        starts.append(line)
+        line = reader.line_num + 1
+    starts = (starts[1:] + [line] * height)[:height]
+    return pl.Series("line", starts, dtype=pl.Int64)
+
+
+def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> None:
+    """Refuse with the first record that does not fit the header; return if none is found."""
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for record in reader:
+            if record and len(record) > columns:
+                found = f"{len(record)} cells, the header has {columns}."
+                raise InputError(found, where=place(piece.name, line))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        where = place(piece.name, line)
+        raise InputError(
+            f"The line cannot be read: {shown(error)}.", where=where, do="Check its quotes."
+        ) from error
+
+
+def _jsonl(piece: Piece, data: bytes) -> Table:
+    lines = json_lines(data)
+    try:
+        rows = pl.read_ndjson(data, infer_schema_length=None)
+    except READ_ERRORS as error:
+        explain_json(piece.name, data)
+        raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=piece.name) from error
+    check_header(rows.columns, piece)
+    if rows.height != len(lines):
+        explain_json(piece.name, data)
+        raise InputError("Each line must hold one JSON object.", where=piece.name)
+    return Table(piece.name, rows, lines)
+
+
+def json_lines(data: bytes, first: int = 1) -> pl.Series:
+    """Numbers of the lines that are not blank."""
+    made = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
+    return pl.Series("line", made, dtype=pl.Int64)
+
+
+def explain_json(name: str, data: bytes, first: int = 1) -> None:
+    """Refuse with the first line that is not one JSON object; return if none is found."""
+    for number, line in enumerate(data.split(b"\n"), first):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
+            found = "" if isinstance(value, dict) else "The line is not a JSON object."
+        except RecursionError:
+            found = "The JSON is nested too deeply."
+        except ValueError as error:
+            found = f"The line is not valid JSON: {shown(error)}."
+        if found:
+            raise InputError(found, where=place(name, number))
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(f"{text} is larger than any number")
+    return value
+
+
+def _parquet_schema(piece: Piece) -> pl.Schema:
+    try:
+        return pl.Schema(pl.read_parquet_schema(io.BytesIO(piece.read())))
+    except READ_ERRORS as error:
+        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
+
+
+def _parquet(piece: Piece, rows: int | None) -> Table:
+    """Read a Parquet file; what its footer claims is checked against the limits before any column is read."""
+    content = piece.read()
+    try:
+        names = list(pl.read_parquet_schema(io.BytesIO(content)))
+        check_header(names, piece)
+        height = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
+        claimed = height * max(len(names), 1)
+        if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
+            raise InputError(f"The file claims {height:,} rows in {len(content):,} bytes.", where=piece.name)
+        _check_lists(content, piece)
+        frame = pl.read_parquet(io.BytesIO(content), n_rows=rows)
+    except READ_ERRORS as error:
+        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
+    return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
+
+
+def _check_lists(content: bytes, piece: Piece) -> None:
+    """Refuse lists that unfold to more than the limits allow: a few bytes can stand for a billion values."""
+    from pyarrow import lib, parquet  # noqa: PLC0415
+
+    try:
+        found = parquet.ParquetFile(io.BytesIO(content)).metadata
+        values = sum(
+            found.row_group(group).column(column).num_values
+            for column in range(found.num_columns)
+            if found.schema.column(column).max_repetition_level
+            for group in range(found.num_row_groups)
+        )
+    except (lib.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
+    if values * _VALUE_BYTES > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
+        claim = f"The file claims {values:,} values of lists in {len(content):,} bytes."
+        raise InputError(claim, where=piece.name)
+
+
+def check_cells(table: Table, limits: Limits) -> None:
+    """Refuse a table with a cell that is longer than the limits allow."""
+    for column, dtype in table.rows.schema.items():
+        if dtype != pl.String:
+            continue
+        long = (table.rows[column].str.len_bytes() > limits.cell_bytes).arg_true()
+        if len(long):
+            where = place(table.name, table.lines[long[0]], column)
+            raise InputError(f"The cell is longer than {limits.cell_bytes:,} bytes.", where=where)

@@ -1,0 +1,108 @@
+"""Text of untrusted files: whole lines in bounded blocks, checked, and safe to show in a message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.bidi import CONTROLS
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.importers.read.piece import Piece
+
+BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# Control characters, and the marks that reorder what a reader sees.
+_UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff]")
+SAVE_AS = "Save the file as UTF-8 and offer it again."
+
+
+def shown(text: object, limit: int = 80) -> str:
+    """A short printable line for a message: control characters escaped, the middle of long text left out."""
+    plain = _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
+    return plain if len(plain) <= limit else f"{plain[: limit - 12]}…{plain[-11:]}"
+
+
+def quoted(text: object, limit: int = 80) -> str:
+    """`shown` in quotation marks."""
+    return f"'{shown(text, limit)}'"
+
+
+def place(name: str, line: int | None = None, column: str | None = None) -> str:
+    """Where something is, as ``file:line, column `c```."""
+    spot = name if line is None else f"{name}:{line}"
+    return spot if column is None else f"{spot}, column `{shown(column)}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file: valid UTF-8 without NUL and without a byte order mark."""
+
+    data: bytes
+    first_line: int
+
+
+def blocks(piece: Piece) -> Iterator[Block]:
+    """Read a text file as blocks of whole lines, in memory bounded by the limits of the piece.
+
+    Args:
+        piece: The file.
+
+    Yields:
+        Blocks in order; their data joined is the file without its byte order mark.
+
+    Raises:
+        InputError: Naming file, line and byte: not UTF-8, a NUL byte, an endless line, bare CR line ends.
+    """
+    line, offset, rest = 1, 0, b""
+    with piece.stream() as stream:
+        while True:
+            fresh = stream.read(piece.limits.block_bytes)
+            data = rest + fresh
+            if offset == 0:
+                _refuse_utf16(piece.name, data)
+                if data.startswith(BOM):
+                    data, offset = data[len(BOM) :], len(BOM)
+            cut = data.rfind(b"\n") + 1 if fresh else len(data)
+            ready, rest = data[:cut], data[cut:]
+            if ready:
+                _check(piece.name, ready, line, offset)
+                yield Block(ready, line)
+                line, offset = line + ready.count(b"\n"), offset + len(ready)
+            if not fresh:
+                return
+            if len(rest) > piece.limits.line_bytes:
+                raise InputError(
+                    f"The line is longer than {piece.limits.line_bytes:,} bytes.",
+                    where=place(piece.name, line),
+                )
+
+
+def whole(piece: Piece) -> bytes:
+    """All the text of a file, checked as in `blocks`."""
+    return b"".join(block.data for block in blocks(piece))
+
+
+def _refuse_utf16(name: str, data: bytes) -> None:
+    if data.startswith(UTF16):
+        raise InputError("The file is UTF-16, not UTF-8.", where=place(name, 1), do=SAVE_AS)
+
+
+def _check(name: str, data: bytes, line: int, offset: int) -> None:
+    nul = data.find(b"\0")
+    if nul >= 0:
+        where = place(name, line + data.count(b"\n", 0, nul))
+        raise InputError(
+            f"A NUL byte at byte {offset + nul}: this is not a text file.", where=where, do=SAVE_AS
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = place(name, line + data.count(b"\n", 0, error.start))
+        found = f"Byte {offset + error.start} (0x{data[error.start]:02x}) is not valid UTF-8."
+        raise InputError(found, where=where, do=f"It is probably Latin-1 (Windows-1252). {SAVE_AS}") from None
+    if b"\n" not in data and data.rstrip(b"\r").count(b"\r"):
+        raise InputError("Lines end with CR alone.", where=place(name, line), do="Save it with LF line ends.")

@@ -1,0 +1,227 @@
+"""Excel workbooks (.xlsx), checked before their reader sees them: a hostile one could exhaust the memory.
+
+Values are read as they were saved: formulas are not computed, macros are not looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.limits import MIB, Limits
+from core.importers.read.piece import BROKEN, Piece, check_unfolded
+from core.importers.read.source import WORKBOOK
+from core.importers.read.tabular import PANIC, READ_ERRORS
+from core.importers.read.text import quoted, shown
+
+if TYPE_CHECKING:
+    from fastexcel import ExcelReader
+
+ZIP = b"PK\x03\x04"
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How .xls and encrypted workbooks begin."""
+MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
+_MOST_CELLS = 50_000_000
+"""Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""
+_MOST_TEXT = 1 << 31
+_OVERLAP = 512
+_CELL = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\br\s*=\s*[\"']([A-Za-z]{1,9})(\d{1,9})[\"']")
+_ROW = re.compile(rb"<(?:\w{1,20}:)?row\s[^<>]*?\br\s*=\s*[\"'](\d{1,9})[\"']")
+_SHARED = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\bt\s*=\s*[\"']s[\"'][^<>]*>\s*<(?:\w{1,20}:)?v>(\d{1,9})<")
+_SHEET = re.compile(rb"<(?:\w{1,20}:)?sheet\s([^<>]*)>")
+_AWAY = re.compile(rb"\bstate\s*=\s*[\"'](?:hidden|veryHidden)[\"']")
+_TEXT_END = re.compile(rb"</(?:\w{1,20}:)?si>")
+
+
+@dataclass(frozen=True, slots=True)
+class Workbook:
+    """A checked workbook.
+
+    Attributes:
+        name: File, for messages.
+        sheets: Names of its visible sheets, in order.
+        hidden: Names of the others.
+        macros: Whether it holds macros; they are not looked at.
+    """
+
+    name: str
+    sheets: tuple[str, ...]
+    hidden: tuple[str, ...]
+    macros: bool
+    _reader: ExcelReader
+    _headers: dict[str, list[str]] = field(default_factory=dict)
+
+    def columns(self, sheet: str) -> list[str]:
+        """Names of the columns of a sheet; none if it is empty.
+
+        Raises:
+            InputError: As for `rows`.
+        """
+        if sheet not in self._headers:  # every look parses the whole sheet
+            self._headers[sheet] = self.rows(sheet, 1)[0].columns
+        return self._headers[sheet]
+
+    def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
+        """The cells of a sheet as text, columns named by its first row that is not empty.
+
+        Args:
+            sheet: Its name.
+            most: Only so many first rows.
+
+        Returns:
+            The rows below the header without empty ones, and their numbers in the sheet.
+
+        Raises:
+            InputError: The sheet cannot be read, or a name occurs twice in its header.
+        """
+        n_rows = None if most is None else most + 100
+        try:
+            loaded = self._reader.load_sheet(
+                sheet, header_row=None, skip_rows=0, dtypes="string", n_rows=n_rows
+            )
+            cells = pl.DataFrame(loaded)
+        except (*READ_ERRORS, ValueError, RuntimeError, _fast_error()) as error:
+            raise _unreadable(self.name, error) from error
+        cells = cells.with_columns(pl.all().str.strip_chars().replace("", None)) if cells.width else cells
+        filled = cells.with_row_index("line", offset=1).filter(
+            pl.any_horizontal(pl.all().exclude("line").is_not_null())
+        )
+        if filled.is_empty():
+            return pl.DataFrame(), pl.Series("line", [], dtype=pl.Int64)
+        lines, body = filled["line"].cast(pl.Int64), filled.drop("line")
+        named = {column: name for column, name in zip(body.columns, body.row(0), strict=True) if name}
+        names = list(named.values())
+        again = next((name for name in names if names.count(name) > 1), None)
+        if again:
+            found = f"The column {quoted(again)} occurs twice."
+            raise InputError(found, where=f"{self.name}, sheet {shown(sheet)}")
+        body = body.select(list(named)).rename(named).slice(1, most)
+        kept = body.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+        return body.filter(kept), lines.slice(1, most).filter(kept)
+
+
+def is_workbook(piece: Piece) -> bool:
+    """Whether a file is a zip archive with a workbook in it."""
+    return piece.head.startswith(ZIP) and _names(piece.head, piece)
+
+
+@lru_cache(maxsize=16)
+def _names(head: bytes, piece: Piece) -> bool:  # noqa: ARG001  (the head tells pieces of one name apart)
+    try:
+        with zipfile.ZipFile(io.BytesIO(piece.read())) as packed:
+            return WORKBOOK in packed.namelist()
+    except (InputError, *BROKEN):
+        return False
+
+
+def open_workbook(piece: Piece) -> Workbook:
+    """Check and open a workbook.
+
+    Raises:
+        InputError: Its reader is not installed, it is broken, or it would unfold to too much.
+    """
+    return _opened(piece.head, piece)
+
+
+@lru_cache(maxsize=4)
+def _opened(head: bytes, piece: Piece) -> Workbook:  # noqa: ARG001  (the head tells pieces of one name apart)
+    error_type = _fast_error()
+    import fastexcel  # noqa: PLC0415
+
+    data = piece.read()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            macros = _check(packed, piece.name, len(data), piece.limits)
+            states = [bool(_AWAY.search(each)) for each in _SHEET.findall(packed.read(WORKBOOK))]
+    except (KeyError, *BROKEN) as error:
+        raise _unreadable(piece.name, error) from error
+    try:
+        reader = fastexcel.read_excel(data)
+        names = reader.sheet_names
+    except (error_type, PANIC, ValueError, RuntimeError) as error:
+        raise _unreadable(piece.name, error) from error
+    away = states if len(states) == len(names) else [False] * len(names)
+    visible = tuple(name for name, hides in zip(names, away, strict=True) if not hides)
+    hidden = tuple(name for name in names if name not in visible)
+    return Workbook(piece.name, visible, hidden, macros, reader)
+
+
+def _fast_error() -> type[Exception]:
+    try:
+        from fastexcel import FastExcelError  # noqa: PLC0415
+    except ImportError:
+        found = "The reader of Excel files is not installed."
+        raise InputError(found, do="Install it: pip install fastexcel.") from None
+    return FastExcelError
+
+
+def _unreadable(name: str, error: BaseException) -> InputError:
+    told = shown(str(error).split("\n")[0] or type(error).__name__, 200)
+    return InputError(f"The workbook cannot be read: {told}.", where=name)
+
+
+def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> bool:
+    """Refuse what would unfold to too much; whether there are macros."""
+    members = packed.infolist()
+    if len(members) > limits.members or len({info.filename for info in members}) < len(members):
+        raise InputError("The workbook holds too many parts, or one twice.", where=name)
+    check_unfolded(name, sum(info.file_size for info in members), stored, limits)
+    lengths = np.zeros(0, dtype=np.int64)
+    for info in members:
+        if info.filename.lower().endswith("sharedstrings.xml"):
+            lengths = _lengths(packed, info, name)
+    for info in members:
+        _check_part(packed, info, name, lengths)
+    return any(info.filename.lower().endswith("vbaproject.bin") for info in members)
+
+
+def _chunks(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
+    """A part in pieces that overlap, its checksum checked at its end."""
+    rest = b""
+    with packed.open(info) as part:
+        while fresh := part.read(MIB):
+            if not rest and b"<!DOCTYPE" in fresh[: MIB // 16].upper():
+                raise InputError("Its XML declares a document type.", where=f"{name}/{shown(info.filename)}")
+            yield rest + fresh
+            rest = (rest + fresh)[-_OVERLAP:]
+
+
+def _lengths(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.ndarray:
+    """Bytes of every shared text, markup included."""
+    del name
+    data = packed.read(info)
+    ends = np.array([match.end() for match in _TEXT_END.finditer(data)], dtype=np.int64)
+    return np.diff(ends, prepend=0)
+
+
+def _check_part(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, lengths: np.ndarray) -> None:
+    rows = columns = text = 0
+    for chunk in _chunks(packed, info, name):
+        cells = _CELL.findall(chunk)
+        columns = max(columns, *map(_column, {letters for letters, _ in cells}), 0)
+        rows = max(rows, *{int(digits) for _, digits in cells}, *map(int, _ROW.findall(chunk)), 0)
+        if len(lengths):
+            used = np.array(_SHARED.findall(chunk), dtype=np.int64)
+            text += int(lengths[used[used < len(lengths)]].sum())
+    where = f"{name}/{shown(info.filename)}"
+    if rows > MOST_ROWS or columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:
+        found = f"A sheet spans {rows:,} rows and {columns:,} columns."
+        raise InputError(found, where=where, do="Delete the cells that lie far out, or save it as CSV.")
+    if text > _MOST_TEXT:
+        raise InputError(f"A sheet holds more than {_MOST_TEXT:,} bytes of text.", where=where)
+
+
+def _column(letters: bytes) -> int:
+    place = 0
+    for letter in letters.upper():
+        place = place * 26 + letter - 64
+    return place
