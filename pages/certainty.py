@@ -1,12 +1,13 @@
 import streamlit as st
 
-from core.clq.intervals import SEED
-from core.clq.significance.bootstrap import RESAMPLES
+from core.stats.intervals import SEED
+from core.stats.significance.bootstrap import RESAMPLES
 from core.ui import show
 from core.ui import sure as widgets
 from core.ui.view import current_view
-from core.views import sure, sure_charts, sure_details, text
-from core.views.decision import Asked
+from core.views import text
+from core.views.confidence import sure, sure_charts, sure_details
+from core.views.decision.facts import Asked
 
 view = current_view(sure.TELLS)
 head = st.container()

@@ -7,9 +7,9 @@ from core.ui import show
 from core.ui.compare_holes import with_holes
 from core.ui.pick import pick_from_chart
 from core.ui.view import current_view, end
-from core.views import compare
-from core.views.compare_charts import forest
-from core.views.evidence import pairs
+from core.views.compare import holes as pairs
+from core.views.compare import page as compare
+from core.views.compare.charts import forest
 from core.views.text import plain
 
 tells = "What this tells you: whether one stack is really better than another, by how much, on which queries."

@@ -4,10 +4,10 @@ from core.ui import cache, cost, show
 from core.ui.cost_columns import BILL_COLUMNS, RECORDED_COLUMNS, SWING_COLUMNS, paper_columns
 from core.ui.view import find_view
 from core.views import text
-from core.views.cost import PAPER_BOOK, PAPER_TOKENS, paper_generator, paper_rerank
-from core.views.cost import cost as bill_of
-from core.views.cost_recorded import recorded_answer
-from core.views.cost_swings import swings
+from core.views.cost.page import PAPER_BOOK, PAPER_TOKENS, paper_generator, paper_rerank
+from core.views.cost.page import cost as bill_of
+from core.views.cost.recorded import recorded_answer
+from core.views.cost.swings import swings
 
 view = find_view()
 head = st.container()

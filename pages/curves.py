@@ -5,9 +5,10 @@ from core.ui import cache, show
 from core.ui import curves as ui
 from core.ui.pick import pick_stacks
 from core.ui.view import current_view
-from core.views import curves, theme
-from core.views.comparable import about_pools
+from core.views import theme
+from core.views.curves import page as curves
 from core.views.text import plain
+from core.views.workspace.comparable import about_pools
 
 tells = "What this tells you: how quality grows with the number of passages you send, and where it stops."
 view = current_view(tells)

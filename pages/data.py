@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.ui import cache, deleting, inventory, show
 from core.ui.view import end, find_view
-from core.views.inventory import answer
+from core.views.library.inventory import answer
 
 view = find_view()
 snapshot = cache.snapshot(None) if view is None else view.snapshot

@@ -2,8 +2,8 @@ import streamlit as st
 
 from core.ui import evidence, judging, show
 from core.ui.view import current_view, end
-from core.views import decide
-from core.views.evidence import page
+from core.views.decision import answer as decide
+from core.views.golden import page
 
 tells = (
     "What this tells you: how many judgements carry the scores, and whether judging more could change them."

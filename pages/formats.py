@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.view import find_view
-from core.views.formats import described, format_table, headline, matrix_table
+from core.views.add.formats import described, format_table, headline, matrix_table
 from core.views.text import plain
 
 find_view()

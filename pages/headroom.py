@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.view import current_view, end
-from core.views.headroom import MIXED, conventions, headroom
+from core.views.headroom.page import MIXED, conventions, headroom
 
 tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
 view = current_view(tells)

@@ -3,7 +3,7 @@ import streamlit as st
 from core.ui import latency as widgets
 from core.ui import show
 from core.ui.view import current_view
-from core.views import latency
+from core.views.latency import page as latency
 
 tells = "What this tells you: how long queries take, how sure that is, and which stage and K cost the time."
 view = current_view(tells)

@@ -2,8 +2,8 @@ import streamlit as st
 
 from core.ui import measures, show
 from core.ui.view import find_view
-from core.views.reference import headline, measure_table
-from core.views.worked import worked
+from core.views.measures.reference import headline, measure_table
+from core.views.measures.worked import worked
 
 view = find_view()
 place = st.container()

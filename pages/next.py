@@ -1,10 +1,11 @@
 import streamlit as st
 
-from core.clq.planner import WORLDS
+from core.decide.planner import WORLDS
 from core.ui import next_evaluation as widgets
 from core.ui import show, sure
 from core.ui.view import current_view
-from core.views import next_evaluation, next_queries, next_stacks, text
+from core.views import text
+from core.views.confidence import next_evaluation, next_queries, next_stacks
 
 view = current_view(next_evaluation.TELLS)
 head = st.container()

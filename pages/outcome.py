@@ -1,9 +1,9 @@
 import streamlit as st
 
-from core.clq.correlation import KINDS
+from core.stats.correlation import KINDS
 from core.ui import outcome, show
 from core.ui.view import current_view, end
-from core.views.outcome import page
+from core.views.measures import outcome as page
 
 tells = "What this tells you: which retrieval measure foretells how good the generated answer is."
 view = current_view(tells)

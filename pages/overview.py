@@ -4,7 +4,8 @@ from core.ui import show
 from core.ui.near import near
 from core.ui.promising import promising
 from core.ui.view import current_view
-from core.views import decide, overview
+from core.views.decision import answer as decide
+from core.views.decision import overview
 from core.views.text import plain
 
 tells = "What this tells you: which stack your limits select, what holds it back, how far to trust it."

@@ -7,8 +7,8 @@ from core.ui.near import near
 from core.ui.pick import pick_stack
 from core.ui.promising import promising
 from core.ui.view import current_view, end
-from core.views import decide
-from core.views.pareto import pareto
+from core.views.decision import answer as decide
+from core.views.decision.chart import pareto
 from core.views.text import count
 from core.views.theme import best_corner
 

@@ -6,8 +6,8 @@ from core.ui import queries as widgets
 from core.ui.compare_holes import doubt_of
 from core.ui.pick import pick_from_chart, pick_stack
 from core.ui.view import current_view, end
-from core.views import queries
-from core.views.query_bars import BARS, bars
+from core.views.queries import page as queries
+from core.views.queries.bars import BARS, bars
 
 tells = "What this tells you: on which queries a stack is weak, against what it could reach or another stack."
 view = current_view(tells)

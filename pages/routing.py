@@ -3,9 +3,9 @@ import streamlit as st
 from core.ui import routing as widgets
 from core.ui import show
 from core.ui.view import current_view, end
-from core.views import routing
-from core.views.routing_chart import chart
 from core.views.theme import best_corner
+from core.views.what_if.routing import policies as routing
+from core.views.what_if.routing.chart import chart
 
 tells = (
     "What this tells you: whether choosing K query by query beats one K for all queries, and at what price."

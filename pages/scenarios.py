@@ -1,11 +1,11 @@
 import streamlit as st
 
-from core.clq.slo import conditioned
+from core.decide.slo import conditioned
 from core.ui import scenarios as widgets
 from core.ui import show
 from core.ui.view import current_view
-from core.views import deeper_chart, leaderboard, scenario_page, targets
 from core.views.text import plain
+from core.views.what_if import deeper_chart, leaderboard, scenario_page, targets
 
 view = current_view(scenario_page.TELLS)
 head = st.container()

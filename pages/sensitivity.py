@@ -4,8 +4,8 @@ from core.ui import sensitivity as widgets
 from core.ui import show
 from core.ui.pick import pick_stack
 from core.ui.view import current_view, end
-from core.views import sensitivity, sensitivity_charts
-from core.views.sensitivity_flips import answer
+from core.views.confidence import sensitivity, sensitivity_charts
+from core.views.confidence.sensitivity_flips import answer
 from core.views.text import plain
 
 tells = (

@@ -1,8 +1,8 @@
 """The README says what is so."""
 
 from core.paths import ROOT
-from core.views.formats import formats_markdown
-from core.views.reference import measures_markdown
+from core.views.add.formats import formats_markdown
+from core.views.measures.reference import measures_markdown
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -14,7 +14,7 @@ def test_the_table_of_measures_is_the_registrys() -> None:
 
 def test_the_table_of_formats_is_that_of_the_importers() -> None:
     table = README.partition("<!-- formats -->")[2].partition("<!-- /formats -->")[0].strip()
-    assert table == formats_markdown(), "print(core.views.formats.formats_markdown()) prints the table"
+    assert table == formats_markdown(), "print(core.views.add.formats.formats_markdown()) prints the table"
 
 
 def test_every_picture_is_there() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from core.cli.output import complain
-from core.clq.prices import PriceBook, load_books, own_folder
 from core.errors import InputError, StoreDamagedError, UnknownNameError
 from core.paths import PRICES
+from core.prices import PriceBook, load_books, own_folder
 from core.store import Snapshot, Store, Writer
 from core.store.doctor import Level, examine
 

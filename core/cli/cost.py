@@ -13,15 +13,15 @@ import typer
 
 from core.cli.context import Context, resolve_runs
 from core.cli.output import Format, FormatOption, emit
-from core.clq.calculator import NO_INDEX, CostInputs
-from core.clq.prices import DEFAULT_BOOK, PriceBook
-from core.clq.units import INDEX_KINDS
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
+from core.prices import DEFAULT_BOOK, PriceBook
+from core.prices.calculator import NO_INDEX, CostInputs
+from core.prices.units import INDEX_KINDS
 
 if TYPE_CHECKING:
-    from core.views.amounts import Start
-    from core.views.cost import CostView
+    from core.views.cost.amounts import Start
+    from core.views.cost.page import CostView
 
 _USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)
 """What is not given."""
@@ -119,7 +119,7 @@ def run(
 
 
 def _inputs(given: Mapping[str, Any]) -> CostInputs:
-    from core.views.amounts import NONE  # noqa: PLC0415
+    from core.views.cost.amounts import NONE  # noqa: PLC0415
 
     models = {name: None for name, value in given.items() if value == NONE and name != "index"}
     return CostInputs(**{**asdict(_USUAL), **given, **models})
@@ -127,7 +127,7 @@ def _inputs(given: Mapping[str, Any]) -> CostInputs:
 
 def _known(typed: Mapping[str, object], books: Mapping[str, PriceBook]) -> None:
     """Refuse models that no book prices: a typing error would else be an unknown cost."""
-    from core.views.amounts import NONE, models  # noqa: PLC0415
+    from core.views.cost.amounts import NONE, models  # noqa: PLC0415
 
     known = models(books.values())
     offered = {
@@ -143,9 +143,9 @@ def _known(typed: Mapping[str, object], books: Mapping[str, PriceBook]) -> None:
 
 
 def _start(context: Context, name: str) -> Start:
-    from core.views.amounts import start_from  # noqa: PLC0415
-    from core.views.scope import Scope  # noqa: PLC0415
-    from core.views.stacks import runs_in  # noqa: PLC0415
+    from core.views.cost.amounts import start_from  # noqa: PLC0415
+    from core.views.workspace.scope import Scope  # noqa: PLC0415
+    from core.views.workspace.stacks import runs_in  # noqa: PLC0415
 
     snapshot = context.store().read()
     runs = snapshot.runs()
@@ -174,14 +174,14 @@ def _changes(written: tuple[str, ...] | list[str]) -> dict[tuple[str, str], floa
 
 
 def _paper(table: Paper, books: Mapping[str, PriceBook], form: Format) -> None:
-    from core.views.cost import PAPER_BOOK, paper_generator, paper_rerank  # noqa: PLC0415
+    from core.views.cost.page import PAPER_BOOK, paper_generator, paper_rerank  # noqa: PLC0415
 
     made = paper_rerank if table is Paper.RERANK else paper_generator
     emit(made(books[PAPER_BOOK]), form)
 
 
 def _swings(inputs: CostInputs, book: PriceBook, percent: float, form: Format) -> None:
-    from core.views.cost_swings import swings  # noqa: PLC0415
+    from core.views.cost.swings import swings  # noqa: PLC0415
 
     found = swings(inputs, book, share=percent / 100)
     if form is Format.TABLE:
@@ -196,8 +196,8 @@ def _bill(
     begun: Start | None,
     form: Format,
 ) -> None:
-    from core.views.amounts import NONE, WORDS, basis_by_stage, provenance  # noqa: PLC0415
-    from core.views.cost import cost  # noqa: PLC0415
+    from core.views.cost.amounts import NONE, WORDS, basis_by_stage, provenance  # noqa: PLC0415
+    from core.views.cost.page import cost  # noqa: PLC0415
 
     asked = {name: getattr(inputs, name) or NONE for name in WORDS}
     found = cost(inputs, book, changes, basis_by_stage(begun, asked))

@@ -13,12 +13,12 @@ from core.bidi import escaped
 from core.cli.deciding import Question, deciding
 from core.cli.gate import hold
 from core.cli.output import Format, FormatOption, complain, emit
-from core.clq.significance.bootstrap import RESAMPLES
 from core.importers.read.text import shown
+from core.stats.significance.bootstrap import RESAMPLES
 
 if TYPE_CHECKING:
-    from core.views.record.data import Case
-    from core.views.verdict import Verdict
+    from core.report.data import Case
+    from core.views.decision.verdict import Verdict
 
 _SHOWN = 20
 """Rows of a table; JSON and CSV have all."""
@@ -47,8 +47,8 @@ def run(
     if gate is not None:
         hold(ctx, gate, question, share=gate_share, form=form)
         return
-    from core.views.decision import status_rows  # noqa: PLC0415
-    from core.views.record.data import decision_data  # noqa: PLC0415
+    from core.report.data import decision_data  # noqa: PLC0415
+    from core.views.decision.facts import status_rows  # noqa: PLC0415
 
     case = question.on_store(ctx.obj)
     found = case.decided()
@@ -64,11 +64,11 @@ def run(
 
 
 def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
-    from core.clq.near import near_misses  # noqa: PLC0415
-    from core.views.decide import answer  # noqa: PLC0415
-    from core.views.decision import CHANCES, warnings  # noqa: PLC0415
-    from core.views.jitter import jitter_words  # noqa: PLC0415
-    from core.views.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
+    from core.decide.near import near_misses  # noqa: PLC0415
+    from core.views.decision.answer import answer  # noqa: PLC0415
+    from core.views.decision.facts import CHANCES, warnings  # noqa: PLC0415
+    from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
+    from core.views.workspace.jitter import jitter_words  # noqa: PLC0415
 
     asked = case.asked
     said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)

@@ -13,22 +13,22 @@ import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import complain
-from core.clq.generation import Generation
-from core.clq.intervals import SEED
-from core.clq.prices import DEFAULT_BOOK, PriceBook
-from core.clq.rules import Constraints
+from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.metrics import Measure
+from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import Origin
+from core.stats.generation import Generation
+from core.stats.intervals import SEED
 from core.store import Snapshot
-from core.views.judged_offer import judging
-from core.views.matched import Matched, matched, together
-from core.views.scope import Latency, Quality, Scope
-from core.views.workspace import choices
+from core.views.workspace.choices import choices
+from core.views.workspace.judged_offer import judging
+from core.views.workspace.matched import Matched, matched, together
+from core.views.workspace.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
-    from core.views.record.data import Case
+    from core.report.data import Case
 
 _LINE = 600
 
@@ -50,7 +50,7 @@ class Best(StrEnum):
 
 
 class Judged(StrEnum):
-    """How much of every run's Top-K must be judged for a query to count; see `core.views.judged.LEAST`."""
+    """How much of every run's Top-K must be judged for a query to count; see `judged.LEAST`."""
 
     ANY = "any"
     HALF = "half"
@@ -99,8 +99,8 @@ class Question:
             ClqError: If a name does not exist, or there are several to choose from.
         """
         # Here because the frontier's library takes long to load, which no other command should wait for.
-        from core.views.decision import Asked  # noqa: PLC0415
-        from core.views.record.data import Case  # noqa: PLC0415
+        from core.report.data import Case  # noqa: PLC0415
+        from core.views.decision.facts import Asked  # noqa: PLC0415
 
         books = context.books()
         if self.prices not in books:

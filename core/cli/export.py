@@ -11,16 +11,16 @@ import typer
 
 from core.cli.context import Context, golden_set_of, resolve_runs
 from core.cli.output import Format, complain, emit
-from core.clq.prices import DEFAULT_BOOK
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send
 from core.importers.read.text import shown
 from core.metrics import parse_list
+from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
-from core.views.export import batch_of
-from core.views.export_mlflow import MEASURES, tracked
-from core.views.scope import Scope
+from core.views.library.export import batch_of
+from core.views.library.export_mlflow import MEASURES, tracked
+from core.views.workspace.scope import Scope
 
 _LINE = 2000
 

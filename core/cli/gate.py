@@ -18,7 +18,7 @@ from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
 
 if TYPE_CHECKING:
-    from core.views.gate import Recorded
+    from core.report.gate import Recorded
 
 FAILED = 4
 """Exit code of a decision that no longer holds."""
@@ -39,7 +39,7 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
         InputError: If the file is no such record.
         typer.Exit: With `FAILED`.
     """
-    from core.views.gate import answer, broken, recorded  # noqa: PLC0415
+    from core.report.gate import answer, broken, recorded  # noqa: PLC0415
 
     was = recorded(parsed(_read(path), path.name), path.name)
     case = _asked_again(ctx, question, was).on_store(ctx.obj)

@@ -20,10 +20,10 @@ from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
 from core.importers.stripping import patterns
 from core.store import Snapshot
-from core.views.anchored import StoredDocuments
-from core.views.changed import ChangedError, Choice, offers, told
-from core.views.imports import bring, read_into
-from core.views.matching import UnmatchedError, matches, refused, suggested
+from core.views.add.anchored import StoredDocuments
+from core.views.add.changed import ChangedError, Choice, offers, told
+from core.views.add.imports import bring, read_into
+from core.views.add.matching import UnmatchedError, matches, refused, suggested
 
 
 class IfChanged(StrEnum):

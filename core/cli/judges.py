@@ -9,8 +9,8 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.views import judges
-from core.views.judges import POLICIES
+from core.views.golden import judges
+from core.views.golden.judges import POLICIES
 
 app = typer.Typer(
     help="Compare the golden sets of several judges, or merge them.",

@@ -10,8 +10,8 @@ import typer
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.metrics import Measure
-from core.views.reference import explained, measure_table
-from core.views.reported import as_reported, only_reported
+from core.views.measures.reference import explained, measure_table
+from core.views.scoring.reported import as_reported, only_reported
 
 _SHOWN = ("measure", "says", "formula", "parameters", "range", "better")
 

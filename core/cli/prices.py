@@ -11,12 +11,12 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.clq.prices import DEFAULT_BOOK, PriceBook, own_folder
-from core.clq.prices.check import FINDINGS, OLD_AFTER_DAYS, check_book
-from core.clq.prices.litellm import BOOK, read_litellm
-from core.clq.prices.write import write_book
 from core.errors import InputError, UnknownNameError
-from core.views.price_books import price_rows, used_items
+from core.prices import DEFAULT_BOOK, PriceBook, own_folder
+from core.prices.check import FINDINGS, OLD_AFTER_DAYS, check_book
+from core.prices.litellm import BOOK, read_litellm
+from core.prices.write import write_book
+from core.views.cost.price_books import price_rows, used_items
 
 app = typer.Typer(
     help="List price books, check them, or import prices.", no_args_is_help=True, rich_markup_mode=None

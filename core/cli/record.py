@@ -29,7 +29,7 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write the decision with its evidence as one HTML file that needs no network, as Markdown or as JSON."""
-    from core.views.record.files import ENDINGS, command, pinned_link, record_file  # noqa: PLC0415
+    from core.report.files import ENDINGS, command, pinned_link, record_file  # noqa: PLC0415
 
     endings = [destination(path, ENDINGS, overwrite=replace_) for path in paths]
     case = question.on_store(ctx.obj)

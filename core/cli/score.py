@@ -17,11 +17,11 @@ from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
-from core.views.every_k import in_parts, write_parquet
-from core.views.from_files import score_files
-from core.views.reported import wanted
-from core.views.score_queries import Over
-from core.views.score_table import score_table
+from core.views.scoring.every_k import in_parts, write_parquet
+from core.views.scoring.from_files import score_files
+from core.views.scoring.queries import Over
+from core.views.scoring.reported import wanted
+from core.views.scoring.table import score_table
 
 
 def run(

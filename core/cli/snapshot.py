@@ -26,8 +26,8 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write a workspace as one HTML file: the answer, frontier, headroom, K curves, stacks and evidence."""
-    from core.views.record.files import command, pinned_link  # noqa: PLC0415
-    from core.views.still import still_file  # noqa: PLC0415
+    from core.report.files import command, pinned_link  # noqa: PLC0415
+    from core.report.still import still_file  # noqa: PLC0415
 
     destination(path, (".html",), overwrite=replace_)
     case = question.on_store(ctx.obj)

@@ -12,7 +12,7 @@ from core.cli.context import Context, resolve_runs
 from core.cli.output import Format, emit
 from core.errors import UnknownNameError
 from core.store import Kind, Snapshot
-from core.views.deletion import NAMES, goes_along, listed
+from core.views.library.deletion import NAMES, goes_along, listed
 
 GoldenSets = Annotated[list[str] | None, typer.Option("--golden-set", help="A golden set; may be repeated.")]
 Collections = Annotated[

@@ -18,8 +18,8 @@ from rich.progress import Progress as Bar
 
 from core.errors import ClqError, refusal
 from core.importers import Import, Progress
-from core.views.changed import ChangedError
-from core.views.imports import came, collection_of, summary
+from core.views.add.changed import ChangedError
+from core.views.add.imports import came, collection_of, summary
 
 _EVERY_S = 0.2
 

@@ -14,27 +14,27 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.paired import Paired
-from core.clq.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
+from core.decide.paired import Paired
 from core.metrics import Measure
 from core.paths import PRICES
+from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
-from core.views.amounts import Start, start_from
-from core.views.comparable import at_machine
-from core.views.cost_recorded import recorded
-from core.views.curves import MAX_DEPTH, curve_table
-from core.views.one_query import OneQuery
-from core.views.one_query import one_query as read_query
-from core.views.paired import paired as read_paired
-from core.views.queries import Answer, answer, query_table
-from core.views.query_sets import QuerySets, among
-from core.views.query_sets import query_sets as read_query_sets
-from core.views.scope import Latency, Quality, Scope
-from core.views.sent import tokens_sent as read_sent
-from core.views.stacks import runs_in, stack_table
-from core.views.workspace import Choices, choices
-from core.views.workspace import workspaces as read_workspaces
+from core.views.cost.amounts import Start, start_from
+from core.views.cost.recorded import recorded
+from core.views.curves.page import MAX_DEPTH, curve_table
+from core.views.curves.sent import tokens_sent as read_sent
+from core.views.queries.one_query import OneQuery
+from core.views.queries.one_query import one_query as read_query
+from core.views.queries.page import Answer, answer, query_table
+from core.views.workspace.choices import Choices, choices
+from core.views.workspace.choices import workspaces as read_workspaces
+from core.views.workspace.comparable import at_machine
+from core.views.workspace.paired import paired as read_paired
+from core.views.workspace.query_sets import QuerySets, among
+from core.views.workspace.query_sets import query_sets as read_query_sets
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import runs_in, stack_table
 
 BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 
@@ -72,7 +72,7 @@ def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceB
 def stacks(
     path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: str
 ) -> pl.DataFrame:
-    """The stack table of a workspace at a revision; see `core.views.stacks.stack_table`."""
+    """The stack table of a workspace at a revision; see `core.views.workspace.stacks.stack_table`."""
     bound = books()[book]
     anywhere = replace(latency, machine=None)
     table = _stacks(path, revision, scope=scope, quality=quality, latency=anywhere, book=bound)
@@ -92,14 +92,14 @@ def _at_machine(_table: pl.DataFrame, key: tuple[object, ...], machine: str) -> 
 def paired(
     _table: pl.DataFrame, path: str, revision: int, *, scope: Scope, quality: Quality
 ) -> Paired | None:
-    """Quality per query of a workspace's stacks; see `core.views.paired.paired`."""
+    """Quality per query of a workspace's stacks; see `core.views.workspace.paired.paired`."""
     del path  # part of the key; the scope and the revision stand for the table
     return read_paired(snapshot(revision), _table, scope, quality)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def query_sets(path: str, revision: int, scope: Scope) -> QuerySets:
-    """Which queries the runs of a workspace were asked; see `core.views.query_sets.query_sets`."""
+    """Which queries the runs of a workspace were asked; see `core.views.workspace.query_sets.query_sets`."""
     del path  # part of the key
     return read_query_sets(snapshot(revision), scope)
 
@@ -118,20 +118,20 @@ def _stacks(
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def workspaces(path: str, revision: int) -> Mapping[str, tuple[str, ...]]:
-    """The collections at a revision with their golden sets; see `core.views.workspace.workspaces`."""
+    """The collections at a revision with their golden sets; see `core.views.workspace.choices.workspaces`."""
     del path  # part of the key
     return read_workspaces(snapshot(revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def offered(path: str, revision: int, scope: Scope) -> Choices:
-    """What a workspace offers at a revision; see `core.views.workspace.choices`."""
+    """What a workspace offers at a revision; see `core.views.workspace.choices.choices`."""
     del path  # part of the key
     return choices(snapshot(revision), scope)
 
 
 def curves(view: View, names: tuple[str, ...]) -> pl.DataFrame:
-    """The curves of some stacks of a workspace; see `core.views.curves.curve_table`."""
+    """The curves of some stacks of a workspace; see `core.views.curves.page.curve_table`."""
     measure = view.quality.measure
     return _curves(
         str(store().path),
@@ -154,7 +154,7 @@ def _curves(
 
 
 def tokens_sent(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
-    """What Top(K) of some stacks weighs; see `core.views.sent.tokens_sent`."""
+    """What Top(K) of some stacks weighs; see `core.views.curves.sent.tokens_sent`."""
     return _tokens_sent(
         str(store().path),
         view.snapshot.revision,
@@ -176,7 +176,7 @@ def _tokens_sent(
 
 
 def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:
-    """The query table of one stack, or of two; see `core.views.queries.query_table`."""
+    """The query table of one stack, or of two; see `core.views.queries.page.query_table`."""
     return _queries(
         str(store().path),
         view.snapshot.revision,
@@ -196,7 +196,7 @@ def _queries(
 
 
 def query_answer(view: View, runs: Mapping[str, str], rows: pl.DataFrame, total: int) -> Answer:
-    """What `core.views.queries.answer` says about some queries of one or two stacks (run_id to name)."""
+    """What `core.views.queries.page.answer` says about some queries of one or two stacks (run_id to name)."""
     return _query_answer(
         rows,
         str(store().path),
@@ -226,7 +226,7 @@ def _query_answer(
 
 
 def one_query(view: View, query_id: str, runs: Mapping[str, str]) -> OneQuery:
-    """One query with its rankings by run_id and name; see `core.views.one_query.one_query`."""
+    """One query with its rankings by run_id and name; see `core.views.queries.one_query.one_query`."""
     return _one_query(
         str(store().path),
         view.snapshot.revision,
@@ -252,7 +252,7 @@ def _one_query(
 
 
 def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
-    """What the cost calculator takes from a stack; see `core.views.amounts.start_from`."""
+    """What the cost calculator takes from a stack; see `core.views.cost.amounts.start_from`."""
     return _start(str(store().path), view.snapshot.revision, stack)
 
 
@@ -263,7 +263,7 @@ def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> S
 
 
 def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
-    """What a run's recorded usage costs; see `core.views.cost_recorded.recorded`."""
+    """What a run's recorded usage costs; see `core.views.cost.recorded.recorded`."""
     return _recorded(str(store().path), view.snapshot.revision, run_id, book)
 
 

@@ -8,17 +8,19 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.significance import TOLERANCE, Method, Setup
+from core.stats.significance import TOLERANCE, Method, Setup
 from core.ui import cache
 from core.ui.pick import KEPT, carry_over, listed, still_offered
 from core.ui.view import View
-from core.views import change_effect, changes, compare, compare_pair
-from core.views.compare import MOST, Against, Scored
-from core.views.compare_pair import Closer
-from core.views.query_sets import among
-from core.views.scope import Quality, Scope
-from core.views.scores import evidence
+from core.views.compare import change_effect, changes
+from core.views.compare import page as compare
+from core.views.compare import pair as compare_pair
+from core.views.compare.page import MOST, Against, Scored
+from core.views.compare.pair import Closer
 from core.views.text import plain
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import evidence
 
 _GO = "_go_to_query"
 
@@ -118,7 +120,7 @@ def _scored(key: Key) -> Scored:
 
 
 def differences(view: View, names: Sequence[str], against: Against, setup: Setup) -> pl.DataFrame:
-    """Compare stacks, by name; see `core.views.compare.differences`."""
+    """Compare stacks, by name; see `core.views.compare.page.differences`."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
     return _differences(_key(view, {ids[name]: name for name in names}), against, setup)
 
@@ -146,7 +148,7 @@ def pair_labels(rows: pl.DataFrame) -> list[str]:
 
 
 def look_closer(view: View, pair: Mapping[str, Any], setup: Setup) -> Closer:
-    """Compare two stacks query by query; see `core.views.compare_pair.look_closer`."""
+    """Compare two stacks query by query; see `core.views.compare.pair.look_closer`."""
     return _closer(
         view.table,
         str(cache.store().path),
@@ -234,7 +236,7 @@ def change(view: View, setup: Setup) -> tuple[str, pl.DataFrame, pl.DataFrame] |
     """Draw the list of changes and compare the pairs of the chosen one.
 
     Returns:
-        The change, its effect on each pair and on average (`core.views.change_effect`); None where no two
+        The change, its effect on each pair and on average (`compare.change_effect`); None where no two
         stacks differ in exactly one thing.
     """
     found = _changes(view.table, str(cache.store().path), view.snapshot.revision, scope=view.scope)

@@ -9,12 +9,12 @@ import streamlit as st
 
 from core.ui import cache
 from core.ui.view import View
-from core.views.evidence import pairs
-from core.views.scope import Quality, Scope
+from core.views.compare import holes as pairs
+from core.views.workspace.scope import Quality, Scope
 
 
 def with_holes(view: View, rows: pl.DataFrame, queries: frozenset[str] | None = None) -> pl.DataFrame:
-    """The comparisons with `if_judged`; see `core.views.evidence.pairs.if_judged`."""
+    """The comparisons with `if_judged`; see `core.views.compare.holes.if_judged`."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
     names = {name: ids[name] for name in [*rows["first"], *rows["second"]]}
     compared = rows.select("first", "second", "difference")
@@ -37,7 +37,7 @@ def doubt_of(view: View, table: pl.DataFrame, run_id: str, other: str | None) ->
 
     Args:
         view: The view.
-        table: `core.views.queries.query_table` of the two.
+        table: `core.views.queries.page.query_table` of the two.
         run_id: The stack.
         other: The second stack, if there is one.
     """

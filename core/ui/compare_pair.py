@@ -8,17 +8,19 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.significance import Setup
+from core.stats.significance import Setup
 from core.ui import compare as widgets
 from core.ui import compare_columns as columns
 from core.ui import show
 from core.ui.view import View
-from core.views import change_effect, compare_pair, text
-from core.views.compare_charts import forest, overlaps, scatter
-from core.views.compare_pair import Closer
-from core.views.query_bars import BARS, bars
-from core.views.scope import Quality
+from core.views import text
+from core.views.compare import change_effect
+from core.views.compare import pair as compare_pair
+from core.views.compare.charts import forest, overlaps, scatter
+from core.views.compare.pair import Closer
+from core.views.queries.bars import BARS, bars
 from core.views.text import plain
+from core.views.workspace.scope import Quality
 
 Pair = Mapping[str, Any]
 

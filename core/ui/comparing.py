@@ -10,13 +10,13 @@ import streamlit as st
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered
-from core.views import comparable
-from core.views.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
-from core.views.judged import ANY, EVERY_SET, ONE_SET
-from core.views.judged_offer import Offer, about_judging, about_offer, judging, judging_offer
-from core.views.matched import out_of_reach
-from core.views.query_sets import QuerySets, among
-from core.views.scope import Apart, Latency, Quality, Scope
+from core.views.workspace import comparable
+from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
+from core.views.workspace.judged import ANY, EVERY_SET, ONE_SET
+from core.views.workspace.judged_offer import Offer, about_judging, about_offer, judging, judging_offer
+from core.views.workspace.matched import out_of_reach
+from core.views.workspace.query_sets import QuerySets, among
+from core.views.workspace.scope import Apart, Latency, Quality, Scope
 
 KEYS = ("cq", "figs", "env", "gq", "jq")
 """Settings of the address that say how runs that differ are compared."""

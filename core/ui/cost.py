@@ -9,15 +9,15 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.calculator import NO_INDEX, CostInputs
-from core.clq.prices import PriceBook
-from core.clq.units import INDEX_KINDS
+from core.prices import PriceBook
+from core.prices.calculator import NO_INDEX, CostInputs
+from core.prices.units import INDEX_KINDS
 from core.ui import cache, show
 from core.ui.pick import listed
 from core.ui.view import View
 from core.views import text
-from core.views.amounts import NONE, Start, basis_by_stage, models, provenance
-from core.views.cost import PRICES_SHOWN, price_changes
+from core.views.cost.amounts import NONE, Start, basis_by_stage, models, provenance
+from core.views.cost.page import PRICES_SHOWN, price_changes
 
 _TYPED = "no stack: type the amounts"
 _KEYS: Mapping[str, str] = {

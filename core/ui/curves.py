@@ -8,12 +8,12 @@ import streamlit as st
 from core.ui import cache, show
 from core.ui.pick import pick_stack, still_offered
 from core.ui.view import View
-from core.views import cuts, sent
-from core.views.amounts import models
-from core.views.curves import X_AXES
-from core.views.query_sets import among
-from core.views.scope import Scope
+from core.views.cost.amounts import models
+from core.views.curves import cuts, sent
+from core.views.curves.page import X_AXES
 from core.views.text import plain
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Scope
 
 _NO_GENERATOR = "no generator"
 

@@ -12,8 +12,8 @@ from core.errors import ClqError
 from core.store import Kind, Snapshot
 from core.ui import access, cache, show
 from core.ui.shell import show_error
-from core.views import deletion
-from core.views.deletion import NAMES, goes_along
+from core.views.library import deletion
+from core.views.library.deletion import NAMES, goes_along
 from core.views.text import count, plain
 
 _ASKED, _SAID, _FAILED = "_delete_asked", "_inventory_said", "_inventory_failed"

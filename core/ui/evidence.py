@@ -8,10 +8,10 @@ import streamlit as st
 from core.ui import cache, show
 from core.ui.pick import still_offered
 from core.ui.view import View
-from core.views.evidence import bias, labels, page
-from core.views.evidence.page import Judged, Part
-from core.views.scope import Quality, Scope
+from core.views.golden import bias, labels, page
+from core.views.golden.page import Judged, Part
 from core.views.text import count, plain
+from core.views.workspace.scope import Quality, Scope
 
 
 def pick_part(view: View) -> Part | None:
@@ -40,7 +40,7 @@ def _parts(path: str, revision: int, scope: Scope) -> tuple[Part, ...]:
 
 
 def judged(view: View, part: Part | None) -> Judged | None:
-    """What the golden set of the workspace holds; see `core.views.evidence.page.judged`."""
+    """What the golden set of the workspace holds; see `core.views.golden.page.judged`."""
     return _judged(str(cache.store().path), view.snapshot.revision, view.scope, part)
 
 
@@ -51,7 +51,7 @@ def _judged(path: str, revision: int, scope: Scope, part: Part | None) -> Judged
 
 
 def pool_bias(view: View) -> pl.DataFrame:
-    """Leave-one-run-out; see `core.views.evidence.page.pool_bias`."""
+    """Leave-one-run-out; see `core.views.golden.page.pool_bias`."""
     return _pool_bias(str(cache.store().path), view.snapshot.revision, view.scope, view.quality)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from core.clq.generation import Generation, Speed
+from core.stats.generation import Generation, Speed
 from core.ui import cache
-from core.views.generation import fitted, in_words
-from core.views.generation import timed_answers as read_answers
-from core.views.scope import Scope
+from core.views.latency.generation import fitted, in_words
+from core.views.latency.generation import timed_answers as read_answers
+from core.views.workspace.scope import Scope
 
 _SPEEDS = (
     ("gbase", "Base (ms)", "Before anything depends on length: network, queue."),
@@ -19,7 +19,7 @@ _SPEEDS = (
 
 
 def timed_answers(revision: int, scope: Scope) -> pl.DataFrame:
-    """The timed answers of a workspace; see `core.views.generation.timed_answers`."""
+    """The timed answers of a workspace; see `core.views.latency.generation.timed_answers`."""
     return _timed_answers(str(cache.store().path), revision, scope)
 
 

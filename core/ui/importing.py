@@ -14,14 +14,14 @@ from core.ui import access, cache, show
 from core.ui.importing_done import finished
 from core.ui.offering import mark
 from core.ui.shell import show_error
-from core.views import imports
-from core.views.anchored import StoredDocuments
-from core.views.changed import Choice, offers, told
-from core.views.imports import Plan
-from core.views.matching import Unmatched
+from core.views.add import imports
+from core.views.add.anchored import StoredDocuments
+from core.views.add.changed import Choice, offers, told
+from core.views.add.imports import Plan
+from core.views.add.matching import Unmatched
+from core.views.add.versions import settle
 from core.views.tables import upright
 from core.views.text import count, plain
-from core.views.versions import settle
 
 _BY_CONTENT = "by their values"
 _NOTES_OPEN = 4

@@ -9,7 +9,7 @@ import streamlit as st
 from core.ui import cache
 from core.ui.sidebar import go_to_workspace
 from core.ui.view import end
-from core.views import imports
+from core.views.add import imports
 from core.views.text import plain
 
 _DONE = "_imported"

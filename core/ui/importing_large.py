@@ -13,9 +13,9 @@ from core.ui import access, cache, importing_match
 from core.ui.importing import decision
 from core.ui.importing_done import finished
 from core.ui.view import end
-from core.views import background
-from core.views.background import Job
-from core.views.imports import on_page
+from core.views.add import background
+from core.views.add.background import Job
+from core.views.add.imports import on_page
 from core.views.text import plain
 
 _JOB = "_import_job"

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.importers import Options, Preview, Row, TableAs
-from core.views import mapping
-from core.views.imports import weight
+from core.views.add import mapping
+from core.views.add.imports import weight
 from core.views.tables import upright
 from core.views.text import count, plain
 

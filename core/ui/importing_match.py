@@ -8,8 +8,8 @@ from dataclasses import replace
 import streamlit as st
 
 from core.importers import Options
-from core.views.imports import Plan
-from core.views.matching import Match, Unmatched, refused
+from core.views.add.imports import Plan
+from core.views.add.matching import Match, Unmatched, refused
 from core.views.text import count, plain
 
 _LINES = 6

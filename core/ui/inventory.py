@@ -12,8 +12,8 @@ from core.store import Kind, Snapshot
 from core.ui import cache, deleting, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
-from core.views import deletion, inventory
-from core.views.published import printed, printed_tables
+from core.views.library import deletion, inventory
+from core.views.library.published import printed, printed_tables
 from core.views.text import plain
 
 _PACKED = "_packed"

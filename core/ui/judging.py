@@ -11,8 +11,8 @@ from core.ui import access, cache, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
 from core.ui.view import View
-from core.views import judges
-from core.views.judges import POLICIES, Judged, Policy
+from core.views.golden import judges
+from core.views.golden.judges import POLICIES, Judged, Policy
 from core.views.text import count, plain
 
 _DONE = "_merged_judges"

@@ -12,17 +12,19 @@ from core.ui import cache, show
 from core.ui.generation import timed_answers
 from core.ui.pick import pick_stacks
 from core.ui.view import View
-from core.views import latency, latency_charts, theme
-from core.views.deeper import latency_by_depth
-from core.views.generation import fitted, in_words
-from core.views.latency_charts import Shape
-from core.views.latency_sample import modelled_ms
-from core.views.scope import Latency, Scope
+from core.views import theme
+from core.views.latency import charts as latency_charts
+from core.views.latency import page as latency
+from core.views.latency.charts import Shape
+from core.views.latency.generation import fitted, in_words
 from core.views.text import plain
+from core.views.what_if.deeper import latency_by_depth
+from core.views.workspace.latency_sample import modelled_ms
+from core.views.workspace.scope import Latency, Scope
 
 
 def percentiles(view: View) -> pl.DataFrame:
-    """Percentiles of every stack; see `core.views.latency.percentile_table`."""
+    """Percentiles of every stack; see `core.views.latency.page.percentile_table`."""
     path = str(cache.store().path)
     return _percentiles(path, view.snapshot.revision, view.scope, view.latency, view.table)
 
@@ -42,7 +44,7 @@ def pick(view: View, rows: pl.DataFrame) -> list[str]:
 
 
 def depths(view: View) -> pl.DataFrame:
-    """The reranker against K; see `core.views.deeper.latency_by_depth`."""
+    """The reranker against K; see `core.views.what_if.deeper.latency_by_depth`."""
     return _depths(str(cache.store().path), view.snapshot.revision, view.scope, view.decision.jitter_ms)
 
 

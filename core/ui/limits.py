@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import streamlit as st
 
-from core.clq.axes import HARM, QUALITY, Axis, Floats, axes
-from core.clq.jitter import JITTER_MS
-from core.clq.rules import Constraints
-from core.views.harm import harm_measure
-from core.views.jitter import jitter_kinds
-from core.views.scope import Quality
+from core.decide.axes import HARM, QUALITY, Axis, Floats, axes
+from core.decide.jitter import JITTER_MS
+from core.decide.rules import Constraints
 from core.views.text import plain
+from core.views.workspace.harm import harm_measure
+from core.views.workspace.jitter import jitter_kinds
+from core.views.workspace.scope import Quality
 
 SLIDERS = "limits"
 """Key of the container that holds the sliders; pages that bring sliders of their own hide it."""
@@ -70,7 +70,7 @@ def limits(table: pl.DataFrame, quality: Quality) -> list[Limit]:
         quality: The measure that stands for quality.
 
     Returns:
-        One per axis of `core.clq.axes`; that of quality always, the others where numbers are known.
+        One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
     """
     found = (_limit(axis, table, quality) for axis in axes(higher_is_better=quality.higher_is_better))
     return [each for each in found if each is not None]

@@ -7,9 +7,9 @@ import streamlit as st
 from core.metrics import Measure
 from core.ui import show
 from core.ui.view import View
-from core.views.reference import choices, parameter_table, result
+from core.views.measures.reference import choices, parameter_table, result
+from core.views.measures.worked import Worked, cutoff_of, example
 from core.views.text import plain
-from core.views.worked import Worked, cutoff_of, example
 
 
 def pick(view: View | None) -> Measure:

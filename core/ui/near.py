@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.clq.near import near_misses
+from core.decide.near import near_misses
 from core.ui import cache
 from core.ui.limits import limits, take
 from core.ui.view import View
-from core.views.near import HEADING, near_rows, own_scope, sentence, way_in
+from core.views.decision.near import HEADING, near_rows, own_scope, sentence, way_in
 from core.views.text import plain
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 import streamlit as st
 
-from core.clq.joint import JointSample
-from core.clq.planner import Bill, bill
-from core.clq.rules import Constraints, Decision
+from core.decide.joint import JointSample
+from core.decide.planner import Bill, bill
+from core.decide.rules import Constraints, Decision
 from core.ui import cache, show, sure
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
-from core.views.next_evaluation import Plan, amounts, leading, plan
-from core.views.next_stacks import neighbour_rows
-from core.views.scope import Scope
+from core.views.confidence.next_evaluation import Plan, amounts, leading, plan
+from core.views.confidence.next_stacks import neighbour_rows
+from core.views.workspace.scope import Scope
 
 _JUDGEMENTS = 30.0
 """Judgements per query where the golden set does not tell."""
@@ -92,12 +92,12 @@ def _usual_judgements(path: str, revision: int, scope: Scope) -> float:
 
 
 def contenders(view: View) -> list[int]:
-    """Rows of the stacks that may be chosen; see `core.views.next_evaluation.leading`."""
+    """Rows of the stacks that may be chosen; see `core.views.confidence.next_evaluation.leading`."""
     return leading(view.table, view.decision, sure.chances(view, "quality"))
 
 
 def look_ahead(view: View, rows: list[int], sample: JointSample, money: Money) -> Plan:
-    """What more evaluation would do; see `core.views.next_evaluation.plan`."""
+    """What more evaluation would do; see `core.views.confidence.next_evaluation.plan`."""
     return _look_ahead(
         view.table,
         sample,
@@ -127,10 +127,10 @@ def two_in_play(view: View, rivals: pl.DataFrame) -> tuple[str, str, pl.DataFram
 
     Args:
         view: The workspace.
-        rivals: From `core.views.next_evaluation.rival_rows`.
+        rivals: From `core.views.confidence.next_evaluation.rival_rows`.
 
     Returns:
-        Their names and `core.views.queries.query_table`; None where there are not two with rankings.
+        Their names and `core.views.queries.page.query_table`; None where there are not two with rankings.
     """
     ranked = rivals.join(
         view.table.filter("has_rankings").select("run_id"), on="run_id", maintain_order="left"
@@ -142,7 +142,7 @@ def two_in_play(view: View, rivals: pl.DataFrame) -> tuple[str, str, pl.DataFram
 
 
 def near(view: View) -> pl.DataFrame:
-    """Stacks to add; see `core.views.next_stacks.neighbour_rows`."""
+    """Stacks to add; see `core.views.confidence.next_stacks.neighbour_rows`."""
     return _near(view.table, view.decision, (*cache.table_key(view), view.constraints))
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from core.clq.correlation import Kind
+from core.stats.correlation import Kind
 from core.ui import cache, show
 from core.ui.view import View
-from core.views.outcome import page, spread
-from core.views.outcome.page import Curve
-from core.views.outcome.samples import MEASURES, REFERENCE, Samples
-from core.views.outcome.samples import samples as read_samples
-from core.views.scope import Scope
+from core.views.measures import outcome as page
+from core.views.measures import spread
+from core.views.measures.outcome import Curve
+from core.views.measures.samples import MEASURES, REFERENCE, Samples
+from core.views.measures.samples import samples as read_samples
 from core.views.text import plain
+from core.views.workspace.scope import Scope
 
 
 def samples(view: View) -> Samples | None:
-    """The graded answers of the workspace; see `core.views.outcome.samples.samples`."""
+    """The graded answers of the workspace; see `core.views.measures.samples.samples`."""
     return _samples(str(cache.store().path), view.snapshot.revision, view.scope)
 
 
@@ -28,7 +29,7 @@ def _samples(path: str, revision: int, scope: Scope) -> Samples | None:
 
 
 def correlations(view: View, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
-    """Coefficients and alpha curves of a segment; see `core.views.outcome.page`."""
+    """Coefficients and alpha curves of a segment; see `core.views.measures.outcome`."""
     return _correlations(str(cache.store().path), view.snapshot.revision, view.scope, kind, segment)
 
 

@@ -6,10 +6,10 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.view import View
-from core.views import pareto_space
-from core.views.pareto import marked, ordered
-from core.views.pareto_marks import COLOURS, SIZES
-from core.views.pareto_space import VIEWS
+from core.views.decision import space as pareto_space
+from core.views.decision.chart import marked, ordered
+from core.views.decision.marks import COLOURS, SIZES
+from core.views.decision.space import VIEWS
 from core.views.text import count
 
 FLAT, SPACE, _ = VIEWS

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import streamlit as st
 
-from core.clq.axes import QUALITY, Axis
-from core.clq.rules import Decision
+from core.decide.axes import QUALITY, Axis
+from core.decide.rules import Decision
 from core.ui.view import just_arrived
 
 BY_RULE = "the one the rule chooses"

@@ -7,7 +7,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
-from core.views.promising import HEADING, promising_rows, promising_words
+from core.views.decision.promising import HEADING, promising_rows, promising_words
 
 _COLUMNS = {
     "stack": show.text_column("stack", width=290),

@@ -12,11 +12,11 @@ from core.bidi import isolated, upright
 from core.ui import show
 from core.ui.pick import still_offered
 from core.views import text
-from core.views.one_query import OneQuery, Side, shown_text
-from core.views.queries import SORTS, SORTS_AGAINST, narrowed, ordered, tags_of
-from core.views.query_scores import FOUND_NOTHING, NOT_RANKED
-from core.views.scope import Quality
+from core.views.queries.one_query import OneQuery, Side, shown_text
+from core.views.queries.page import SORTS, SORTS_AGAINST, narrowed, ordered, tags_of
+from core.views.queries.scores import FOUND_NOTHING, NOT_RANKED
 from core.views.text import plain
+from core.views.workspace.scope import Quality
 
 
 def narrow(table: pl.DataFrame, quality: Quality, *, against: bool) -> pl.DataFrame:

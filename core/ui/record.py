@@ -10,14 +10,14 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.clq.rules import Rule, decide
+from core.decide.rules import Rule, decide
+from core.report.data import Case
+from core.report.files import command, record_file
+from core.report.still import still_file
 from core.ui.view import View
-from core.views.certainty import certainty
-from core.views.decision import Asked
-from core.views.record.data import Case
-from core.views.record.files import command, record_file
-from core.views.still import still_file
-from core.views.verdict import Verdict
+from core.views.confidence.certainty import certainty
+from core.views.decision.facts import Asked
+from core.views.decision.verdict import Verdict
 
 _FILES = (
     (".html", "HTML", "text/html", ":material/description:"),

@@ -8,14 +8,15 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.prices import PriceBook
+from core.prices import PriceBook
 from core.ui import cache, show
 from core.ui.pick import listed, still_offered
 from core.ui.view import View
-from core.views import routing
-from core.views.routing_chart import AXES, drawable
-from core.views.routing_data import Routable, Way, gather
-from core.views.routing_families import (
+from core.views.text import plain
+from core.views.what_if.routing import policies as routing
+from core.views.what_if.routing.chart import AXES, drawable
+from core.views.what_if.routing.data import Routable, Way, gather
+from core.views.what_if.routing.families import (
     Family,
     Option,
     chosen,
@@ -25,9 +26,8 @@ from core.views.routing_families import (
     usual_stacks,
     with_replays,
 )
-from core.views.routing_signals import Signal, available
-from core.views.routing_times import Asked
-from core.views.text import plain
+from core.views.what_if.routing.signals import Signal, available
+from core.views.what_if.routing.times import Asked
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3
@@ -130,7 +130,7 @@ def _available(path: str, revision: int, option: Option, collection_id: str) -> 
 
 
 def gathered(view: View, family: Family | None, options: list[Option], signal: Signal) -> Routable | None:
-    """What a routing is judged by; see `core.views.routing_data.gather`."""
+    """What a routing is judged by; see `core.views.what_if.routing.data.gather`."""
     way = Way(signal.known, family is not None, family is None or not family.refused)
     asked = Asked(view.scope, view.quality, view.latency, view.book)
     path = str(cache.store().path)

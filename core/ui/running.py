@@ -11,10 +11,10 @@ from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.ui.sidebar import go_to_workspace
 from core.ui.view import find_view
-from core.views.shelf import StoreShelf
-from core.views.sweep import evaluations as words
-from core.views.sweep.drafts import drafts
-from core.views.sweep.plan import dollars, line_rows, services, size_of, stack_rows, time_and_memory
+from core.views.run import evaluations as words
+from core.views.run.drafts import drafts
+from core.views.run.plan import dollars, line_rows, services, size_of, stack_rows, time_and_memory
+from core.views.run.shelf import StoreShelf
 from core.views.text import count, plain
 
 if TYPE_CHECKING:  # the engines take a second to load, which looking at the page does not need

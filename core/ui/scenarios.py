@@ -9,22 +9,22 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.rules import Constraints
-from core.clq.slo import Conditioned
+from core.decide.rules import Constraints
+from core.decide.slo import Conditioned
 from core.errors import ClqError
 from core.ui import cache, show
 from core.ui.pick import KEPT, carry_over
 from core.ui.view import View
-from core.views.deeper import steps
-from core.views.deeper_chart import PER, Per, step_rows
-from core.views.leaderboard import leaderboard
 from core.views.link import RULES
-from core.views.scenario_page import Choice, choices, matrix, measures
-from core.views.scenario_text import MOST, Scenario, parse, with_one
-from core.views.scenarios import named
-from core.views.scope import Latency, Quality, Scope
-from core.views.targets import panel, panel_title, read_targets, spans, thinning
 from core.views.text import plain
+from core.views.what_if.deeper import steps
+from core.views.what_if.deeper_chart import PER, Per, step_rows
+from core.views.what_if.leaderboard import leaderboard
+from core.views.what_if.scenario_page import Choice, choices, matrix, measures
+from core.views.what_if.scenario_text import MOST, Scenario, parse, with_one
+from core.views.what_if.scenarios import named
+from core.views.what_if.targets import panel, panel_title, read_targets, spans, thinning
+from core.views.workspace.scope import Latency, Quality, Scope
 
 _OWN, _PROBLEM = "scen", "_scenario_problem"
 
@@ -93,7 +93,7 @@ def _add() -> None:
 
 
 def compare(view: View, own: list[Scenario]) -> pl.DataFrame:
-    """The scenarios side by side; see `core.views.scenario_page.matrix`."""
+    """The scenarios side by side; see `core.views.what_if.scenario_page.matrix`."""
     found = choices(
         view.table, _named(*_where(view), view.scope.collection_id), own, view.constraints, paired=view.paired
     )
@@ -119,7 +119,7 @@ def _matrix(_view: View, _found: tuple[Choice, ...], key: tuple[object, ...]) ->
 
 
 def leaders(view: View, *, end_to_end: bool) -> pl.DataFrame:
-    """Stacks by quality per second; see `core.views.leaderboard.leaderboard`."""
+    """Stacks by quality per second; see `core.views.what_if.leaderboard.leaderboard`."""
     return _leaders(*_where(view), scope=view.scope, end_to_end=end_to_end)
 
 
@@ -130,7 +130,7 @@ def _leaders(path: str, revision: int, *, scope: Scope, end_to_end: bool) -> pl.
 
 
 def deeper(view: View) -> pl.DataFrame:
-    """What every step to the next K buys; see `core.views.deeper.steps`."""
+    """What every step to the next K buys; see `core.views.what_if.deeper.steps`."""
     return _deeper(view, cache.table_key(view))
 
 
@@ -169,8 +169,8 @@ def panels(view: View, found: Sequence[Conditioned], left: pl.DataFrame) -> None
 
     Args:
         view: The workspace.
-        found: From `core.clq.slo.conditioned`.
-        left: From `core.views.targets.target_rows` of it.
+        found: From `core.decide.slo.conditioned`.
+        left: From `core.views.what_if.targets.target_rows` of it.
     """
     ranges = spans(view.table)
     if ranges is None:

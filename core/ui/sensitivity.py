@@ -12,15 +12,15 @@ from core.metrics import Measure
 from core.ui import cache, show
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
-from core.views import sensitivity, sensitivity_flips
-from core.views.query_sets import among
-from core.views.scope import Scope
-from core.views.scores import evidence
-from core.views.sensitivity import Grid
+from core.views.confidence import sensitivity, sensitivity_flips
+from core.views.confidence.sensitivity import Grid
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Scope
+from core.views.workspace.scores import evidence
 
 
 def grid(view: View, measure: Measure) -> tuple[Grid, pl.DataFrame]:
-    """All stacks with rankings in all cells, and the pairwise orders; see `core.views.sensitivity`."""
+    """All stacks with rankings in all cells, and the pairwise orders; see `confidence.sensitivity`."""
     ranked = view.table.filter("has_rankings").select("run_id", "name")
     return _grid(
         str(cache.store().path),

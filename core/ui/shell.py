@@ -17,7 +17,7 @@ from core.ui.sidebar import sidebar
 from core.ui.startup import bound_handles, tame_collector
 from core.ui.state import LATEST, SETTINGS, build, problems, unreadable
 from core.ui.view import PageEnd, arrive, find_view, remember
-from core.views.deletion import gone
+from core.views.library.deletion import gone
 from core.views.link import RULES
 from core.views.text import count, plain
 

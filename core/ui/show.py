@@ -13,10 +13,10 @@ import streamlit as st
 
 from core.ui.view import find_view, front_door, page_title
 from core.views import text
-from core.views.scope import Quality
 from core.views.tables import to_csv, to_parquet, upright
 from core.views.text import plain
 from core.views.theme import chart_config
+from core.views.workspace.scope import Quality
 
 _PERCENT, _DOLLARS = "%.1f %%", "%.3g"
 _INK = "#000037"

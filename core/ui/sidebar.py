@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.clq.rules import decide
+from core.decide.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache, comparing
@@ -16,8 +16,8 @@ from core.ui.parameters import KEYS, parameters
 from core.ui.pick import still_offered
 from core.ui.state import LATEST
 from core.ui.view import View
-from core.views.scope import Latency, LatencyScope, Percentile, Quality, Scope
-from core.views.workspace import Choices
+from core.views.workspace.choices import Choices
+from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
 _DEPENDENT = (
     "gs",

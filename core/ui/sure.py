@@ -11,15 +11,15 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.clq.intervals import SEED
-from core.clq.joint import JointSample
-from core.clq.paired import Paired
-from core.clq.rules import Constraints, Decision, Rule, decide
-from core.clq.turning import Turn, turns
+from core.decide.joint import JointSample
+from core.decide.paired import Paired
+from core.decide.rules import Constraints, Decision, Rule, decide
+from core.decide.turning import Turn, turns
+from core.stats.intervals import SEED
 from core.ui import cache, show
 from core.ui.compare_columns import signed_column
 from core.ui.view import View
-from core.views.certainty import joint_sample, shares
+from core.views.confidence.certainty import joint_sample, shares
 from core.views.link import RULES
 
 
@@ -42,7 +42,7 @@ def ask_rule(view: View) -> tuple[Rule, Decision]:
 
 
 def sample(view: View) -> JointSample | None:
-    """Results per query of all stacks of the workspace; see `core.views.certainty.joint_sample`."""
+    """Results per query of all stacks of the workspace; see `certainty.joint_sample`."""
     return _sample(view, cache.table_key(view))
 
 
@@ -54,7 +54,7 @@ def _sample(_view: View, key: tuple[object, ...]) -> JointSample | None:
 
 
 def chances(view: View, rule: Rule) -> pl.DataFrame:
-    """How often each stack does what; see `core.views.certainty.shares`."""
+    """How often each stack does what; see `core.views.confidence.certainty.shares`."""
     return _chances(
         view.table, sample(view), cache.table_key(view), limits=(view.constraints, rule), seed=SEED
     )
@@ -74,7 +74,7 @@ def _chances(
 
 
 def turned(view: View, rule: Rule, decision: Decision) -> list[Turn]:
-    """What would have to be true for another stack to win; see `core.clq.turning.turns`."""
+    """What would have to be true for another stack to win; see `core.decide.turning.turns`."""
     limits = (view.constraints, rule)
     return _turned(view.table, decision, view.paired, cache.table_key(view), limits=limits)
 

@@ -9,14 +9,14 @@ from typing import NoReturn
 import polars as pl
 import streamlit as st
 
-from core.clq.paired import Paired
-from core.clq.prices import PriceBook
-from core.clq.rules import Constraints, Decision
+from core.decide.paired import Paired
+from core.decide.rules import Constraints, Decision
 from core.paths import ROOT
+from core.prices import PriceBook
 from core.store import Snapshot
-from core.views.comparable import Comparability
-from core.views.scope import Latency, Quality, Scope
 from core.views.text import plain
+from core.views.workspace.comparable import Comparability
+from core.views.workspace.scope import Latency, Quality, Scope
 
 _SLOT, _EMPTIED = "_view", "_emptied"
 _PAGE, _ARRIVED = "_page", "_arrived"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from core.clq.rules import Constraints, Rule
+from core.decide.rules import Constraints, Rule
 from core.metrics import Param
-from core.views.judged import EVERY_SET, WORDS
-from core.views.scope import Latency, Quality, Scope
+from core.views.workspace.judged import EVERY_SET, WORDS
+from core.views.workspace.scope import Latency, Quality, Scope
 
 RULES: Mapping[str, Rule] = {
     "highest quality": "quality",

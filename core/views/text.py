@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.bidi import isolated
-from core.clq.written import NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
+from core.written import NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
 
 __all__ = (
     "NOT_APPLICABLE",

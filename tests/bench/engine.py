@@ -23,9 +23,9 @@ from ranx import Qrels, Run, evaluate
 from core.importers import Options, load
 from core.store import Store
 from core.store.graded import forget
-from core.views.every_k import every_k
-from core.views.from_files import evidence_of
-from core.views.scores import evidence
+from core.views.scoring.every_k import every_k
+from core.views.scoring.from_files import evidence_of
+from core.views.workspace.scores import evidence
 from tests.bench import metrics_speed
 from tests.bench.cpu import faster, least_cpu
 from tests.bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec

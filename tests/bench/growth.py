@@ -21,8 +21,8 @@ import polars as pl
 
 from core.store import Snapshot, Store
 from core.store.graded import forget
-from core.views.every_k import every_k, in_parts
-from core.views.scores import evidence
+from core.views.scoring.every_k import every_k, in_parts
+from core.views.workspace.scores import evidence
 from tests.bench.children import Case, Found, in_a_process, peak_gib
 from tests.bench.cpu import faster
 from tests.bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise

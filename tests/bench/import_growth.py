@@ -16,7 +16,7 @@ from typing import Any
 
 from core.importers import Options, load
 from core.store import Store
-from core.views.imports import bring
+from core.views.add.imports import bring
 from tests.bench.import_speed import row
 
 SIZES = (4_000, 8_000, 16_000)

@@ -16,7 +16,7 @@ import numpy as np
 
 from core.metrics import Measure
 from core.store import Graded
-from core.views.scores import at_cutoff, mean, of_graded
+from core.views.workspace.scores import at_cutoff, mean, of_graded
 from tests.bench.cpu import TRIES, faster
 
 STACKS, QUERIES, DEPTH, K = 1_000, 200, 100, 10

@@ -14,13 +14,13 @@ from typing import Any
 
 import polars as pl
 
-from core.clq.prices import DEFAULT_BOOK, load_books
-from core.clq.rules import Constraints, decide
+from core.decide.rules import Constraints, decide
+from core.prices import DEFAULT_BOOK, load_books
 from core.store import Store
-from core.views.decide import answer
-from core.views.pareto import pareto
-from core.views.scope import Latency, Quality, Scope
-from core.views.stacks import stack_table
+from core.views.decision.answer import answer
+from core.views.decision.chart import pareto
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import stack_table
 from tests.bench import many_stacks
 
 STACKS = 10_000

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import bootstrap, permutation_test
 
-from core.clq.significance import Sample, Setup, compare, interval, resampled, weights
-from core.clq.significance.paired import without_one
+from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
+from core.stats.significance.paired import without_one
 from tests.bench.metrics_speed import median_seconds
 
 STACKS, QUERIES, RESAMPLES, SWAPS = 1_000, 500, 2_000, 10_000

@@ -12,7 +12,7 @@ from core.cli import prices
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.tables import frame
 from tests.cli.test_commands import Cli
-from tests.clq.test_price_import import TABLE
+from tests.prices.test_price_import import TABLE
 
 TODAY = date(2026, 11, 22)
 

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from core.clq.pareto import frontier_2d
-from core.clq.rules import Constraints, decide
+from core.decide.pareto import frontier_2d
+from core.decide.rules import Constraints, decide
 from core.paths import ROOT
-from core.views.live import drawing, points
-from core.views.pareto import pareto
-from core.views.scope import Latency
+from core.views.decision.chart import pareto
+from core.views.decision.live import drawing, points
+from core.views.workspace.scope import Latency
 from tests.e2e.watch import Visit
 from tests.server import Server, serve
 from tests.views.made import AT_10, stacks

@@ -18,7 +18,7 @@ from core.importers import Options, load
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
-from core.views.export import batch_of
+from core.views.library.export import batch_of
 from tests.importers.helpers import read, rows
 
 RANKINGS = [

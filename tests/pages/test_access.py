@@ -9,8 +9,10 @@ import pytest
 from core.errors import AccessError
 from core.store import Store
 from core.ui import access, cache, deleting, importing, importing_large, judging, offering, running
-from core.views import background, deletion, imports, judges
 from core.views.access import SETTING
+from core.views.add import background, imports
+from core.views.golden import judges
+from core.views.library import deletion
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 from tests.stores import Lab

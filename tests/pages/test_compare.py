@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import Store
 from core.ui.comparing import ALL
-from core.views.scope import Latency, Quality, Scope
-from core.views.stacks import stack_table
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, details, everything, figure, rows, unescaped
 from tests.stores import Lab

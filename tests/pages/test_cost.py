@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.clq.prices.book import Price
-from core.clq.prices.write import write_book
+from core.prices.book import Price
+from core.prices.write import write_book
 from core.store import Store
-from tests.clq.test_price_import import TODAY
 from tests.pages.conftest import OpenPage
+from tests.prices.test_price_import import TODAY
 
 
 def words(app) -> str:

@@ -7,15 +7,15 @@ from urllib.parse import parse_qsl, urlsplit
 import polars as pl
 import pytest
 
-from core.clq.prices import load_books
-from core.clq.rules import Constraints, decide
+from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.paths import PRICES
+from core.prices import load_books
 from core.store import Snapshot, Store
-from core.views.scope import Latency, Quality, Scope
-from core.views.score_table import score_table
-from core.views.stacks import stack_table
+from core.views.scoring.table import score_table
 from core.views.text import score
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, details, everything, figure, rows
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
-from core.views.imports import bring
+from core.views.add.imports import bring
 from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage

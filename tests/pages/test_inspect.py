@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from core.store import Store
-from core.views.curves import X_AXES
-from core.views.scope import Latency, Quality, Scope
-from core.views.stacks import stack_table
+from core.views.curves.page import X_AXES
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, rows
 from tests.views.made import BOOK

@@ -12,7 +12,7 @@ from core.store import Store
 from core.ui.parameters import KEYS
 from core.ui.state import SETTINGS
 from core.views.link import parameter_key
-from core.views.scope import Quality
+from core.views.workspace.scope import Quality
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
 from tests.views.made import DEMO, table

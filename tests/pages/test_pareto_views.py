@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.views.pareto_space import VIEWS
+from core.views.decision.space import VIEWS
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, figure, rows
 

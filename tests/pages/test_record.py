@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app as commands
+from core.report.data import decision_data
 from core.ui import record
 from core.views.link import RULES
-from core.views.record.data import decision_data
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from core.clq.cost import QUERY_TOKENS
 from core.importers.formats.published import read_figures
+from core.prices.cost import QUERY_TOKENS
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 from tests.views.made import BOOK

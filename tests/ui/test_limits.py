@@ -5,7 +5,7 @@ import pytest
 import streamlit as st
 
 from core.ui.limits import limits, take
-from core.views.scope import Quality
+from core.views.workspace.scope import Quality
 from tests.views.made import AT_10, stacks
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from core.clq.prices import PriceBook, load_books
 from core.paths import PRICES
+from core.prices import PriceBook, load_books
 from core.store import Snapshot
-from core.views.scope import Latency, Quality, Scope
-from core.views.stacks import AXES, stack_table
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import AXES, stack_table
 
 BOOK = load_books(PRICES)["list"]
 DEMO = Scope("python-docs", "python-docs-graded")

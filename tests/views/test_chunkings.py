@@ -9,13 +9,13 @@ import pytest
 from core.errors import InputError
 from core.metrics import Measure
 from core.store import Snapshot, Store
-from core.views import queries
-from core.views.export import batch_of
-from core.views.one_query import one_query
-from core.views.scope import Quality, Scope
-from core.views.score_table import score_table
-from core.views.scores import at_cutoff, evidence
-from core.views.workspace import workspaces
+from core.views.library.export import batch_of
+from core.views.queries import page as queries
+from core.views.queries.one_query import one_query
+from core.views.scoring.table import score_table
+from core.views.workspace.choices import workspaces
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import at_cutoff, evidence
 from tests.store import chunked
 from tests.views.made import table
 

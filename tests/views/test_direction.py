@@ -3,25 +3,28 @@
 import polars as pl
 import pytest
 
-from core.clq.axes import quality_axis
-from core.clq.marginal import marginal
-from core.clq.neighbours import neighbours
-from core.clq.routing import Depths, oracle
-from core.clq.rules import Constraints, decide
-from core.clq.significance import Sample, Setup, compare
-from core.clq.turning import turns
+from core.decide.axes import quality_axis
+from core.decide.marginal import marginal
+from core.decide.neighbours import neighbours
+from core.decide.routing.policies import Depths, oracle
+from core.decide.rules import Constraints, decide
+from core.decide.turning import turns
+from core.stats.significance import Sample, Setup, compare
 from core.ui.pick import listed
-from core.views import curves, latency, queries, scenario_page
-from core.views.compare import usual, with_verdict
-from core.views.decision import frontier_rows, status_rows
-from core.views.deeper_chart import step_rows
-from core.views.density import density, grid
-from core.views.evidence.holes import overturned
-from core.views.evidence.page import with_bounds
-from core.views.pareto import marked, ordered, pareto
-from core.views.scenario_text import Scenario
-from core.views.scope import Latency, Quality
-from core.views.sure_details import front
+from core.views.compare.page import usual, with_verdict
+from core.views.confidence.sure_details import front
+from core.views.curves import page as curves
+from core.views.decision.chart import marked, ordered, pareto
+from core.views.decision.density import density, grid
+from core.views.decision.facts import frontier_rows, status_rows
+from core.views.golden.page import with_bounds
+from core.views.latency import page as latency
+from core.views.queries import page as queries
+from core.views.what_if import scenario_page
+from core.views.what_if.deeper_chart import step_rows
+from core.views.what_if.scenario_text import Scenario
+from core.views.workspace.holes import overturned
+from core.views.workspace.scope import Latency, Quality
 from tests.views.made import stacks
 
 BOTH = pytest.mark.parametrize("higher", [True, False])

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.clq.prices import CURRENCY, PriceBook
 from core.errors import BudgetError
 from core.pipeline.evaluate.ledger import Ledger
+from core.prices import CURRENCY, PriceBook
 from core.providers.base import Amount
 from core.records import Basis
 

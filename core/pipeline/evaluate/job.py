@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from core.clq.prices import PriceBook
 from core.errors import InputError
 from core.pipeline.evaluate.corpus import Corpus
 from core.pipeline.evaluate.steps import Route
+from core.prices import PriceBook
 from core.providers.config import ModelConfig
 from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 

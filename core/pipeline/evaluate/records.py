@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.clq.calculator import search_units
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.hits import Hits
+from core.prices.calculator import search_units
 from core.providers.base import Amount
 from core.records import Basis
 from core.tables import frame

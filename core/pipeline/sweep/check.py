@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from core.clq.prices import CURRENCY, PriceBook, load_books
 from core.errors import ClqError
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
 from core.pipeline.sweep.known import MODELS, NONE, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.pipeline.sweep.rules import Facts, Finding, findings
+from core.prices import CURRENCY, PriceBook, load_books
 from core.records import Stack
 
 _LABELLED = 60

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.clq.prices import CURRENCY, PriceBook
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
@@ -15,6 +14,7 @@ from core.pipeline.sweep.known import MODELS, Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.rates import Rates
+from core.prices import CURRENCY, PriceBook
 from core.providers.base import Amount, Reply, total
 from core.providers.vendors import place_of
 from core.records import Stack

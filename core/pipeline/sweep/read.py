@@ -7,7 +7,6 @@ from functools import cached_property
 
 import polars as pl
 
-from core.clq.prices import PriceBook, load_books
 from core.errors import InputError
 from core.pipeline.chunk import Chunked, chunk, is_late
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
@@ -20,6 +19,7 @@ from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.sources import Shelf, documents_of, on_shelf, read_collection, read_golden_set
+from core.prices import PriceBook, load_books
 from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 
 

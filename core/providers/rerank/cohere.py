@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from core.clq.calculator import TOKENS_PER_DOCUMENT, search_units
+from core.prices.calculator import TOKENS_PER_DOCUMENT, search_units
 from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig

@@ -22,8 +22,8 @@ from core.ui import show
 from core.ui.limits import SLIDERS, Limit, current, limits, take
 from core.ui.pick import pick_from_chart
 from core.ui.view import View
-from core.views.live import drawing, points
-from core.views.pareto import ParetoView
+from core.views.decision.chart import ParetoView
+from core.views.decision.live import drawing, points
 from core.views.theme import chart_config
 
 _HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from core.importers import export
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import TABLES, frame
-from core.views.export import batch_of
+from core.views.library.export import batch_of
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
 

@@ -4,16 +4,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.clq.cost import cost_per_1k, scope_of, totals
-from core.clq.efficiency import COMPONENTS, efficiency
-from core.clq.headroom import split
-from core.clq.prices import load_books
+from core.decide.efficiency import COMPONENTS, efficiency
+from core.decide.headroom import split
 from core.errors import InputError
 from core.importers.formats.published import DEFAULT_PATH, disagreements, published_batch, read_figures
+from core.prices import load_books
+from core.prices.cost import cost_per_1k, scope_of, totals
 from core.records import Origin
 from core.store import Store
 from core.tables import TABLES
-from core.views.imports import bring
+from core.views.add.imports import bring
 from tests.importers.helpers import read, refusal, rows, up
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))

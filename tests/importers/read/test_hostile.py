@@ -17,7 +17,7 @@ from core.cli import import_
 from core.cli.app import app
 from core.importers import Limits, Options
 from core.store import Store
-from core.views.imports import bring, plan
+from core.views.add.imports import bring, plan
 from core.views.tables import to_csv
 from tests.importers.formats.test_autorag import project
 from tests.importers.formats.test_excel import book, changed

@@ -15,8 +15,8 @@ from core.pipeline.documents import read_documents
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store, doctor
 from core.tables import frame
-from core.views.export import batch_of
-from core.views.scores import at_cutoff, evidence
+from core.views.library.export import batch_of
+from core.views.workspace.scores import at_cutoff, evidence
 
 DOCUMENTS = {
     "wings.md": "# Wings\n\nLift comes from the wing. Drag slows it down.\n\nWings bend.\n",

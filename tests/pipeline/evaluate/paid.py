@@ -9,8 +9,8 @@ from typing import Any
 import openai  # noqa: F401 - loaded once for all processes
 import voyageai.client  # noqa: F401
 
-from core.clq.prices import Price, PriceBook
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
+from core.prices import Price, PriceBook
 from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.records import Batch, Collection, Stack

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.clq.prices import Price, PriceBook
 from core.errors import BudgetError
 from core.pipeline.evaluate.budget import Budget
 from core.pipeline.evaluate.ledger import Ledger
+from core.prices import Price, PriceBook
 from core.providers.base import Amount
 from core.records import Basis
 

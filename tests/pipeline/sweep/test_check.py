@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from core.clq.prices import PriceBook
 from core.errors import ClqError
 from core.paths import ROOT
 from core.pipeline.sweep import SpecError, parse, presets
@@ -14,6 +13,7 @@ from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import MAX_STACKS
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.problems import Severity
+from core.prices import PriceBook
 from core.providers.calls import Keys
 
 ALL_KEYS = Keys(dict.fromkeys(("VOYAGE_API_KEY", "COHERE_API_KEY", "OPENAI_API_KEY"), "k"), ())

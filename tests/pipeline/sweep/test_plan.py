@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.clq.prices import Price, PriceBook, load_books
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
@@ -27,6 +26,7 @@ from core.pipeline.sweep.rates import (
     corpus_s,
 )
 from core.pipeline.sweep.usage import count_texts, typical
+from core.prices import Price, PriceBook, load_books
 from core.providers.base import Amount
 from core.providers.calls import Keys
 from core.providers.config import ModelConfig

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from core.clq.prices import load_books
 from core.errors import BudgetError, ProviderError, UnknownNameError
+from core.prices import load_books
 from core.providers.calls import Caller, Journal, Keys, Limits
 from core.providers.chat import CHATS, Chat, chat_config, make_chat
 from core.providers.config import ChatOptions, ModelConfig

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.clq.prices import load_books
 from core.errors import BudgetError, ProviderError
+from core.prices import load_books
 from core.providers.calls import Caller, Journal, Keys, Limits
 from core.providers.rerank import RERANKERS, make_reranker
 from core.providers.rerank.remote import RemoteReranker

@@ -1,0 +1,1 @@
+"""What to ship: pure functions over the stack table."""

@@ -1,0 +1,166 @@
+"""What stacks are compared in: cost, latency, quality and harm, each with everything that depends on it.
+
+Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
+and its column in the stack table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.written import ms, score, usd
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One axis.
+
+    Attributes:
+        key: Its name in rules and keys.
+        column: Its column of the stack table.
+        bound: Its column of what the number is at least where it is not known itself; empty = there is none.
+        word: Its name in a sentence.
+        unit: Of its numbers; empty for a share.
+        unit_words: The unit written out.
+        written: A number with its unit, as people read it; says so where it is unknown.
+        pattern: Where the digits of a number stand beside its unit.
+        decimals: Of an amount of `least` or more; a smaller one has two significant digits.
+        least: See `decimals`.
+        higher_is_better: Which direction is good.
+        compared: Whether the frontier compares it.
+        limit: What its limit is called in links and reasons.
+        field: The limit's field of `core.decide.rules.Constraints`.
+        limit_word: The limit in a sentence.
+        missing: What a stack is called of which its number is unknown.
+        remedy: What to do about that.
+    """
+
+    key: str
+    column: str
+    word: str
+    unit: str = ""
+    unit_words: str = ""
+    written: Callable[[float | None], str] = score
+    pattern: str = "{}"
+    decimals: int = 3
+    least: float = 0.001
+    higher_is_better: bool = False
+    compared: bool = True
+    limit: str
+    field: str
+    limit_word: str
+    missing: str
+    remedy: str
+    bound: str = ""
+
+    @property
+    def unknown(self) -> str:
+        """The reason that excludes a stack of which the number is unknown, where it is required."""
+        return f"unknown {self.word}"
+
+    @property
+    def beyond(self) -> str:
+        """What is said of a stack that breaks the limit: ``over the SLA``."""
+        return f"{'under' if self.higher_is_better else 'over'} the {self.limit_word}"
+
+    def merit(self, values: Floats) -> Floats:
+        """Its numbers turned so that higher is better."""
+        return values if self.higher_is_better else -values
+
+    def at_least(self, table: pl.DataFrame) -> Floats:
+        """Its numbers [n], with what is known at least in place of those that are unknown."""
+        numbers = self.read(table)
+        return np.where(np.isnan(numbers), floats(table, self.bound), numbers) if self.bound else numbers
+
+    def read(self, table: pl.DataFrame) -> Floats:
+        """Its column of a table [n]; NaN = unknown, everywhere where the table has no such column."""
+        return floats(table, self.column)
+
+
+LATENCY = Axis(
+    key="latency",
+    column="latency_ms",
+    word="latency",
+    unit="ms",
+    unit_words="ms",
+    written=ms,
+    pattern="{} ms",
+    decimals=0,
+    least=10,
+    limit="sla",
+    field="sla_ms",
+    limit_word="SLA",
+    missing="not timed",
+    remedy="time its queries on the machine that the others were timed on",
+)
+COST = Axis(
+    key="cost",
+    column="cost",
+    word="cost",
+    unit="$ / 1k",
+    unit_words="$ per 1,000 queries",
+    written=usd,
+    pattern="${} / 1k",
+    decimals=2,
+    least=0.1,
+    limit="budget",
+    field="budget",
+    limit_word="budget",
+    missing="not priced",
+    bound="cost_least",
+    remedy="record what its calls use, and give every item a price in the price book",
+)
+QUALITY = Axis(
+    key="quality",
+    column="quality",
+    word="quality",
+    higher_is_better=True,
+    limit="floor",
+    field="floor",
+    limit_word="quality floor",
+    missing="not scored",
+    remedy="import or make its rankings, and judge them",
+)
+HARM = Axis(
+    key="harm",
+    column="harm",
+    word="harm",
+    compared=False,
+    limit="harm",
+    field="max_harm",
+    limit_word="harm cap",
+    missing="not judged for harm",
+    remedy="judge the passages that it ranks first",
+)
+
+
+def quality_axis(*, higher_is_better: bool) -> Axis:
+    """The axis of quality in the direction of a measure: where lower is better its floor is a cap."""
+    if higher_is_better:
+        return QUALITY
+    return replace(QUALITY, higher_is_better=False, limit="cap", limit_word="quality cap")
+
+
+def axes(*, higher_is_better: bool = True) -> tuple[Axis, ...]:
+    """All axes, in the order in which their limits exclude; the argument is the direction of the quality."""
+    return (LATENCY, COST, quality_axis(higher_is_better=higher_is_better), HARM)
+
+
+LIMITS: Mapping[str, Axis] = {
+    axis.limit: axis for axis in (LATENCY, COST, QUALITY, quality_axis(higher_is_better=False), HARM)
+}
+"""Every limit by its name; that of quality in both directions."""
+
+
+def floats(table: pl.DataFrame, column: str) -> Floats:
+    """A column as numbers [n]; NaN = unknown, everywhere where the table has no such column."""
+    if column not in table.columns:
+        return np.full(table.height, np.nan)
+    return table[column].cast(pl.Float64).fill_null(np.nan).to_numpy()

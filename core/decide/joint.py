@@ -1,0 +1,361 @@
+"""How sure a choice is: shares of joint resamples of the queries in which a stack does this or that.
+
+One draw of the queries serves the quality and the latency of every stack (metrics.md §10), so a query that is
+both hard and slow is so for all of them at once. Cost does not vary. Work goes by blocks of resamples, in
+each of which all stacks are looked at together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.decide.jitter import JITTER_MS
+from core.decide.pareto import nondominated
+from core.decide.rules import RULES, Constraints, Rule, objective
+from core.errors import InputError, UnknownNameError
+from core.stats.significance.bootstrap import RESAMPLES, weights
+from core.stats.significance.sample import Floats, quotient
+
+_CELLS = 1 << 21
+"""Stacks × resamples of one block; bounds the memory of an array to 16 MB."""
+_TIE = 1e-12
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointSample:
+    """What is known of S stacks on Q queries.
+
+    Attributes:
+        quality: [S, Q], 0..1; NaN = not applicable. A row without any value falls back to `fixed_quality`.
+        latency_ms: [S, Q]; ms; NaN = not timed. A row without any value falls back to `fixed_latency`.
+        cost: [S], $ per 1,000 queries; NaN = unknown.
+        fixed_quality: [S], the reported mean of stacks without values per query; NaN = unknown.
+        fixed_latency: [S], the reported latency of stacks without timings; NaN = unknown.
+        share: The percentile of the latency, 0.5 or 0.95 for example.
+        harm: [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back
+            to `fixed_harm`.
+        fixed_harm: [S], the reported harm of stacks without values per query; NaN = unknown.
+        band: [S], within which a latency is not told apart; ms. Empty = the paper's for all.
+    """
+
+    quality: Floats
+    latency_ms: Floats
+    cost: Floats
+    fixed_quality: Floats
+    fixed_latency: Floats
+    share: float = 0.5
+    harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
+    band: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        stacks = len(self.cost)
+        shapes = {self.quality.shape, self.latency_ms.shape}
+        lengths = {len(self.quality), stacks, len(self.fixed_quality), len(self.fixed_latency)}
+        if len(shapes) > 1 or self.quality.ndim != 2 or len(lengths) > 1 or not self.quality.shape[1]:
+            raise InputError(
+                f"Quality of shape {self.quality.shape} and latency of shape {self.latency_ms.shape} of "
+                f"{stacks} stacks do not belong together.",
+                do="Give both as [stacks, queries] on the same queries.",
+            )
+        if not 0 < self.share < 1:
+            raise InputError(f"{self.share} is no percentile.", do="Give one between 0 and 1, such as 0.95.")
+
+    @property
+    def quality_varies(self) -> Mask:
+        """Which stacks have a quality per query [S]."""
+        return _varies(self.quality)
+
+    @property
+    def latency_varies(self) -> Mask:
+        """Which stacks have a latency per query [S]."""
+        return _varies(self.latency_ms)
+
+    def bands(self, limits: Constraints) -> Floats:
+        """Within which the latency of each stack is not told apart under some limits [S]; ms."""
+        if limits.jitter_ms is None and len(self.band):
+            return self.band
+        return np.full(len(self.cost), JITTER_MS if limits.jitter_ms is None else limits.jitter_ms)
+
+    def known(self) -> dict[str, Mask]:
+        """By axis the stacks of which a number is known [S]."""
+        found = {
+            QUALITY.key: self.quality_varies | ~np.isnan(self.fixed_quality),
+            LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
+            COST.key: ~np.isnan(self.cost),
+        }
+        if len(self.fixed_harm):
+            found[HARM.key] = ~np.isnan(self.fixed_harm) | (_varies(self.harm) if self.harm.size else False)
+        return found
+
+    def take(self, rows: Sequence[int]) -> JointSample:
+        """Some of the stacks."""
+        kept = np.asarray(rows, dtype=np.intp)
+        each = (field.name for field in fields(self) if field.name != "share")
+        return replace(self, **{name: values[kept] for name in each if len(values := getattr(self, name))})
+
+    def required(self, limits: Constraints) -> tuple[Axis, ...]:
+        """The axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
+        return limits.required([key for key, there in self.known().items() if there.any()])
+
+    def drawn(self, drawn: Floats, required: tuple[Axis, ...]) -> dict[str, Floats]:
+        """The numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
+
+        Args:
+            drawn: [B, Q], how often each query counts; whole numbers.
+            required: Besides quality, latency and cost: what is looked at.
+        """
+        made = {
+            QUALITY.key: qualities(self, drawn),
+            LATENCY.key: latencies(self, drawn),
+            COST.key: self.cost[:, None],
+        }
+        if any(axis.key == HARM.key for axis in required):
+            unknown = np.full(len(self.cost), np.nan)
+            fixed = self.fixed_harm if len(self.fixed_harm) else unknown
+            made[HARM.key] = _means(self.harm, fixed, drawn) if self.harm.size else fixed[:, None]
+        return made
+
+
+def _varies(values: Floats) -> Mask:
+    """Which stacks have values per query [S]."""
+    return np.asarray((~np.isnan(values)).any(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chances:
+    """Shares of the resamples, 0..1, per stack [S].
+
+    Attributes:
+        frontier: In which the stack is on the frontier of the compared axes; NaN where one of its numbers
+            there is unknown, and where quality is the only axis.
+        sla: In which it meets the SLA; NaN without an SLA or where the latency is unknown.
+        feasible: In which it meets every constraint; NaN where a number that is required is unknown.
+        best: In which it is the best under the rule; equal bests share one. The tie-breaks of the rule are
+            left out: this is about which stack is best, not about which of two alike is taken.
+        varies: Whether anything of the stack varies between resamples; where not, a share only says what
+            the others do.
+        resamples: How many.
+        seed: Of the resampling.
+    """
+
+    frontier: Floats
+    sla: Floats
+    feasible: Floats
+    best: Floats
+    varies: Mask
+    resamples: int
+    seed: int
+
+
+def chances(
+    sample: JointSample,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+) -> Chances:
+    """Resample the queries and count.
+
+    Args:
+        sample: Quality and latency per query, and cost.
+        constraints: SLA, budget, floor, harm cap, jitter band and the direction of the quality.
+        rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
+            the best quality within the jitter band of the fastest.
+        resamples: How many.
+        seed: Of the resampling; the same seed draws the same queries as every other interval here.
+
+    Returns:
+        The shares. The frontier compares cost and latency where any stack has them.
+
+    Raises:
+        UnknownNameError: If the rule does not exist.
+        InputError: If there is no resample.
+    """
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
+    stacks, queries = sample.quality.shape
+    required, known = sample.required(constraints), sample.known()
+    rule = objective(rule, required)
+    quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
+    weighed = weights(queries, resamples, seed)
+    sums = np.zeros((4, stacks))
+    block = max(1, _CELLS // max(1, stacks))
+    for start in range(0, resamples, block):
+        values = sample.drawn(weighed[start : start + block], required)
+        merit, latency = quality_axis.merit(values[QUALITY.key]), values[LATENCY.key]
+        feasible = feasible_in(values, constraints, (rule, required), known=known)
+        sums[0] += _on_frontier(merit, latency, sample.cost)
+        sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
+        sums[2] += feasible.sum(axis=1)
+        sums[3] += _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
+    shares = sums / resamples
+    compared = [axis for axis in required if axis.compared]
+    shares[0, _any_unknown(known, compared) if len(compared) > 1 else slice(None)] = np.nan
+    shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
+    shares[2, _any_unknown(known, required)] = np.nan
+    varies = sample.quality_varies | sample.latency_varies
+    return Chances(shares[0], shares[1], shares[2], shares[3], varies, resamples, seed)
+
+
+def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
+    """Which stacks lack a number on one of some axes [S]."""
+    nowhere = np.zeros_like(known[QUALITY.key])
+    return np.asarray(~np.logical_and.reduce([known.get(axis.key, nowhere) for axis in among]))
+
+
+def qualities(sample: JointSample, drawn: Floats) -> Floats:
+    """Mean quality of every stack in every resample.
+
+    Args:
+        sample: Quality per query.
+        drawn: [B, Q], how often each query counts; not necessarily whole numbers.
+
+    Returns:
+        [S, B]; NaN where no query of a stack counts.
+    """
+    return _means(sample.quality, sample.fixed_quality, drawn)
+
+
+def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
+    """Means [S, B] of values per query [S, Q], the reported ones [S] where there are no values."""
+    known = ~np.isnan(values)
+    means = quotient(np.where(known, values, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
+    fixed = ~_varies(values)
+    means[fixed] = reported[fixed, None]
+    return means
+
+
+def latencies(sample: JointSample, drawn: Floats) -> Floats:
+    """The percentile of the latency of every stack in every resample.
+
+    Args:
+        sample: Latency per query.
+        drawn: [B, Q], how often each query counts; whole numbers.
+
+    Returns:
+        [S, B]; ms, NaN where it is unknown.
+    """
+    made = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
+    counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
+    for row in np.flatnonzero(sample.latency_varies):
+        made[row] = weighted_percentile(sample.latency_ms[row], counts, sample.share)
+    return made
+
+
+def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float) -> Floats:
+    """A percentile, interpolated linearly between order statistics, of every resample of a sample.
+
+    Args:
+        values: [Q]; NaN = no value, never drawn.
+        counts: [Q, B], how often each value is drawn in each resample.
+        share: The percentile, 0..1.
+
+    Returns:
+        [B], equal to `numpy.quantile` of the values repeated by their counts; NaN where none is drawn.
+    """
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
+    size = counts[order].sum(axis=0)
+    place = share * (size - 1)
+    below = np.floor(place).astype(np.int32)
+    above = np.minimum(below + 1, size - 1)
+    reached, first, second = np.zeros((3, counts.shape[1]), dtype=np.int32)
+    for row in order[:-1]:  # by rows: several times faster than one cumulative sum of all
+        reached += counts[row]
+        first += reached <= below
+        second += reached <= above
+    low, high = values[order[first]], values[order[second]]
+    return np.where(size > 0, low + (high - low) * (place - below), np.nan)
+
+
+def _within(latency: Floats, sla_ms: float | None) -> Mask:
+    return np.asarray(latency <= (np.inf if sla_ms is None else sla_ms))
+
+
+def feasible_in(
+    values: Mapping[str, Floats],
+    limits: Constraints,
+    asked: tuple[Rule, Sequence[Axis]],
+    *,
+    known: Mapping[str, Mask],
+) -> Mask:
+    """Which stacks meet the limits in each resample [S, B], of those known on every required axis.
+
+    Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
+
+    Args:
+        values: Of `JointSample.drawn`.
+        limits: What a stack must meet.
+        asked: What is best, and `JointSample.required`.
+        known: Of `JointSample.known`.
+    """
+    rule, required = asked
+    found = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
+    for axis in required:
+        limit, numbers = limits.of(axis), values[axis.key]
+        if limit is not None:
+            found &= axis.merit(numbers) >= axis.merit(np.asarray(limit))
+        elif axis.key == rule:
+            found &= ~np.isnan(numbers)
+    return found
+
+
+def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
+    """How many resamples each stack wins [S]; equal bests share one. The rule comes with the bands [S]."""
+    name, band = rule
+    among = feasible
+    if name == "cost":
+        paid = np.where(feasible, cost[:, None], np.inf)
+        least = paid.min(axis=0)
+        among = feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least)))
+    if name == "latency":
+        among = near_fastest(latency, feasible, band)
+    reached = np.where(among, merit, -np.inf)
+    best = among & (reached >= reached.max(axis=0, initial=-np.inf) - _TIE)
+    return np.asarray((best / np.maximum(best.sum(axis=0), 1)).sum(axis=1))
+
+
+def near_fastest(latency: Floats, feasible: Mask, band: Floats) -> Mask:
+    """Which feasible stacks are as fast as the fastest [S, B], by bands of single stacks [S]; ms."""
+    gap = np.where(feasible, latency, np.inf)
+    width = np.maximum(band[:, None], band[gap.argmin(axis=0)])
+    gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
+    return np.asarray(feasible & ((gap < width) | (gap == 0)))
+
+
+def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
+    """In how many resamples each stack is on the frontier [S]."""
+    timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
+    counts = np.zeros(len(cost))
+    if not (timed or priced):
+        return counts
+    rows = _contenders(merit, latency if timed else None, cost if priced else None)
+    paid = cost[rows] if priced else None
+    for q, ms in zip(merit[rows].T, latency[rows].T, strict=True):
+        counts[rows] += nondominated(paid, ms if timed else None, q)
+    return counts
+
+
+def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
+    """Rows that no other row beats in every resample of the block: the others are never on the frontier.
+
+    What such a row dominates is dominated by the row that beats it, too, so leaving it out changes nothing.
+    """
+    slowest, fastest = (None, None) if latency is None else (latency.max(axis=1), latency.min(axis=1))
+    worst, ideal = (cost, slowest, merit.min(axis=1)), (cost, fastest, merit.max(axis=1))
+    kept = np.ones(len(merit), dtype=np.bool_)
+    paid, reachable = _to_minimise(*worst), _to_minimise(*ideal)
+    for row in paid[nondominated(*worst)]:
+        kept &= ~((row <= reachable).all(axis=1) & (row < reachable).any(axis=1))
+    return np.flatnonzero(kept)
+
+
+def _to_minimise(cost: Floats | None, latency: Floats | None, merit: Floats) -> Floats:
+    return np.column_stack([*(axis for axis in (cost, latency) if axis is not None), -merit])

@@ -1,0 +1,128 @@
+"""What a limit costs: the best stack that this limit alone excludes, and the limit that lets it in.
+
+A limit is missed by a hair as easily as by a mile: within 500 ms and $2.50 the stacks of the CLQ paper give
+0.610, and 506.6 ms gives 0.805 (metrics.md §9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.decide.axes import COST, LATENCY, Axis, Floats
+from core.decide.rules import Constraints, Decision, Rule, feasible
+
+ROUNDING = 0.01
+"""Largest share of a value by which the limit that lets it in is rounded."""
+_DIGITS = 17
+"""Significant digits that tell any two numbers apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A stack that one limit alone excludes.
+
+    Attributes:
+        row: Of the table.
+        axis: Whose limit.
+        value: What the stack has there, in the axis's unit.
+        over: By how much that breaks the limit; above 0.
+        gain: By how much its quality is better than that of the chosen stack; None where nothing is chosen.
+        set_to: The nearest round limit that lets it in.
+        edge: Whether it breaks the SLA by less than what latencies are told apart by.
+    """
+
+    row: int
+    axis: Axis
+    value: float
+    over: float
+    gain: float | None
+    set_to: float
+    edge: bool
+
+    @property
+    def limit(self) -> str:
+        """The name of the limit: one of `core.decide.axes.LIMITS`."""
+        return self.axis.limit
+
+    @property
+    def unit(self) -> str:
+        """The unit of its value."""
+        return self.axis.unit
+
+
+def near_misses(
+    table: pl.DataFrame, decision: Decision, constraints: Constraints, rule: Rule = "quality"
+) -> list[NearMiss]:
+    """For each limit the stack of best quality that this limit alone excludes.
+
+    Where that one is beyond the edge of the SLA, the best at the edge is named besides.
+
+    Args:
+        table: As for `core.decide.rules.decide`.
+        decision: What was selected from it.
+        constraints: What a stack must meet.
+        rule: What is best.
+
+    Returns:
+        The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or
+        latency, a gain is also to have less of that. Where nothing is chosen, the best quality first.
+    """
+    merit = decision.quality.merit(decision.quality.read(table))
+    chosen = decision.chosen
+    here = np.nan if chosen is None else merit[chosen]
+    better = np.ones(table.height, dtype=np.bool_) if chosen is None else merit > here
+    if chosen is not None and rule != "quality":
+        paid = (COST if rule == "cost" else LATENCY).read(table)
+        better |= paid < paid[chosen]
+    found = []
+    for axis in decision.axes:
+        bound = constraints.of(axis)
+        if bound is None:
+            continue
+        values = axis.read(table)
+        over = axis.merit(np.asarray(bound)) - axis.merit(values)
+        lifted: dict[str, Any] = {axis.field: None}
+        alone = feasible(table, replace(constraints, **lifted))
+        rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
+        at_edge = (over < decision.band) & (axis == LATENCY)
+        for row in _best(merit, over, rows, at_edge):
+            gain = None if chosen is None else float(merit[row] - here)
+            value, beyond = float(values[row]), float(over[row])
+            set_to = lets_in(value, upper=not axis.higher_is_better)
+            found.append(NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row])))
+    return sorted(found, key=lambda miss: (-merit[miss.row], miss.over))
+
+
+def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
+    """The best row, and the best of those at the edge where that is another; of equals the closest."""
+    ordered = rows[np.lexsort((over[rows], -merit[rows]))]
+    firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
+    return list(dict.fromkeys(int(row) for first in firsts for row in first))
+
+
+def lets_in(value: float, *, upper: bool = True) -> float:
+    """The nearest round number that a value meets as a limit.
+
+    Args:
+        value: Of the stack, 0 or more.
+        upper: Whether the limit is an upper one.
+
+    Returns:
+        At or above the value for an upper limit, else at or below it; of as few digits as stay within
+        `ROUNDING` of the value.
+    """
+    exact = Decimal(repr(value))
+    if not exact:
+        return 0.0
+    for digits in range(1, _DIGITS + 1):
+        step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        rounded = exact.quantize(step, ROUND_CEILING if upper else ROUND_FLOOR)
+        if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDING)):
+            break
+    return float(rounded)

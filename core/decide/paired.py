@@ -1,0 +1,152 @@
+"""Which stacks the evidence does not order: the paired difference in quality, query by query (metrics.md §9).
+
+One set of resamples serves all stacks. Their resampled means are kept, so that telling the best from ten
+thousand others is one comparison of two matrices and no resampling; what it found is kept by the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.stats.intervals import SEED
+from core.stats.significance import Sample, interval, paired_rows, resampled, weights
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+LEVEL = 0.95
+DIGITS = 3
+"""Decimals that qualities are printed with: averages that print the same are the same."""
+_NOISE = 1e-6
+"""Differences below it come from the order of adding up; a replicate holds seven digits."""
+_NEAR = 1.5
+"""Resamples by which a count may miss the border of the interval for the row to be looked at exactly."""
+_BLOCK = 1024
+_KEPT = 64
+"""Bests whose comparison with everybody is remembered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """The quality of stacks, query by query.
+
+    Attributes:
+        run_ids: [S], the stacks.
+        values: [S, Q]; NaN = not applicable. A stack without any value has none.
+        seed: Of the resampling.
+    """
+
+    run_ids: Sequence[str]
+    values: Floats
+    seed: int = SEED
+    _known: dict[int, Mask] = field(default_factory=dict, init=False, repr=False)
+
+    def places(self, run_ids: pl.Series) -> Rows:
+        """Where stacks stand here [n]; −1 = there are no values of theirs."""
+        names = pl.Series(list(self.run_ids), dtype=pl.String)
+        found = run_ids.replace_strict(
+            names, pl.int_range(len(names), eager=True), default=-1, return_dtype=pl.Int64
+        )
+        places = found.to_numpy().astype(np.intp)
+        empty = ~np.asarray(self._applies.any(axis=1))
+        return np.where((places >= 0) & empty[places], -1, places)
+
+    def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
+        """Which stacks do not differ significantly from the best of them.
+
+        Args:
+            best: Its place.
+            rows: [m], their places.
+            shift: [S], by how much the mean of a stack is taken to be another than that of its values.
+
+        Returns:
+            Mask [m]: whether the 95 % interval of the paired difference contains 0, over the queries that
+            both have; False where they have none in common.
+        """
+        found = self._everybody(best)[rows]
+        others = (self._pattern[rows] != self._pattern[best]) | (shift[rows] != shift[best])
+        found[others] = self._exactly(best, rows[others], shift)
+        return found
+
+    @cached_property
+    def _applies(self) -> Mask:
+        return np.asarray(~np.isnan(self.values))
+
+    @cached_property
+    def _pattern(self) -> Rows:
+        """Which stacks have values for the same queries: a number for each set of queries [S]."""
+        return np.asarray(np.unique(self._applies, axis=0, return_inverse=True)[1].reshape(-1))
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean of every stack [S]; NaN where it has no values."""
+        return self._sample.estimate()
+
+    @cached_property
+    def _sample(self) -> Sample:
+        return Sample.means(self.values)
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        return weights(self.values.shape[1], seed=self.seed)
+
+    @cached_property
+    def _replicates(self) -> NDArray[np.float32]:
+        """The mean of every stack in every resample [S, R]."""
+        return resampled(self._sample, self._drawn).astype(np.float32)
+
+    def _everybody(self, best: int) -> Mask:
+        """`alike` of all stacks that have values for the same queries; False for the others [S]."""
+        known = self._known.get(best)
+        if known is None:
+            known = np.zeros(len(self.values), dtype=np.bool_)
+            same = np.flatnonzero(self._pattern == self._pattern[best])
+            for start in range(0, len(same), _BLOCK):
+                rows = same[start : start + _BLOCK]
+                known[rows] = self._counted(best, rows)
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[best] = known
+        return known
+
+    def _counted(self, best: int, rows: Rows) -> Mask:
+        """By how many resamples lie beyond 0, seen from the difference; at the interval's border exactly.
+
+        On the side of the difference itself there always are enough: a third of the resamples or more.
+        """
+        top, beyond = self._replicates[best], np.empty(len(rows))
+        lower = self.means[rows] <= self.means[best]
+        beyond[lower] = np.count_nonzero(self._replicates[rows[lower]] >= top - _NOISE, axis=1)
+        beyond[~lower] = np.count_nonzero(self._replicates[rows[~lower]] <= top + _NOISE, axis=1)
+        place = (1 - LEVEL) / 2 * (len(top) - 1)
+        found = np.asarray(beyond > place + 1)
+        border = np.abs(beyond - place) <= _NEAR
+        found[border] = self._exactly(best, rows[border], np.zeros(len(self.values)))
+        return found
+
+    def _exactly(self, best: int, rows: Rows, shift: Floats) -> Mask:
+        """By the interval itself."""
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for start in range(0, len(rows), _BLOCK):
+            part = rows[start : start + _BLOCK]
+            one, other = paired_rows(self._sample, part, np.full(len(part), best))
+            gap = Sample(one.top - other.top, one.bottom, one.applies)
+            low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
+            moved = shift[part] - shift[best]
+            found[start : start + _BLOCK] = (low + moved <= _NOISE) & (high + moved >= -_NOISE)
+        return found
+
+
+def printed_alike(quality: Floats, interval_of_best: tuple[float, float], best: float) -> Mask:
+    """Which averages do not differ from the best: within its interval, or printed alike without one [m]."""
+    low, high = interval_of_best
+    if np.isnan(low) or np.isnan(high):
+        return np.asarray(np.round(quality, DIGITS) == np.round(best, DIGITS))
+    return np.asarray((quality >= low) & (quality <= high))

@@ -1,0 +1,262 @@
+"""Would more evaluation change the decision: queries to judge, repeats to time (an extension of the paper).
+
+Nobody knows the queries to come, so many plausible worlds are drawn: in each the queries seen so far have
+other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), m more queries are drawn by these shares, and the
+rule is applied again to all queries together, with an interval that has shrunk to √(n / (n + m)) of today's.
+A world's shares themselves are what judging without end would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.decide.axes import LATENCY, QUALITY, Axis, floats
+from core.decide.joint import JointSample, feasible_in, near_fastest, qualities
+from core.decide.rules import Constraints, Rule, objective
+from core.decide.ties import Numbers, preferred
+from core.errors import InputError, UnknownNameError
+from core.stats.significance.sample import Floats
+
+WORLDS = 1000
+KINDS = ("queries", "timings")
+Kind = Literal["queries", "timings"]
+Rows = NDArray[np.intp]
+_TIE = 1e-12
+_LAST = np.finfo(np.float64).max
+"""What an unknown value counts as where the least one is looked for."""
+_PARTS = 20_000
+"""Whole parts that the shares of a world are rounded to where a percentile needs counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stakes:
+    """What the rule's tie-break needs of S stacks besides quality, latency and cost.
+
+    Attributes:
+        below: [S], how far today's quality interval reaches below the mean; NaN = no interval.
+        above: [S], how far it reaches above.
+        order: [S], place in the order of preference among ties, the preferred first.
+    """
+
+    below: Floats
+    above: Floats
+    order: Rows
+
+
+def stakes(table: pl.DataFrame, quality: Axis = QUALITY) -> Stakes:
+    """Read them from a table of stacks.
+
+    Args:
+        table: As for `core.decide.rules.decide`; unknown bounds and sizes may be null or absent.
+        quality: The axis of quality, in its direction.
+    """
+    numbers = quality.read(table)
+    order = np.empty(table.height, dtype=np.intp)
+    everything = Numbers.of(table, (quality,), None, None)
+    order[preferred(everything, np.arange(table.height))] = np.arange(table.height)
+    return Stakes(numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers, order)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """What more evaluation would do to the decision; shares of the worlds, 0..1.
+
+    Attributes:
+        more: [M], queries (or timings per stack) added.
+        flip: [M], how often another stack is chosen than today.
+        left: [M], how often the choice is then still not the one that evaluation without end would make;
+            the chance that yet more evaluation would turn it.
+        final: [S], how often evaluation without end would choose each stack.
+        left_now: The same as `left`, with nothing added.
+        now: Row of today's choice; None = nothing is feasible.
+        worlds: How many.
+        seed: Of the drawing.
+    """
+
+    more: tuple[int, ...]
+    flip: Floats
+    left: Floats
+    final: Floats
+    left_now: float
+    now: int | None
+    worlds: int
+    seed: int
+
+
+def outlook(
+    sample: JointSample,
+    held: Stakes,
+    limits: tuple[Constraints, Rule],
+    more: Sequence[int],
+    *,
+    kind: Kind = "queries",
+    worlds: int = WORLDS,
+    seed: int,
+) -> Outlook:
+    """Draw the worlds and decide in each, after each amount of further evaluation.
+
+    Args:
+        sample: Results per query of the stacks that may be chosen.
+        held: Their intervals and order of preference.
+        limits: Constraints and rule.
+        more: Amounts to add, in rising order, each at least 1; all in one line of drawing, so that the shares
+            do not jump between them.
+        kind: "queries" judges and times further queries; "timings" times the same ones again, so that quality
+            and its interval stay.
+        worlds: How many.
+        seed: Of the drawing.
+
+    Returns:
+        The shares. With nothing feasible today a flip is any choice at all.
+
+    Raises:
+        UnknownNameError: If the kind does not exist.
+        InputError: If the amounts do not rise from at least 1, or there is no world.
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind", kind, KINDS)
+    amounts = np.asarray(more, dtype=np.int64)
+    if worlds < 1 or not len(amounts) or amounts[0] < 1 or (np.diff(amounts) <= 0).any():
+        raise InputError(
+            f"{worlds} worlds with {list(more)} more {kind} cannot be drawn.",
+            do="Give at least one world and amounts that rise from 1 or more.",
+        )
+    stage = _Stage(_still(sample) if kind == "timings" else sample, held, limits)
+    queries = sample.quality.shape[1]
+    random = np.random.default_rng(seed)
+    shares = random.dirichlet(np.ones(queries), size=worlds)
+    now = stage.choose(np.ones((1, queries)), 1.0)[0]
+    final = stage.choose(np.rint(shares * _PARTS), 0.0 if kind == "queries" else 1.0, exact=shares)
+    drawn = np.ones((worlds, queries))
+    made = np.empty((len(amounts), worlds), dtype=np.intp)
+    for place, extra in enumerate(np.diff(amounts, prepend=0)):
+        drawn += random.multinomial(extra, shares)
+        shrunk = float(np.sqrt(queries / (queries + amounts[place]))) if kind == "queries" else 1.0
+        made[place] = stage.choose(drawn, shrunk)
+    counts = np.bincount(final[final >= 0], minlength=len(sample.cost))
+    return Outlook(
+        more=tuple(int(each) for each in amounts),
+        flip=np.asarray((made != now).mean(axis=1)),
+        left=np.asarray((made != final).mean(axis=1)),
+        final=counts / worlds,
+        left_now=float((final != now).mean()),
+        now=None if now < 0 else int(now),
+        worlds=worlds,
+        seed=seed,
+    )
+
+
+def _still(sample: JointSample) -> JointSample:
+    """The sample with every quality kept at its mean."""
+    fixed = qualities(sample, np.ones((1, sample.quality.shape[1])))[:, 0]
+    return replace(sample, quality=np.full_like(sample.quality, np.nan), fixed_quality=fixed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """The rule of `core.decide.rules.decide`, applied to many worlds at once."""
+
+    sample: JointSample
+    held: Stakes
+    limits: tuple[Constraints, Rule]
+
+    def choose(self, drawn: Floats, width: float, exact: Floats | None = None) -> Rows:
+        """The chosen row in each world [W]; −1 = nothing is feasible.
+
+        Args:
+            drawn: [W, Q], how often each query counts; whole numbers.
+            width: How wide the quality intervals are, beside today's.
+            exact: [W, Q], the weights for the means where `drawn` are rounded ones.
+        """
+        constraints, rule = self.limits
+        required = self.sample.required(constraints)
+        rule = objective(rule, required)
+        values = self.sample.drawn(drawn, required)
+        if exact is not None:
+            values[QUALITY.key] = qualities(self.sample, exact)
+        quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
+        feasible = feasible_in(values, constraints, (rule, required), known=self.sample.known())
+        band = self.sample.bands(constraints)
+        within = _near(latency, cost, feasible, band, rule)
+        merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
+        best = _reference(np.where(within, merit, -np.inf), latency, cost)
+        each = np.arange(quality.shape[1])
+        top = quality[best, each]
+        low, high = top - width * self.held.below[best], top + width * self.held.above[best]
+        gap = np.abs(latency - latency[best, each])
+        alike = (np.abs(quality - top) <= _TIE) | ((quality >= low) & (quality <= high))
+        near = (gap < np.maximum(band[:, None], band[best])) | (gap == 0) | (LATENCY not in required)
+        tied = within & alike & near
+        tied[best, each] = True
+        chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
+        return np.where(feasible.any(axis=0), chosen, -1)
+
+
+def _near(
+    latency: Floats, cost: Floats, feasible: NDArray[np.bool_], band: Floats, rule: Rule
+) -> NDArray[np.bool_]:
+    """Which feasible stacks the rule cannot tell from its best, quality aside [S, W]."""
+    if rule == "latency":
+        return near_fastest(latency, feasible, band)
+    if rule == "cost":
+        paid = np.where(feasible, cost[:, None], np.inf)
+        least = paid.min(axis=0)
+        return np.asarray(feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least))))
+    return feasible
+
+
+def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
+    """The best row of each world, of equal ones the fastest, then the cheapest [W]."""
+    top = merit >= merit.max(axis=0) - _TIE
+    waited = np.where(top, np.nan_to_num(latency, nan=_LAST), np.inf)
+    top &= waited == waited.min(axis=0)
+    cheapest: Rows = np.where(top, np.nan_to_num(cost, nan=_LAST)[:, None], np.inf).argmin(axis=0)
+    return cheapest
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What evaluating one more query costs.
+
+    Attributes:
+        judging: Judgements × their price; $.
+        running: One call of every stack that is evaluated; $, None = no cost of theirs is known.
+        unpriced: How many of these stacks have no known cost; they are not in `running`.
+    """
+
+    judging: float
+    running: float | None
+    unpriced: int
+
+    @property
+    def per_query(self) -> float:
+        """$ per query, as far as it is known."""
+        return self.judging + (self.running or 0.0)
+
+    def affordable(self, usd: float) -> int | None:
+        """How many queries an amount of money pays for; None where a query costs nothing."""
+        return int(usd / self.per_query + 1e-9) if self.per_query > 0 else None
+
+
+def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> Bill:
+    """Price one more query.
+
+    Args:
+        costs: [S], $ per 1,000 queries of the stacks to evaluate; NaN = unknown.
+        judgements: Passages to judge per query.
+        usd_per_judgement: $ for each.
+
+    Raises:
+        InputError: If an amount is negative.
+    """
+    if judgements < 0 or usd_per_judgement < 0:
+        raise InputError("A judgement has a negative price or number.", do="Give numbers from 0.")
+    known = costs[~np.isnan(costs)]
+    running = float(known.sum()) / 1000 if len(known) else None
+    return Bill(judgements * usd_per_judgement, running, int(np.isnan(costs).sum()))

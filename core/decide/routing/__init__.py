@@ -1,0 +1,1 @@
+"""Cheap or expensive by query: rules and their replay."""

@@ -1,0 +1,262 @@
+"""Routing: what it gives to choose the candidate depth query by query (CLQ paper §5.2, §5.4, §6).
+
+A routing is a table of shares [depths, queries]: how often each query is answered at each depth. Always one
+depth, a threshold on a signal, chance and the oracle are all such tables, so that one function tells what any
+of them costs, takes and scores. The rules that choose are in `core.decide.routing.rules`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from core.errors import InputError
+from core.stats.intervals import SEED, bootstrap_means
+from core.stats.latency import p95_reason
+
+Floats = NDArray[np.float64]
+TIE = 1e-9
+"""Qualities this close are alike: the shallower depth is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Depths:
+    """What every query gets at every depth, the shallowest (cheapest) first.
+
+    Attributes:
+        quality: [D, Q], 0..1, no NaN: leave out queries that a depth cannot score.
+        latency_ms: [D, Q]; ms, NaN = unknown.
+        cost: [D, Q]; $ per 1,000 queries like this one, NaN = unknown.
+        probe_ms: [Q]; ms that a query sent deeper has spent at the shallowest depth by then, because the
+            signal is known only afterwards. 0 where the signal is known before.
+        probe_cost: [Q]; the same in $ per 1,000 queries.
+        higher_is_better: The direction of the quality.
+    """
+
+    quality: Floats
+    latency_ms: Floats
+    cost: Floats
+    probe_ms: Floats
+    probe_cost: Floats
+    higher_is_better: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        quality: ArrayLike,
+        latency_ms: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        probe_ms: ArrayLike = 0.0,
+        probe_cost: ArrayLike = 0.0,
+        higher_is_better: bool = True,
+    ) -> Depths:
+        """Check and shape the values; latency, cost and probes may be given per depth or as one number.
+
+        Args:
+            quality: [D, Q].
+            latency_ms: Broadcast to [D, Q]; None = unknown.
+            cost: Broadcast to [D, Q]; None = unknown.
+            probe_ms: Broadcast to [Q].
+            probe_cost: Broadcast to [Q].
+            higher_is_better: The direction of the quality.
+
+        Raises:
+            InputError: If there are fewer than two depths, no queries, or a quality is not a number.
+        """
+        scored = np.atleast_2d(np.asarray(quality, dtype=np.float64))
+        if scored.ndim != 2 or len(scored) < 2 or not scored.shape[1]:
+            raise InputError(
+                f"Qualities of shape {scored.shape} cannot be routed between.",
+                do="Give two or more depths over the same queries, at least one query.",
+            )
+        if not np.isfinite(scored).all():
+            raise InputError("A query has no quality at one of the depths.", do="Leave such queries out.")
+        unknown = np.nan
+        return cls(
+            scored,
+            np.broadcast_to(_floats(unknown if latency_ms is None else latency_ms), scored.shape),
+            np.broadcast_to(_floats(unknown if cost is None else cost), scored.shape),
+            np.broadcast_to(_floats(probe_ms), scored.shape[1:]),
+            np.broadcast_to(_floats(probe_cost), scored.shape[1:]),
+            higher_is_better,
+        )
+
+    @property
+    def merit(self) -> Floats:
+        """The quality turned so that more is better [D, Q]."""
+        return self.quality if self.higher_is_better else -self.quality
+
+    @property
+    def count(self) -> int:
+        """Number of depths D."""
+        return len(self.quality)
+
+    @property
+    def queries(self) -> int:
+        """Number of queries Q."""
+        return int(self.quality.shape[1])
+
+    @cached_property
+    def same(self) -> bool:
+        """Whether every query scores the same at every depth, so that there is nothing to choose."""
+        return bool((np.abs(self.quality - self.quality[0]) <= TIE).all())
+
+
+def _floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a routing gives.
+
+    Attributes:
+        rates: [D], share of the queries at each depth.
+        scores: [Q], expected quality of each query.
+        p50: ms; None where the latency of a query is unknown.
+        p95: ms; None with `p95_reason` where it is withheld.
+        mean_ms: ms; None where unknown.
+        p95_reason: Why there is no p95, in words; None where there is one.
+        cost: $ per 1,000 queries; None where unknown.
+    """
+
+    rates: Floats
+    scores: Floats
+    p50: float | None
+    p95: float | None
+    mean_ms: float | None
+    p95_reason: str | None
+    cost: float | None
+
+    @property
+    def quality(self) -> float:
+        """Mean over the queries."""
+        return float(self.scores.mean())
+
+    @property
+    def deeper(self) -> float:
+        """Share of the queries that are not answered at the shallowest depth, 0..1."""
+        return float(self.rates[1:].sum())
+
+
+def one_hot(choices: ArrayLike, depths: int) -> Floats:
+    """The table of a routing that sends every query to one depth.
+
+    Args:
+        choices: [Q], positions of depths.
+        depths: Number of depths D.
+
+    Returns:
+        [D, Q] of 0 and 1.
+    """
+    return np.asarray(np.asarray(choices) == np.arange(depths)[:, None], dtype=np.float64)
+
+
+def always(depths: Depths, which: int) -> Floats:
+    """Every query at one depth: [D, Q]."""
+    return one_hot(np.full(depths.queries, which), depths.count)
+
+
+def at_random(depths: Depths, rates: ArrayLike) -> Floats:
+    """Every query at a depth drawn with these rates [D], in expectation: [D, Q]."""
+    return np.repeat(_floats(rates)[:, None], depths.queries, axis=1)
+
+
+def oracle(depths: Depths) -> Floats:
+    """Every query at the depth that scores it best, ties to the shallower: [D, Q].
+
+    No signal can do better; it knows the judgements.
+    """
+    near = depths.merit >= depths.merit.max(axis=0) - TIE
+    return one_hot(near.argmax(axis=0), depths.count)
+
+
+def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> Outcome:
+    """What a routing costs, takes and scores.
+
+    Args:
+        depths: What every query gets at every depth.
+        shares: [D, Q], columns that sum to 1.
+        probed: Whether queries sent deeper pay for finding the signal; not where nothing is looked at
+            (one depth for all, chance, oracle).
+
+    Returns:
+        The outcome. Latency percentiles are over the latencies of the chosen depths, each with its share as
+        its weight; with one depth for all they equal `numpy.quantile` (linear).
+
+    Raises:
+        InputError: If the table does not fit or its columns do not sum to 1.
+    """
+    if shares.shape != depths.quality.shape or not np.allclose(shares.sum(axis=0), 1.0):
+        raise InputError(
+            f"Shares of shape {shares.shape} do not route {depths.queries} queries to {depths.count} depths."
+        )
+    further = (np.arange(depths.count) > 0)[:, None] * float(probed)
+    took = depths.latency_ms + further * depths.probe_ms
+    paid = depths.cost + further * depths.probe_cost
+    timed, priced = _known(took, shares), _known(paid, shares)
+    reason = p95_reason(depths.queries) if timed else "no latency of every query"
+    return Outcome(
+        rates=shares.mean(axis=1),
+        scores=(shares * depths.quality).sum(axis=0),
+        p50=percentile(took, shares, 0.5) if timed else None,
+        p95=percentile(took, shares, 0.95) if reason is None else None,
+        mean_ms=_mean(took, shares) if timed else None,
+        p95_reason=reason,
+        cost=_mean(paid, shares) if priced else None,
+    )
+
+
+def _known(values: Floats, shares: Floats) -> bool:
+    return bool(np.isfinite(values[shares > 0]).all())
+
+
+def _mean(values: Floats, shares: Floats) -> float:
+    return float(np.where(shares > 0, shares * values, 0.0).sum() / shares.shape[1])
+
+
+def percentile(values: Floats, weights: Floats, share: float) -> float:
+    """A percentile of weighted values; equal to `numpy.quantile` where every weight is 1.
+
+    A value of weight w takes the places of w order statistics and stands in their middle.
+
+    Args:
+        values: Any shape; those of weight 0 may be NaN.
+        weights: The same shape, 0 or more.
+        share: The percentile, 0..1.
+    """
+    counted = weights > 0
+    order = np.argsort(values[counted], kind="stable")
+    ranked, weight = values[counted][order], weights[counted][order]
+    end = np.cumsum(weight)
+    return float(np.interp(share * max(end[-1] - 1, 0.0), end - (weight + 1) / 2, ranked))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over queries with its bootstrap interval; None where fewer than two queries allow none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def estimates(*scores: Floats, seed: int = SEED) -> list[Estimate]:
+    """Means over the same queries with 95 % percentile intervals from shared resamples.
+
+    The routing is held fixed: the interval tells what other queries of this kind would change, not what
+    another choice of threshold would. Hand in a difference of two outcomes' scores to compare them in pairs.
+
+    Args:
+        scores: Each [Q].
+        seed: Of the resampling.
+    """
+    table = np.vstack(scores)
+    low, high = bootstrap_means(table, seed=seed)
+    ends = zip(low, high, strict=True)
+    bounds = [(None, None) if np.isnan(a) else (float(a), float(b)) for a, b in ends]
+    return [Estimate(float(row.mean()), *pair) for row, pair in zip(table, bounds, strict=True)]

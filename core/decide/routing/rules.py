@@ -1,0 +1,204 @@
+"""Rules that route queries to depths, learnt from queries whose scores are known, and judged on others.
+
+A rule is chosen on the same queries that it is judged on only to show how optimistic that is: its figure of
+record comes from cross-validation, where each query is routed by a rule that has not seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.decide.routing.policies import TIE, Floats, one_hot
+from core.errors import InputError
+from core.stats.intervals import SEED
+
+FOLDS = 5
+REPEATS = 10
+"""Ways of dealing the queries into folds that a cross-validation averages over."""
+MIN_QUERIES = 10
+"""Fewer queries teach no rule."""
+
+Choices = NDArray[np.intp]
+Learnt = TypeVar("Learnt")
+
+
+class Rule(Protocol[Learnt]):
+    """Learns from some queries which depth every query gets."""
+
+    def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Learnt:
+        """Choose what to do from the qualities [D, Q] of the queries `rows` alone."""
+
+    def choose(self, learnt: Learnt, depths: int) -> Choices:
+        """Apply it to all queries: [Q], positions of depths."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByThreshold:
+    """Sends the queries of the greatest urgency deepest: one threshold between any two depths.
+
+    Attributes:
+        urgency: [Q], higher = sent deeper first; NaN = the signal is unknown, the query stays shallow.
+        most: Share of the queries that may leave the shallowest depth, 0..1.
+    """
+
+    urgency: Floats
+    most: float = 1.0
+
+    def learn(self, quality: Floats, rows: NDArray[np.intp]) -> tuple[float, ...]:
+        """The thresholds with the highest mean quality, ties to fewer queries sent deeper.
+
+        Exact: every cut between different urgencies is tried, for all depths together.
+
+        Args:
+            quality: [D, Q].
+            rows: Positions of the queries to learn from.
+
+        Returns:
+            One threshold per deeper depth, ascending: a query whose urgency reaches the d-th goes to depth
+            d or deeper. inf = nobody, -inf = everybody whose signal is known.
+        """
+        known = rows[np.isfinite(self.urgency[rows])]
+        order = known[np.argsort(-self.urgency[known], kind="stable")]
+        ranked = self.urgency[order]
+        gains = np.diff(quality[:, order], axis=0)
+        sums = np.concatenate([np.zeros((len(gains), 1)), gains.cumsum(axis=1)], axis=1)
+        allowed = np.append(True, np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])
+        allowed &= np.arange(len(allowed)) <= self.most * len(rows) + TIE
+        # From the deepest step up: best[c] = the most that the steps so far gain with at most c queries.
+        best, picks = np.zeros(len(allowed)), []
+        for step in sums[::-1]:
+            best, where = _running_best(np.where(allowed, step + best, -np.inf))
+            picks.append(where)
+        cuts, limit = [], len(allowed) - 1
+        for where in reversed(picks):
+            limit = int(where[limit])
+            cuts.append(limit)
+        return tuple(_between(ranked, cut) for cut in cuts)
+
+    def choose(self, learnt: Sequence[float], depths: int) -> Choices:
+        """Which depth each query gets: the number of thresholds that its urgency reaches."""
+        if len(learnt) != depths - 1:
+            raise InputError(f"{len(learnt)} thresholds do not part {depths} depths.")
+        reached = self.urgency >= np.asarray(learnt, dtype=np.float64)[:, None]
+        return np.asarray(np.logical_and.accumulate(reached, axis=0).sum(axis=0))
+
+
+def _running_best(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The highest value so far, and where it stood first: a later one must be higher by more than a tie."""
+    best, where = values.copy(), np.zeros(len(values), dtype=np.intp)
+    for place in range(1, len(values)):
+        if values[place] > best[place - 1] + TIE:
+            where[place] = place
+        else:
+            best[place], where[place] = best[place - 1], where[place - 1]
+    return best, where
+
+
+def _between(ranked: Floats, cut: int) -> float:
+    """A threshold that lets the first `cut` of urgencies in falling order through."""
+    if not cut:
+        return float(np.inf)
+    return -float(np.inf) if cut == len(ranked) else float((ranked[cut - 1] + ranked[cut]) / 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByTag:
+    """Sends the queries of some tags deeper.
+
+    Attributes:
+        tags: [Q], one tag per query; "" = none, the query stays shallow.
+        most: Share of the queries that may leave the shallowest depth, 0..1.
+    """
+
+    tags: Sequence[str]
+    most: float = 1.0
+    _codes: NDArray[np.intp] = field(init=False)
+    _names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Number the tags."""
+        names, codes = np.unique(np.asarray(self.tags, dtype=object).astype(str), return_inverse=True)
+        object.__setattr__(self, "_names", tuple(map(str, names)))
+        object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))
+
+    def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
+        """Per tag the depth with the best mean, the tags of the greatest gain a query first.
+
+        Args:
+            quality: [D, Q].
+            rows: Positions of the queries to learn from.
+
+        Returns:
+            The tags that go deeper, with their depth; a tag that was not seen stays shallow.
+        """
+        found = []
+        for code, name in enumerate(self._names):
+            mine = rows[self._codes[rows] == code]
+            if name and len(mine):
+                means = quality[:, mine].mean(axis=1)
+                depth = int((means >= means.max() - TIE).argmax())
+                found.append((float(means[depth] - means[0]), name, depth, len(mine)))
+        learnt, room = {}, self.most * len(rows) + TIE
+        for _, name, depth, size in sorted(found, key=lambda each: (-each[0], each[1])):
+            if depth and size <= room:
+                learnt[name] = depth
+                room -= size
+        return learnt
+
+    def choose(self, learnt: Mapping[str, int], depths: int) -> Choices:
+        """Which depth each query gets."""
+        by_code = np.array([min(learnt.get(name, 0), depths - 1) for name in self._names], dtype=np.intp)
+        return by_code[self._codes]
+
+
+def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
+    """Learn from all queries and route the same ones: optimistic, and the rule to use afterwards.
+
+    Args:
+        rule: The rule.
+        quality: [D, Q].
+
+    Returns:
+        What was learnt, and the depths [Q].
+    """
+    learnt = rule.learn(quality, np.arange(quality.shape[1]))
+    return learnt, rule.choose(learnt, len(quality))
+
+
+def cross_validated(
+    rule: Rule[Learnt], quality: Floats, *, folds: int = FOLDS, repeats: int = REPEATS, seed: int = SEED
+) -> Floats:
+    """Route every query by rules learnt from other queries.
+
+    Args:
+        rule: The rule.
+        quality: [D, Q].
+        folds: Parts that the queries are dealt into; each is routed by what the others teach.
+        repeats: Ways of dealing them, whose routings are averaged.
+        seed: Of the dealing; equal arguments give equal tables.
+
+    Returns:
+        Shares [D, Q]: how often each query went to each depth.
+
+    Raises:
+        InputError: If there are fewer than `MIN_QUERIES` queries, or fewer than two folds.
+    """
+    depths, queries = quality.shape
+    if queries < MIN_QUERIES or folds < 2:
+        raise InputError(
+            f"{queries} queries in {folds} folds are too few to learn a routing from.",
+            do=f"Judge at least {MIN_QUERIES} queries, and use two folds or more.",
+        )
+    random, shares = np.random.default_rng(seed), np.zeros(quality.shape)
+    for _ in range(repeats):
+        fold = random.permutation(np.arange(queries) % folds)
+        for part in range(folds):
+            learnt = rule.learn(quality, np.flatnonzero(fold != part))
+            routed = one_hot(rule.choose(learnt, depths), depths)
+            shares[:, fold == part] += routed[:, fold == part]
+    return shares / repeats

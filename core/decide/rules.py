@@ -1,0 +1,310 @@
+"""Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
+
+1. Keep the rows that meet every limit and are known on every axis that is required: quality, cost and latency
+   as soon as any stack has them, and harm where it is limited. A row of which a required number is unknown
+   but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not 0. An axis on
+   which nothing is known is not asked for, limited or not.
+2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
+   band of the fastest for "latency", those as cheap as the cheapest for "cost". The best of these by quality
+   is the reference. Best follows the direction of the measure: the lowest Harm is the best Harm.
+3. Rows that tie with the reference (`core.decide.ties`) are ordered by preference; the first one is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.decide.axes import QUALITY, Axis, Floats, axes
+from core.decide.jitter import JITTER_MS
+from core.decide.paired import Paired
+from core.decide.ties import PROMPT, Numbers, Rows, tied, within_jitter
+from core.errors import UnknownNameError
+
+Rule = Literal["quality", "cost", "latency"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+Mask = NDArray[np.bool_]
+
+REQUIRED = ("run_id", "quality", "latency_ms", "cost")
+OPTIONAL = ("quality_low", "quality_high", "harm", "jitter_ms", *PROMPT)
+"""Columns of the table that `decide` reads; the optional ones may be absent or null."""
+
+_FINEST = 12
+"""Decimals that an excess is told with at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """What a stack must meet, None = not asked for, and which direction of the quality is good.
+
+    Attributes:
+        sla_ms: Highest latency; ms.
+        budget: Highest cost; $ per 1,000 queries.
+        floor: Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1.
+        max_harm: Highest harm, of the column "harm"; 0..1.
+        jitter_ms: Width of the band within which latencies are not told apart; ms. None = the one of each
+            stack, of the column "jitter_ms", or the paper's where a stack has none.
+        higher_is_better: The direction of the quality; see `core.metrics.MeasureInfo`.
+    """
+
+    sla_ms: float | None = None
+    budget: float | None = None
+    floor: float | None = None
+    max_harm: float | None = None
+    jitter_ms: float | None = None
+    higher_is_better: bool = True
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes, that of quality in its direction."""
+        return axes(higher_is_better=self.higher_is_better)
+
+    def of(self, axis: Axis) -> float | None:
+        """The limit on an axis; None = none."""
+        value: float | None = getattr(self, axis.field)
+        return value
+
+    @property
+    def wanted(self) -> tuple[Axis, ...]:
+        """The axes that are compared or limited."""
+        return tuple(axis for axis in self.axes if axis.compared or self.of(axis) is not None)
+
+    def required(self, known: Collection[str]) -> tuple[Axis, ...]:
+        """The axes of which a number must be known for a stack to be chosen.
+
+        Args:
+            known: Keys of the axes on which any stack of the workspace has a number.
+
+        Returns:
+            Those that are compared or limited, as far as anything is known there; quality in any case.
+        """
+        return tuple(axis for axis in self.wanted if axis.key in known or axis.key == QUALITY.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a rule chose.
+
+    Attributes:
+        run_ids: Names of the table's rows.
+        chosen: Row of the table, or None when nothing is feasible.
+        runner_up: Row that the rule would choose were the chosen one absent, or None.
+        feasible: Mask [n].
+        violated: Position in the list of reasons of the first one that excludes a row [n], −1 = none.
+        by: By how much, in the limit's unit [n]; NaN where nothing is violated or the value is unknown.
+        ties: Rows that the rule could not tell from the best (chosen included), in order of preference.
+        note: How a tie was broken, in words; empty when there was none.
+        axes: All axes, that of quality in its direction.
+        required: Those of which a number must be known.
+        unasked: Those that would be compared, or are limited, but on which nothing is known: the choice does
+            not look at them.
+        unknown: [n, required], where it is not.
+        band: Within which the latency of each row is not told apart [n]; ms.
+    """
+
+    run_ids: pl.Series
+    chosen: int | None
+    runner_up: int | None
+    feasible: Mask
+    violated: NDArray[np.int8]
+    by: Floats
+    ties: tuple[int, ...]
+    note: str
+    axes: tuple[Axis, ...]
+    required: tuple[Axis, ...]
+    unasked: tuple[Axis, ...]
+    unknown: Mask
+    band: Floats
+
+    @property
+    def jitter_ms(self) -> float:
+        """The band of the chosen row, else of the first; ms."""
+        return float(self.band[self.chosen or 0]) if len(self.band) else JITTER_MS
+
+    @property
+    def quality(self) -> Axis:
+        """The axis of quality, in its direction."""
+        return next(axis for axis in self.axes if axis.key == QUALITY.key)
+
+    def applied(self, constraints: Constraints) -> Constraints:
+        """The limits that the choice looked at."""
+        lifted: dict[str, Any] = {axis.field: None for axis in self.unasked}
+        return replace(constraints, **lifted)
+
+    @property
+    def promising(self) -> Mask:
+        """Rows that break no limit as far as is known, but lack a number that is required [n]."""
+        first = 1 + len(self.axes)  # behind the unknown quality and the limits
+        return np.asarray(self.violated >= first)
+
+    def excluded(self) -> pl.DataFrame:
+        """Every excluded row with its first reason: row, run_id, constraint, by, unit, reason."""
+        rows = np.flatnonzero(self.violated >= 0)
+        reasons = _reasons(self.axes)
+        frame = pl.DataFrame(
+            {
+                "row": rows,
+                "run_id": self.run_ids.gather(rows),
+                "constraint": pl.Series(self.violated[rows], dtype=pl.Int8),
+                "by": pl.Series(self.by[rows], dtype=pl.Float64).fill_nan(None),
+            }
+        )
+        return frame.with_columns(
+            _lookup([name for name, _, _ in reasons]).alias("constraint"),
+            _lookup([axis.unit for _, axis, _ in reasons]).alias("unit"),
+            _in_words(reasons),
+        )
+
+
+def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis, str]]:
+    """Name, axis and words of everything that excludes, in the order in which it does."""
+    rest = [axis for axis in among if axis.key != QUALITY.key]
+    quality = next(axis for axis in among if axis.key == QUALITY.key)
+    return [
+        (quality.unknown, quality, quality.unknown),
+        *((axis.limit, axis, f"{axis.pattern} {axis.beyond}") for axis in among),
+        *((axis.unknown, axis, axis.unknown) for axis in rest),
+    ]
+
+
+def _lookup(words: list[str]) -> pl.Expr:
+    return pl.col("constraint").replace_strict(dict(enumerate(words)), return_dtype=pl.String)
+
+
+def _in_words(reasons: list[tuple[str, Axis, str]]) -> pl.Expr:
+    said = pl.lit(None, dtype=pl.String)
+    for position, (_, axis, words) in enumerate(reasons):
+        text = pl.format(words, _amount(axis)) if "{}" in words else pl.lit(words)
+        said = pl.when(pl.col("constraint") == position).then(text).otherwise(said)
+    return said.alias("reason")
+
+
+def _amount(axis: Axis) -> pl.Expr:
+    """The excess as text: with fixed decimals from the axis's least on, with two significant digits below."""
+    by = pl.col("by")
+    small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
+    return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
+
+
+def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
+    """A number as text with a fixed number of decimals."""
+    if decimals == 0:
+        return by.round().cast(pl.Int64).cast(pl.String)
+    scale = 10**decimals
+    scaled = (by * scale).round().cast(pl.Int64)
+    fraction = (scaled % scale).cast(pl.String).str.zfill(decimals)
+    return pl.format("{}.{}", scaled // scale, fraction)
+
+
+def decide(
+    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, paired: Paired | None = None
+) -> Decision:
+    """Apply a rule to a table of stacks.
+
+    Args:
+        table: One row per stack of the workspace; columns `REQUIRED` and, where known, `OPTIONAL`. Quality
+            and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
+        constraints: What a stack must meet, and the direction of the quality.
+        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs if any is known.
+        paired: Quality per query of the stacks of which it is known; without it, averages are compared.
+
+    Returns:
+        The decision; rows are positions in the table.
+
+    Raises:
+        UnknownNameError: If a required column or the rule does not exist.
+    """
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
+    values, required = _read(table, constraints)
+    violated, by = _violations(table, values, constraints, required)
+    feasible = violated < 0
+    numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
+    first = objective(rule, required)
+    ties, note = _preferred(numbers, np.flatnonzero(feasible), first)
+    chosen = int(ties[0]) if len(ties) else None
+    runner_up = None
+    if chosen is not None:
+        others = np.flatnonzero(feasible & (np.arange(len(feasible)) != chosen))
+        second, _ = _preferred(numbers, others, first)
+        runner_up = int(second[0]) if len(second) else None
+    return Decision(
+        run_ids=table["run_id"],
+        chosen=chosen,
+        runner_up=runner_up,
+        feasible=feasible,
+        violated=violated,
+        by=by,
+        ties=tuple(int(row) for row in ties),
+        note=note,
+        axes=constraints.axes,
+        required=required,
+        unasked=tuple(axis for axis in constraints.wanted if axis not in required),
+        unknown=np.column_stack([np.isnan(values[axis.key]) for axis in required]),
+        band=numbers.band,
+    )
+
+
+def objective(rule: Rule, required: Collection[Axis]) -> Rule:
+    """What is optimised first: quality where nothing is known of what the rule asks for."""
+    return rule if any(axis.key == rule for axis in required) else "quality"
+
+
+def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
+    """Which rows a decision leaves [n]; takes and raises what `decide` does, without looking for the best."""
+    values, required = _read(table, constraints)
+    return np.asarray(_violations(table, values, constraints, required)[0] < 0)
+
+
+def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
+    """The numbers of every axis, and the axes on which one is required."""
+    for name in REQUIRED:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns)
+    values = {axis.key: axis.read(table) for axis in constraints.axes}
+    known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
+    return values, constraints.required(known)
+
+
+def _violations(
+    table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
+) -> tuple[NDArray[np.int8], Floats]:
+    """The first reason that excludes each row, in the order of `_reasons`, and by how much."""
+    unknown = np.full_like(values[QUALITY.key], np.nan)
+    checks = [(np.isnan(values[QUALITY.key]), unknown)]
+    for axis in limits.axes:
+        limit = limits.of(axis)
+        # merits are turned so that more is better: what lies below the limit's own breaks it
+        excess = unknown
+        if limit is not None:
+            excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
+        checks.append((excess > 0, excess))
+    checks += [
+        (np.isnan(values[axis.key]) & (axis in required), unknown)
+        for axis in limits.axes
+        if axis.key != QUALITY.key
+    ]
+    hit = [mask for mask, _ in checks]
+    violated = np.select(hit, list(range(len(checks))), default=-1).astype(np.int8)
+    return violated, np.select(hit, [amount for _, amount in checks], default=np.nan)
+
+
+def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:
+    """The rows tied for best, in order of preference, and how the tie was broken."""
+    if not len(rows):
+        return rows, ""
+    return tied(values, rows[_near_objective(values, rows, rule)])
+
+
+def _near_objective(values: Numbers, rows: Rows, rule: Rule) -> Mask:
+    if rule == "latency":
+        return within_jitter(values, rows, int(rows[values.latency[rows].argmin()]))
+    if rule == "cost":
+        cost = values.cost[rows]
+        return np.asarray(np.isclose(cost, cost.min(), rtol=1e-9, atol=1e-12))
+    return np.ones(len(rows), dtype=np.bool_)

@@ -1,0 +1,165 @@
+"""Which stacks a rule cannot tell from its best, and which of them it prefers (metrics.md §9).
+
+Rows within the jitter band of the best one's latency, of which the paired difference in quality from it may
+be 0, are ties: the smaller prompt wins, then the lower cost, latency, then the better quality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.decide.axes import QUALITY, Axis, Floats, floats
+from core.decide.jitter import JITTER_MS
+from core.decide.paired import Paired, printed_alike
+
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+PROMPT = ("tokens_sent", "passages_sent", "candidates")
+"""Columns that say how large a prompt is, the most telling first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The columns of a stack table as arrays [n]; NaN = unknown. Of merit, quality turned, more is better.
+
+    Attributes:
+        band: Within which a latency is not told apart; ms.
+        places: Where the stacks stand in `paired`; −1 = not there.
+        paired: Quality per query; None = only averages are known.
+    """
+
+    quality: Floats
+    merit: Floats
+    low: Floats
+    high: Floats
+    latency: Floats
+    cost: Floats
+    prompt: tuple[Floats, ...]
+    band: Floats
+    places: Rows
+    paired: Paired | None
+
+    @classmethod
+    def of(
+        cls, table: pl.DataFrame, among: tuple[Axis, ...], jitter_ms: float | None, paired: Paired | None
+    ) -> Numbers:
+        """Read them.
+
+        Args:
+            table: The stack table.
+            among: All axes, that of quality in its direction.
+            jitter_ms: The band of all stacks; None = that of the table, or the paper's.
+            paired: Quality per query, where it is known.
+        """
+        axis = next(axis for axis in among if axis.key == QUALITY.key)
+        quality = axis.read(table)
+        low, high, latency, cost = (
+            floats(table, name) for name in ("quality_low", "quality_high", "latency_ms", "cost")
+        )
+        return cls(
+            quality=quality,
+            merit=axis.merit(quality),
+            low=low,
+            high=high,
+            latency=latency,
+            cost=cost,
+            prompt=tuple(floats(table, name) for name in PROMPT),
+            band=bands(table, jitter_ms),
+            places=np.full(table.height, -1) if paired is None else paired.places(table["run_id"]),
+            paired=paired,
+        )
+
+
+def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
+    """Within which the latency of each stack is not told apart [n]; ms.
+
+    Args:
+        table: The stack table.
+        jitter_ms: What a person set for all; None = the column "jitter_ms", else `JITTER_MS`.
+    """
+    if jitter_ms is not None:
+        return np.full(table.height, jitter_ms)
+    known = floats(table, "jitter_ms")
+    return np.where(np.isnan(known), JITTER_MS, known)
+
+
+def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
+    """Order the rows that tie with the best.
+
+    Args:
+        values: Of the table.
+        rows: Those to choose from; at least one.
+
+    Returns:
+        The best row and those that tie with it, in order of preference, and in words how the tie was broken.
+    """
+    best = int(rows[np.lexsort((values.cost[rows], values.latency[rows], -values.merit[rows]))[0]])
+    # where no latency is known at all, none is asked for
+    near = rows[within_jitter(values, rows, best) | np.isnan(values.latency[best])]
+    found = near[_alike(values, near, best) | (near == best)]
+    ordered = preferred(values, found)
+    return ordered, _note(values, ordered, best)
+
+
+def preferred(values: Numbers, rows: Rows) -> Rows:
+    """Rows that tie, in order of preference."""
+    return rows[np.lexsort([key for _, key in reversed(_keys(values, rows))])]
+
+
+def within_jitter(values: Numbers, rows: Rows, of: int) -> Mask:
+    """Which rows differ in latency from one by less than the noise of either."""
+    gap = np.abs(values.latency[rows] - values.latency[of])
+    return np.asarray((gap < np.maximum(values.band[rows], values.band[of])) | (gap == 0))
+
+
+def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
+    """Which rows are alike in quality with the best."""
+    bounds = float(values.low[best]), float(values.high[best])
+    found = printed_alike(values.quality[rows], bounds, float(values.quality[best]))
+    places = values.places[rows]
+    if values.paired is not None and values.places[best] >= 0:
+        there = places >= 0
+        shift = np.zeros(len(values.paired.values))
+        all_rows = values.places >= 0
+        moved = values.quality[all_rows] - values.paired.means[values.places[all_rows]]
+        shift[values.places[all_rows]] = np.where(np.abs(moved) > 1e-9, moved, 0.0)
+        found[there] = values.paired.alike(int(values.places[best]), places[there], shift)
+    return found
+
+
+def _keys(values: Numbers, rows: Rows) -> list[tuple[str, Floats]]:
+    """What is preferred among rows that tie, in words and as keys [m], less is better.
+
+    A size of the prompt counts where it is known of all of them.
+    """
+    words = ("fewer tokens sent", "fewer passages sent", "fewer candidates")
+    prompt = [(said, size[rows]) for said, size in zip(words, values.prompt, strict=True)]
+    sent = [(said, size) for said, size in prompt[:-1] if not np.isnan(size).any()]
+    return [
+        *sent,
+        prompt[-1],
+        ("lower cost", values.cost[rows]),
+        ("lower latency", values.latency[rows]),
+        ("better quality", -values.merit[rows]),
+    ]
+
+
+def _note(values: Numbers, ordered: Rows, best: int) -> str:
+    if len(ordered) < 2:
+        return ""
+    keys = _keys(values, ordered)
+    by = next((words for words, key in keys if key[0] < key[1]), "table order")
+    near = "" if np.isnan(values.latency[best]) else f"within {values.band[best]:.3g} ms and "
+    return f"{len(ordered)} stacks tie with the best: {near}{_how(values, best)}. Chosen by {by}."
+
+
+def _how(values: Numbers, best: int) -> str:
+    if values.places[best] >= 0:
+        return "not significantly worse query by query"
+    known = not np.isnan(values.low[best])
+    return "within its interval" if known else "of equal quality as printed (no interval known)"

@@ -1,0 +1,255 @@
+"""The cost calculator: what a retrieval stack and its generator cost at a query volume (CLQ paper §3.2.1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.prices import CURRENCY, MS_PER_HOUR, Price, PriceBook
+from core.prices.units import GIB, LINKS, TOKENS_PER_DOCUMENT, index_bytes, search_units
+
+__all__ = [
+    "NO_INDEX",
+    "TOKENS_PER_DOCUMENT",
+    "CostBreakdown",
+    "CostInputs",
+    "CostLine",
+    "calculator",
+    "rerank_usd_per_1k",
+    "search_units",
+]
+
+NO_INDEX = "none"
+"""Stands for a corpus that no dense index is kept of."""
+_NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostInputs:
+    """What the calculator asks for. A model left None is not part of the stack.
+
+    Attributes:
+        queries_per_month: Query volume, 0 or more.
+        candidates: K, how many candidates the reranker sees.
+        tokens_per_candidate: Query + chunk + metadata, as the reranker is billed (500 in the paper's tables).
+        query_tokens: What the embedder is sent per query.
+        reranker, embedder, generator: Items of the price book.
+        chunks_sent: How many chunks go to the generator.
+        tokens_per_chunk: Their length.
+        prompt_tokens: Instructions and question sent beside the chunks.
+        output_tokens: Length of the answer.
+        cpu_ms, gpu_ms: Local machine time per query; 0 = none.
+        machine, gpu: The items that price machine time.
+        passages: How many passages are embedded and indexed; 0 = the corpus is left out of the bill.
+        tokens_per_passage: Their length.
+        spread_queries: Over how many queries the embedding of the corpus is spread; 0 = it is left out.
+        index: A key of `core.prices.units.INDEX_KINDS`, or "none".
+        dim: Dimension of the vectors.
+        links: Neighbours per vector in a graph (M).
+        copies: How many machines keep the index in memory.
+        memory, disk: The items that price a GiB-month in memory and on disk.
+    """
+
+    queries_per_month: float = 0.0
+    candidates: float = 50
+    tokens_per_candidate: float = 500
+    query_tokens: float = 20
+    reranker: str | None = None
+    embedder: str | None = None
+    chunks_sent: float = 0
+    tokens_per_chunk: float = 500
+    prompt_tokens: float = 0
+    generator: str | None = None
+    output_tokens: float = 0
+    cpu_ms: float = 0
+    machine: str = "local-cpu"
+    gpu_ms: float = 0
+    gpu: str = "local-gpu"
+    passages: float = 0
+    tokens_per_passage: float = 500
+    spread_queries: float = 0
+    index: str = "hnsw-f32"
+    dim: float = 1024
+    links: float = LINKS
+    copies: float = 1
+    memory: str = "local-memory"
+    disk: str = "local-disk"
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One stage of the bill. usd_per_query is None, with the reason, when the price is unknown.
+
+    Of what is paid by the month whatever is asked, units_per_month is set; units_per_query is then a query's
+    share of it, and None without queries.
+    """
+
+    stage: str
+    item: str
+    unit: str
+    units_per_query: float | None
+    price: Price | None
+    usd_per_query: float | None
+    reason: str = ""
+    units_per_month: float | None = None
+
+    def per_month(self, queries: float) -> float | None:
+        """$ per month at a query volume, or None when the price is unknown."""
+        if self.units_per_month is None:
+            return None if self.usd_per_query is None else queries * self.usd_per_query
+        priced = self.price is not None and self.price.currency == CURRENCY
+        return self.units_per_month * self.price.each if priced and self.price else None
+
+
+@dataclass(frozen=True, slots=True)
+class CostBreakdown:
+    """The bill by stage; totals are None when a line is unknown."""
+
+    lines: tuple[CostLine, ...]
+    queries_per_month: float
+
+    @property
+    def per_query(self) -> float | None:
+        """$ per query, or None when a line is unknown."""
+        amounts = [line.usd_per_query for line in self.lines]
+        known = [amount for amount in amounts if amount is not None]
+        return math.fsum(known) if len(known) == len(amounts) else None
+
+    @property
+    def per_1k(self) -> float | None:
+        """$ per 1,000 queries, or None when a line is unknown."""
+        return None if self.per_query is None else 1000 * self.per_query
+
+    @property
+    def per_month(self) -> float | None:
+        """$ per month at the query volume, or None when a line is unknown."""
+        amounts = [line.per_month(self.queries_per_month) for line in self.lines]
+        known = [amount for amount in amounts if amount is not None]
+        return math.fsum(known) if len(known) == len(amounts) else None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Why the total is unknown; empty when it is known."""
+        return tuple(line.reason for line in self.lines if line.usd_per_query is None)
+
+    def frame(self) -> pl.DataFrame:
+        """The lines as a table: stage, item, unit, units_per_query, reason, usd_per_query, _1k and _month."""
+        rows = [
+            (
+                line.stage,
+                line.item,
+                line.unit,
+                line.units_per_query,
+                line.usd_per_query,
+                line.reason,
+                None if line.usd_per_query is None else 1000 * line.usd_per_query,
+                line.per_month(self.queries_per_month),
+            )
+            for line in self.lines
+        ]
+        text, number = pl.String(), pl.Float64()
+        schema = {"stage": text, "item": text, "unit": text, "units_per_query": number}
+        schema |= {"usd_per_query": number, "reason": text, "usd_per_1k": number, "usd_per_month": number}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
+    """What a query costs, split by stage.
+
+    The stages are embed, rerank, generate-input, generate-output, machine, gpu, and of the corpus
+    embed-corpus, index (in memory) and storage (on disk).
+
+    Args:
+        inputs: What is sent where.
+        book: Prices.
+
+    Returns:
+        One line per stage that is part of the stack.
+
+    Raises:
+        InputError: If an amount is negative or not a number.
+    """
+    _check(inputs)
+    lines = []
+    if inputs.embedder:
+        lines.append(_line("embed", inputs.embedder, "input_tokens", inputs.query_tokens, book))
+    if inputs.reranker:
+        lines.append(_rerank_line(inputs, inputs.reranker, book))
+    if inputs.generator:
+        sent = inputs.chunks_sent * inputs.tokens_per_chunk + inputs.prompt_tokens
+        lines.append(_line("generate-input", inputs.generator, "input_tokens", sent, book))
+        lines.append(_line("generate-output", inputs.generator, "output_tokens", inputs.output_tokens, book))
+    if inputs.cpu_ms:
+        lines.append(_line("machine", inputs.machine, "cpu_hour", inputs.cpu_ms / MS_PER_HOUR, book))
+    if inputs.gpu_ms:
+        lines.append(_line("gpu", inputs.gpu, "gpu_hour", inputs.gpu_ms / MS_PER_HOUR, book))
+    return CostBreakdown((*lines, *_corpus_lines(inputs, book)), inputs.queries_per_month)
+
+
+def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
+    lines = []
+    if inputs.embedder and inputs.passages and inputs.spread_queries:
+        each = inputs.passages * inputs.tokens_per_passage / inputs.spread_queries
+        lines.append(_line("embed-corpus", inputs.embedder, "input_tokens", each, book))
+    if inputs.passages and inputs.index != NO_INDEX:
+        whole = index_bytes(inputs.index, vectors=inputs.passages, dim=inputs.dim, links=inputs.links) / GIB
+        lines.append(_monthly("index", inputs.memory, whole * inputs.copies, inputs.queries_per_month, book))
+        lines.append(_monthly("storage", inputs.disk, whole, inputs.queries_per_month, book))
+    return lines
+
+
+def _monthly(stage: str, item: str, gib: float, queries: float, book: PriceBook) -> CostLine:
+    """What is paid by the month, shared by the queries of a month."""
+    each = gib / queries if queries else None
+    line = _line(stage, item, "gib_month", gib if each is None else each, book)
+    if each is None:
+        line = replace(line, units_per_query=None, usd_per_query=None, reason=line.reason or _NOT_SPREAD)
+    return replace(line, units_per_month=gib)
+
+
+def _rerank_line(inputs: CostInputs, reranker: str, book: PriceBook) -> CostLine:
+    amounts = {
+        "input_tokens": inputs.candidates * inputs.tokens_per_candidate,
+        "search_units": search_units(inputs.candidates, inputs.tokens_per_candidate),
+        "requests": 1.0,
+    }
+    unit = next((unit for unit in amounts if book.find(reranker, unit)), "input_tokens")
+    return _line("rerank", reranker, unit, amounts[unit], book)
+
+
+def _line(stage: str, item: str, unit: str, units: float, book: PriceBook) -> CostLine:
+    if units == 0:
+        return CostLine(stage, item, unit, 0.0, book.find(item, unit), 0.0)
+    price = book.find(item, unit)
+    if price is None:
+        return CostLine(stage, item, unit, units, None, None, f"no price for {item} ({unit}) in {book.name}")
+    if price.currency != CURRENCY:
+        return CostLine(stage, item, unit, units, price, None, f"{item} is priced in {price.currency}")
+    return CostLine(stage, item, unit, units, price, units * price.each)
+
+
+def _check(inputs: CostInputs) -> None:
+    for name in CostInputs.__dataclass_fields__:
+        value = getattr(inputs, name)
+        if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
+            raise InputError(f"{name} = {value} is not an amount.", do="Give a number of 0 or more.")
+
+
+def rerank_usd_per_1k(candidates: float, tokens_per_candidate: float, price: Price) -> float | None:
+    """Rerank cost of 1,000 queries, as in the paper's table (§3.2.1).
+
+    K = 50 at 500 tokens of rerank-2.5 is $1.25.
+
+    Args:
+        candidates: K.
+        tokens_per_candidate: Query + chunk + metadata.
+        price: Of input tokens, search units or requests.
+
+    Returns:
+        $ per 1,000 queries; None if the price is not in dollars.
+    """
+    inputs = CostInputs(candidates=candidates, tokens_per_candidate=tokens_per_candidate, reranker=price.item)
+    return calculator(inputs, PriceBook("one price", (price,))).per_1k

@@ -1,0 +1,88 @@
+"""Writing a price book of one's own as a TOML file."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+
+from core.errors import PriceError
+from core.paths import PRICES
+from core.prices.book import Price
+from core.prices.read import check_name, load_books
+
+_NOT_GIVEN = (None, "")
+
+
+def write_book(
+    folder: Path, name: str, prices: Sequence[Price], *, extends: str | None = None, replace: bool = False
+) -> Path:
+    """Write a price book as one file; readers see the old file or the new one, never a part.
+
+    Args:
+        folder: Where the user's own books lie; made if it is not there.
+        name: Of the book, and of the file.
+        prices: At least one.
+        extends: The book whose other prices it takes over.
+        replace: Whether a file of that name may be replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        PriceError: If the name cannot be one or belongs to a shipped book, there is no price, the file exists
+            and is not to be replaced, it could not be written, or could not be read back.
+    """
+    path = folder / f"{check_name(name)}.toml"
+    if name in load_books(PRICES):
+        raise PriceError(f"The book {name!r} comes with the product.", do="Give yours another name.")
+    if not prices:
+        raise PriceError(f"There is no price to write into the book {name!r}.")
+    if path.exists() and not replace:
+        raise PriceError(
+            "The file is there already.", where=str(path), do="Ask to replace it, or take a name."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(path, as_toml(name, prices, extends))
+    except OSError as error:
+        raise PriceError(f"It cannot be written: {error.strerror}.", where=str(path)) from error
+    return path
+
+
+def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> str:
+    """A price book as text that `load_books` reads back."""
+    head = {"book": name, "extends": extends, "provider": "several"}
+    blocks = [_lines(head)]
+    blocks += [
+        "[[price]]\n" + _lines({each.name: getattr(price, each.name) for each in fields(price)})
+        for price in prices
+    ]
+    return "\n".join(blocks)
+
+
+def _lines(values: Mapping[str, object]) -> str:
+    return "".join(f"{key} = {_value(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
+    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, read it back by itself, then move it into place."""
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as beside:
+        made = Path(beside) / path.name
+        made.write_text(text, encoding="utf-8")
+        load_books(PRICES, own=Path(beside))
+        made.replace(path)

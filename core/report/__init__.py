@@ -1,0 +1,1 @@
+"""The decision record and the snapshot: one offline file each."""

@@ -1,0 +1,220 @@
+"""The decision record as plain data: everything that a reader needs to follow a choice, or to dispute it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from core import __version__
+from core.prices import PRICED_AS, PriceBook
+from core.records import Origin
+from core.report.question import question
+from core.stats.intervals import SEED
+from core.stats.significance.bootstrap import RESAMPLES
+from core.store import Snapshot
+from core.views.decision import answer as decide
+from core.views.decision import overview
+from core.views.decision.facts import Asked, record, status_rows
+from core.views.decision.verdict import Verdict, verdict
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.stacks import runs_in
+
+FORMAT = "clq-explorer/decision-record"
+VERSION = 1
+"""Of the JSON: grows by one when a field changes its meaning or goes; new fields leave it as it is."""
+_ABOUT_PRICE = (
+    "provider",
+    "price",
+    "per",
+    "currency",
+    "valid_from",
+    "looked_up",
+    "confirmed",
+    "source",
+    "note",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be decided, and on which evidence.
+
+    Attributes:
+        snapshot: The data at one revision.
+        scope: The workspace.
+        asked: Constraints, rule, measure and latency.
+        book: Prices.
+        seed: Of the resampling.
+        remarks: What else a reader must know of the workspace: what of it does not compare.
+        command: What decides the same on the command line; None where it cannot be said there.
+    """
+
+    snapshot: Snapshot
+    scope: Scope
+    asked: Asked
+    book: PriceBook
+    seed: int = SEED
+    remarks: tuple[str, ...] = ()
+    command: str | None = None
+
+    def decided(self) -> Verdict:
+        """The decision with its table and how sure it is."""
+        return verdict(self.snapshot, self.scope, self.asked, self.book, seed=self.seed)
+
+
+def decision_data(case: Case, found: Verdict) -> dict[str, object]:
+    """The decision itself, and what it was made on: what `decide --format json` prints.
+
+    Returns:
+        What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
+        revision.
+    """
+    made = record(found.table, found.decision, case.asked, chances=found.chances, paired=found.paired)
+    return {
+        **made,
+        "collection": case.scope.collection_id,
+        "golden_set": case.scope.golden_set_id,
+        "prices": case.book.name,
+        "seed": case.seed,
+        "resamples": RESAMPLES,
+        "revision": case.snapshot.revision,
+    }
+
+
+def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> dict[str, object]:
+    """The decision with everything around it.
+
+    Args:
+        case: What was asked, and where.
+        found: What was decided.
+        link: Opens the same view of the same data in the dashboard.
+        made_at: The time of the record; nothing else in it depends on when it is made.
+
+    Returns:
+        The fields of `decision_data`, and format, version, made_at, made_by, link, command, question (what to
+        ask again, see `core.report.question`), answer (sentence, reason, warning), definition (of the
+        measure), remarks, limiting, soundness, environment, workspace, stack (what the chosen one is made
+        of), runs, revision_made, price_book, price_entries, unpriced and stacks (every stack and what became
+        of it). All of it can be written as JSON; unknown is null.
+    """
+    chosen, runner_up = overview.chosen_rows(found.table, found.decision)
+    asked = case.asked
+    said = decide.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_at": made_at.isoformat(timespec="seconds"),
+        "made_by": {"name": "CLQ Explorer", "version": __version__},
+        "link": link or None,
+        "command": case.command,
+        "question": question(case),
+        "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
+        **decision_data(case, found),
+        "definition": definition(asked.quality),
+        "remarks": list(case.remarks),
+        "limiting": None if chosen is None else overview.limiting(chosen, asked.quality),
+        "soundness": []
+        if chosen is None
+        else [
+            {"good": each.good, "finding": each.sentence}
+            for each in overview.soundness(chosen, runner_up, asked.quality)
+        ],
+        "environment": overview.environment(case.snapshot, case.scope),
+        "workspace": workspace(case.snapshot, case.scope),
+        "stack": None if chosen is None else _stack(chosen),
+        "runs": _runs(case.snapshot, case.scope),
+        "revision_made": revision_made(case.snapshot),
+        "price_book": {"name": case.book.name, "digest": case.book.digest},
+        **_prices(case, found),
+        "stacks": status_rows(found.sure_table, found.decision, weak=asked.weak).to_dicts(),
+    }
+
+
+def definition(quality: Quality) -> str:
+    """What a measure says and how it is computed; one that is not computed here is as it was reported."""
+    measure = quality.measure
+    if measure is None:
+        return f"{quality.name}, as it was reported."
+    return f"{quality.name}. {measure.info.text} {measure.info.formula} ({measure.info.section})"
+
+
+def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
+    """The collection and the golden set of a workspace: names, sizes, who judged."""
+    collection = snapshot.collections().row(
+        by_predicate=pl.col("collection_id") == scope.collection_id, named=True
+    )
+    shown = ("collection_id", "name", "source", "queries", "passages")
+    golden = None
+    if scope.golden_set_id is not None:
+        found = snapshot.golden_sets(scope.collection_id)
+        row = found.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True)
+        kept = ("golden_set_id", "name", "judge", "mapping", "queries", "judgements", "spans")
+        golden = {name: row[name] for name in kept}
+    return {**{name: collection[name] for name in shown}, "golden_set": golden}
+
+
+def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
+    """What made the revision that is shown: revision, at, action and note; None before the first."""
+    last = snapshot.revisions().sort("revision").tail(1)
+    if last.is_empty():
+        return None
+    row = last.row(0, named=True)
+    return {**row, "at": row["at"].isoformat(timespec="seconds")}
+
+
+def _stack(row: dict[str, object]) -> dict[str, object]:
+    """What the chosen stack is made of and where its run comes from."""
+    spec, environment = json.loads(str(row["spec"])), json.loads(str(row["environment"]))
+    made = row["created_at"]
+    return {
+        "run_id": row["run_id"],
+        "stack_id": row["stack_id"],
+        "spec": spec,
+        "origin": row["origin"],
+        "pool": row["pool"],
+        "environment": environment,
+        "created_at": made.isoformat() if isinstance(made, datetime) else None,
+    }
+
+
+def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
+    """How many runs were compared, by origin; which ones, where they were chosen."""
+    origins = runs_in(snapshot, scope)["origin"].to_list()
+    return {
+        "count": len(origins),
+        "origins": {each.value: origins.count(each.value) for each in Origin if each.value in origins},
+        "chosen": sorted(scope.run_ids) or None,
+    }
+
+
+def _prices(case: Case, found: Verdict) -> dict[str, object]:
+    """The entries of the price book that the costs rest on, and what was used but has no price."""
+    ids = found.table["run_id"].to_list()
+    chosen = found.decision.chosen
+    priced = pl.col("unit").replace(PRICED_AS).alias("unit")
+    used = (
+        case.snapshot.usage(ids)
+        .select("run_id", "item", priced)
+        .unique()
+        .group_by("item", "unit")
+        .agg(
+            pl.col("run_id").n_unique().alias("runs"),
+            pl.col("run_id").is_in([] if chosen is None else [ids[chosen]]).any().alias("chosen"),
+        )
+        .sort("item", "unit")
+    )
+    entries, unpriced = [], []
+    for item, unit, runs, own in used.iter_rows():
+        price = case.book.find(item, unit)
+        if price is None:
+            unpriced.append({"item": item, "unit": unit, "runs": runs, "of_chosen": own})
+            continue
+        about = {name: getattr(price, name) for name in _ABOUT_PRICE}
+        days = {
+            name: about[name].isoformat() if about[name] else None for name in ("valid_from", "looked_up")
+        }
+        entries.append({"item": item, "unit": unit, **about, **days, "runs": runs, "of_chosen": own})
+    return {"price_entries": entries, "unpriced": unpriced}

@@ -1,0 +1,130 @@
+"""The decision record as files: one self-contained HTML file, Markdown, or JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from urllib.parse import urljoin
+
+import plotly.graph_objects as go
+
+from core.report.data import Case, record_data
+from core.report.document.html import html
+from core.report.document.markdown import markdown
+from core.report.json import record_json
+from core.report.parts import Data
+from core.report.question import DEFAULTS, named, narrowed, question
+from core.report.words import record_document
+from core.views import link
+from core.views.decision.chart import pareto
+from core.views.decision.verdict import Verdict
+from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
+from core.views.workspace.matched import matched
+from core.views.workspace.scope import Apart, Judging
+
+RUNS_NAMED = 20
+"""Chosen runs that a command names one by one; with more there is no command."""
+_WRITERS: Mapping[str, Callable[[Data, go.Figure], str]] = {
+    ".html": lambda data, chart: html(record_document(data, chart)),
+    ".md": lambda data, chart: markdown(record_document(data, chart)),
+    ".json": lambda data, _: record_json(data),
+}
+ENDINGS = tuple(_WRITERS)
+"""Endings of the files that a record can be written as."""
+
+
+def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:
+    """Write the record of a decision.
+
+    Args:
+        ending: One of `ENDINGS`.
+        case: What was asked, and where.
+        found: What was decided.
+        address: The pinned link to this view, see `core.views.link`.
+        made_at: The time of the record; the only thing in the file that depends on when it is made.
+
+    Returns:
+        The file.
+    """
+    data = record_data(case, found, link=address, made_at=made_at)
+    return _WRITERS[ending](data, chart(case, found))
+
+
+def chart(case: Case, found: Verdict) -> go.Figure:
+    """The Pareto chart of a case."""
+    asked = case.asked
+    drawn = pareto(
+        found.table, found.decision, asked.constraints, quality=asked.quality, latency=asked.latency
+    )
+    return drawn.figure
+
+
+def pinned_link(case: Case, dashboard: str) -> str:
+    """The link that opens a case in a dashboard.
+
+    Args:
+        case: What was asked, and where.
+        dashboard: Its address.
+    """
+    asked = case.asked
+    values = link.settings(
+        case.scope,
+        asked.quality,
+        asked.latency,
+        asked.constraints,
+        book=case.book.name,
+        runs=named(case, "name"),
+    )
+    if case.scope.shared:
+        values["cq"] = SHARED
+    if case.remarks and not narrowed(case):
+        values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
+    elif asked.latency.machine:
+        values["env"] = asked.latency.machine
+    if asked.rule != "quality":  # the other pages know no rule
+        words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
+        values, dashboard = {**values, "rule": words}, urljoin(dashboard, "certainty")
+    return link.pinned(dashboard, values, case.snapshot.revision)
+
+
+def command(case: Case) -> str | None:
+    """What decides a case on the command line; None where that cannot be said there.
+
+    That is so where many runs would have to be named, where what does not compare was left out in
+    another way than the command does, and where the latency holds the generator, whose model has settings of
+    its own.
+    """
+    found = question(case)
+    if (
+        len(named(case, "run_id")) > RUNS_NAMED
+        or (narrowed(case) and not _as_usual(case))
+        or case.asked.latency.scope == "end-to-end"
+        or found.pop("generation") is not None  # no option says how fast the generator is
+    ):
+        return None
+    words = [
+        word
+        for name, value in {"revision": case.snapshot.revision, **found}.items()
+        if value != DEFAULTS.get(name)
+        for word in _option(name, value)
+    ]
+    return shlex.join(["python", "-m", "core", "decide", *words])
+
+
+def _option(name: str, value: object) -> list[str]:
+    """An option as it is typed; a flag has no value, and one that takes several is repeated."""
+    option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return [option]
+    return [word for text in link.written(value) for word in (option, text)]
+
+
+def _as_usual(case: Case) -> bool:
+    """Whether that was done as it is done where nobody says how."""
+    whole = replace(case.scope, apart=Apart(), shared=False, judging=Judging())
+    anywhere = replace(case.asked.latency, machine=None)
+    quality, wanted = case.asked.quality, case.scope.judging
+    usual = matched(case.snapshot, whole, quality, anywhere, case.book, wanted=wanted)
+    return (usual.scope, usual.latency) == (case.scope, case.asked.latency)

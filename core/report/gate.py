@@ -1,0 +1,197 @@
+"""Whether a decision still holds: today's store and prices against a decision record."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel, Field, ValidationError
+
+from core.decide.frontier import frontier_rows
+from core.errors import InputError
+from core.pipeline.sweep.invalid import problems
+from core.report.data import FORMAT, VERSION
+from core.stats.generation import Generation
+from core.views import text
+from core.views.decision.answer import numbers
+from core.views.decision.facts import Asked
+from core.views.decision.verdict import Verdict
+
+SHARE = 0.8
+"""Probability from which another stack would be chosen that a decision no longer holds."""
+SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
+_AGAIN = "Write the record again, as JSON."
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Again(BaseModel):
+    """What to ask again; see `core.report.question.question`."""
+
+    collection: str
+    golden_set: str | None
+    run: list[str]
+    measure: str
+    sla_ms: Amount | None
+    on: Literal["p50", "p95", "p99"]
+    latency: Literal["path", "rerank", "end-to-end"]
+    budget: Amount | None
+    min_quality: Amount | None
+    max_harm: Amount | None = None
+    rule: Literal["quality", "cost", "latency"]
+    judged: Literal["any", "half", "most", "all"]
+    jitter_ms: Amount | None
+    prices: str
+    seed: Annotated[int, Field(ge=0)]
+    every_golden_set: bool
+    together: bool
+    generation: Generation | None
+
+
+class _Row(BaseModel):
+    run_id: str
+    stack: str
+
+
+class _Made(BaseModel):
+    stack_id: str
+
+
+class _Form(BaseModel):
+    frontier: Literal["usual", "weak"]
+
+
+class Recorded(BaseModel):
+    """What of a decision record the gate needs.
+
+    Attributes:
+        chosen: The stack that was chosen, by its run and name.
+        stack: What it is made of.
+        frontier: The stacks that nobody beat then.
+        asked: The form of the frontier.
+        question: What to ask again.
+        command: What decides the same on the command line; None where it cannot be said there.
+    """
+
+    format: Literal["clq-explorer/decision-record"]
+    version: Annotated[int, Field(le=VERSION)]
+    chosen: _Row
+    stack: _Made
+    frontier: list[_Row]
+    asked: _Form
+    question: Again
+    command: str | None
+
+
+def recorded(data: object, name: str) -> Recorded:
+    """The part of a record that the gate needs.
+
+    Args:
+        data: The record's JSON.
+        name: Its file, for messages.
+
+    Raises:
+        InputError: If it is no record, an older or a newer one, or one that chose nothing.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError("This is not a decision record.", where=name, do=_AGAIN)
+    if "chosen" in data and data["chosen"] is None:
+        raise InputError(
+            "This record chose no stack, so there is nothing to hold.", where=name, do="Loosen its limits."
+        )
+    try:
+        return Recorded.model_validate(data)
+    except ValidationError as error:
+        _, problem = next(iter(problems(error, Recorded, data)))
+        raise InputError(f"{problem.where}: {problem.found}", where=name, do=_AGAIN) from None
+
+
+def broken(was: Recorded, found: Verdict, asked: Asked, *, share: float = SHARE) -> pl.DataFrame:
+    """Why a recorded decision no longer holds.
+
+    Args:
+        was: The record.
+        found: What is decided today.
+        asked: What was asked today.
+        share: Probability above which another stack must be chosen to say so.
+
+    Returns:
+        A row per reason: check ("gone", "limit", "dominated", "another"), was, now, reason; no rows while
+        the decision holds. That the chosen stack is dominated says nothing where it was so from the start:
+        of stacks that tie, the smaller prompt wins.
+    """
+    row = today(was, found.table)
+    if row is None:
+        return _rows([("gone", was.chosen.stack, "", "no run of this stack is in the workspace")])
+    return _rows(
+        [
+            *_over(row, was, found, asked),
+            *_dominated(row, was, found, asked),
+            *_another(row, was, found, share),
+        ]
+    )
+
+
+def answer(was: Recorded, found: Verdict, asked: Asked) -> str:
+    """That a decision holds, with today's numbers, and what the rule would take today where that differs."""
+    row, chosen = today(was, found.table), found.decision.chosen
+    if row is None:
+        return ""
+    words = f"Holds: {was.chosen.stack}: {numbers(found.table.row(row, named=True), asked.quality)}."
+    if chosen is None or chosen == row:
+        return words
+    share = found.chances["p_best"][chosen]
+    return f"{words} Today {found.table['name'][chosen]} is chosen, the best in {text.percent(share)}."
+
+
+def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(findings, schema=SCHEMA, orient="row")
+
+
+def today(was: Recorded, table: pl.DataFrame) -> int | None:
+    """The row of the chosen stack: of its newest run, the recorded one before others of the same time."""
+    own = pl.col("run_id") == was.chosen.run_id
+    rows = (
+        table.with_row_index("row")
+        .filter((pl.col("stack_id") == was.stack.stack_id) | own)
+        .sort("created_at", own, descending=True, nulls_last=True)
+    )
+    return None if rows.is_empty() else int(rows["row"][0])
+
+
+def _over(row: int, was: Recorded, found: Verdict, asked: Asked) -> list[tuple[str, str, str, str]]:
+    """The limit that the chosen stack breaks."""
+    reasons = found.decision.excluded().filter(pl.col("row") == row)
+    now = numbers(found.table.row(row, named=True), asked.quality)
+    return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
+
+
+def _dominated(row: int, was: Recorded, found: Verdict, asked: Asked) -> list[tuple[str, str, str, str]]:
+    """The best stack that beats the chosen one, where none did."""
+    on = frontier_rows(found.table, found.decision, weak=asked.weak)
+    before = was.chosen.run_id in {each.run_id for each in was.frontier}
+    if row in on or not before or not found.decision.feasible[row]:
+        return []
+    compared = [axis for axis in found.decision.required if axis.compared]
+    merits = np.array([axis.merit(axis.read(found.table)) for axis in compared])
+    for other in on:
+        if (merits[:, other] >= merits[:, row]).all():
+            name = found.table["name"][other]
+            now = numbers(found.table.row(other, named=True), asked.quality)
+            return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
+    return []
+
+
+def _another(row: int, was: Recorded, found: Verdict, share: float) -> list[tuple[str, str, str, str]]:
+    """The stack that would be chosen instead."""
+    best = found.chances["p_best"]
+    likely = best.arg_max()
+    if likely is None:  # nothing was resampled: the figures are all there is
+        likely = found.decision.chosen
+        words = "it is chosen on the figures as they are; without results per query there is no probability"
+    else:
+        words = f"it would be chosen with a probability of {text.percent(best[likely])}"
+    if likely is None or likely == row or (best[likely] is not None and best[likely] <= share):
+        return []
+    return [("another", was.chosen.stack, str(found.table["name"][likely]), words)]

@@ -1,0 +1,1 @@
+"""Intervals, paired tests, correlation, agreement of judges: pure functions over numbers."""

@@ -1,0 +1,178 @@
+"""Whether judges agree, beyond what they would by chance: kappa of two, alpha of any number of them.
+
+Cohen (1960), A coefficient of agreement for nominal scales, and (1968) weighted kappa, here with quadratic
+weights; Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, which takes missing grades and more
+than two judges. All are 1 − observed / expected disagreement: 1 = always agreed, 0 = as by chance, below 0 =
+less than that. Where chance leaves nothing to disagree on (everybody gave one and the same grade) they are
+not defined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.stats.intervals import SEED, resample_weights
+
+Floats = NDArray[np.float64]
+Weights = Literal["none", "quadratic"]
+Level = Literal["nominal", "ordinal", "interval"]
+GRADES = 5
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A coefficient with its interval.
+
+    Attributes:
+        value: At most 1; NaN = not defined.
+        low: Lower end of the 95 % bootstrap interval over queries; NaN with fewer than two queries.
+        high: Upper end.
+        n: Passages that it rests on (judged by both, or by two or more).
+        queries: Queries that those belong to.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    queries: int
+
+
+def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
+    """Count pairs of grades, query by query.
+
+    Args:
+        first: [n] grades 1..5 of one judge.
+        second: [n] grades of the other for the same passages.
+        query: [n] number of the query, from 0.
+
+    Returns:
+        [queries, 5, 5]: passages to which the first gave the row's and the second the column's grade.
+    """
+    queries = int(query.max()) + 1 if len(query) else 0
+    counts = np.zeros((queries, GRADES, GRADES))
+    np.add.at(counts, (query, first - 1, second - 1), 1.0)
+    return counts
+
+
+def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
+    """Krippendorff's coincidence matrices, query by query.
+
+    Args:
+        grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
+        query: [n] number of the query, from 0.
+
+    Returns:
+        [queries, 5, 5]: every ordered pair of grades of one passage counts 1 / (its judges − 1); a passage
+        with one grade has no pair.
+    """
+    queries = int(query.max()) + 1 if len(query) else 0
+    given = np.stack([(grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)], axis=1).astype(float)
+    judges = given.sum(axis=1)
+    several = judges > 1
+    given, judges = given[several], judges[several]
+    pairs = given[:, :, None] * given[:, None, :]
+    diagonal = np.arange(GRADES)
+    pairs[:, diagonal, diagonal] -= given
+    counts = np.zeros((queries, GRADES, GRADES))
+    np.add.at(counts, query[several], pairs / (judges - 1)[:, None, None])
+    return counts
+
+
+def kappa(counts: Floats, weights: Weights = "none") -> Floats:
+    """Cohen's kappa of confusion matrices.
+
+    Args:
+        counts: [..., 5, 5].
+        weights: "none": any difference counts the same; "quadratic": by the square of the distance.
+
+    Returns:
+        [...]; NaN where it is not defined.
+    """
+    distance = _distances("nominal" if weights == "none" else "interval")
+    total = counts.sum(axis=(-1, -2))
+    rows, columns = counts.sum(axis=-1), counts.sum(axis=-2)
+    observed = (counts * distance).sum(axis=(-1, -2))
+    expected = (rows[..., :, None] * columns[..., None, :] * distance).sum(axis=(-1, -2))
+    return _one_less(observed * total, expected)
+
+
+def alpha(counts: Floats, level: Level = "ordinal") -> Floats:
+    """Krippendorff's alpha of coincidence matrices.
+
+    Args:
+        counts: [..., 5, 5], symmetric.
+        level: What the grades mean: names, an order, or numbers.
+
+    Returns:
+        [...]; NaN where it is not defined.
+    """
+    given = counts.sum(axis=-1)
+    total = given.sum(axis=-1)
+    distance = _ordinal(given) if level == "ordinal" else _distances(level)
+    observed = (counts * distance).sum(axis=(-1, -2))
+    expected = (given[..., :, None] * given[..., None, :] * distance).sum(axis=(-1, -2))
+    return _one_less(observed * (total - 1), expected)
+
+
+def _one_less(observed: Floats, expected: Floats) -> Floats:
+    shares = np.full(np.shape(expected), np.nan)
+    np.divide(observed, expected, out=shares, where=np.asarray(expected) > 0)
+    return np.asarray(1.0 - shares)
+
+
+def _distances(level: Literal["nominal", "interval"]) -> Floats:
+    apart = np.subtract.outer(np.arange(GRADES), np.arange(GRADES)).astype(np.float64)
+    return np.asarray(apart**2 if level == "interval" else (apart != 0).astype(np.float64))
+
+
+def _ordinal(given: Floats) -> Floats:
+    """Squared distance of two grades: the passages between them, half of those at the ends [..., 5, 5]."""
+    below = np.cumsum(given, axis=-1) - given / 2
+    return np.asarray((below[..., :, None] - below[..., None, :]) ** 2)
+
+
+def kappa_of(counts: Floats, weights: Weights = "none", *, seed: int = SEED) -> Agreement:
+    """Cohen's kappa over all queries, with its interval.
+
+    Args:
+        counts: What `confusion` returns.
+        weights: As in `kappa`.
+        seed: Of the resampling.
+    """
+    drawn = _drawn(counts, seed)
+    return _agreement(kappa(counts.sum(axis=0), weights), kappa(drawn, weights), counts, counts.sum())
+
+
+def alpha_of(counts: Floats, passages: int, level: Level = "ordinal", *, seed: int = SEED) -> Agreement:
+    """Krippendorff's alpha over all queries, with its interval.
+
+    Args:
+        counts: What `coincidences` returns.
+        passages: How many have two grades or more.
+        level: As in `alpha`.
+        seed: Of the resampling.
+    """
+    drawn = _drawn(counts, seed)
+    return _agreement(alpha(counts.sum(axis=0), level), alpha(drawn, level), counts, passages)
+
+
+def _drawn(counts: Floats, seed: int) -> Floats:
+    """Sums over resampled queries: [resamples, 5, 5]; the passages of a query come together."""
+    known = counts[counts.any(axis=(1, 2))]
+    if len(known) < 2:
+        return np.zeros((0, GRADES, GRADES))
+    weights = resample_weights(len(known), RESAMPLES, seed)
+    return np.asarray((weights @ known.reshape(len(known), -1)).reshape(-1, GRADES, GRADES))
+
+
+def _agreement(value: Floats, drawn: Floats, counts: Floats, n: float) -> Agreement:
+    known = drawn[~np.isnan(drawn)]
+    ends = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+    queries = int(counts.any(axis=(1, 2)).sum())
+    return Agreement(float(value), float(ends[0]), float(ends[1]), int(n), queries)

@@ -1,0 +1,183 @@
+"""Latency per run and stage: p50, p95 and p99 over queries, with order-statistic intervals.
+
+The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
+query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper
+§3.2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import polars as pl
+
+from core.stats.intervals import quantile_ranks, too_few
+
+Scope = Literal["path", "rerank"]
+SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+TOTAL = "total"
+"""The stage name of the whole path."""
+P95_MIN_QUERIES = 60
+"""Below this n a p95 is withheld: the largest of fewer samples does not bound it with 95 % coverage."""
+P99_MIN_QUERIES = 299
+"""The same for a p99."""
+LEAST: Mapping[str, int] = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
+"""How many queries a percentile needs; a p50 is never withheld."""
+AFTER_RETRIEVAL = ("generate", "first_token")
+"""Stages that are not part of the retrieval path."""
+
+SUMMARY = pl.Schema(
+    {
+        "run_id": pl.String,
+        "stage": pl.String,
+        "n": pl.Int64,
+        "p50": pl.Float64,
+        "p50_low": pl.Float64,
+        "p50_high": pl.Float64,
+        "p95": pl.Float64,
+        "p95_low": pl.Float64,
+        "p95_high": pl.Float64,
+        "p95_reason": pl.String,
+        "p99": pl.Float64,
+        "p99_low": pl.Float64,
+        "p99_high": pl.Float64,
+        "p99_reason": pl.String,
+    }
+)
+"""Columns of `summarise`; milliseconds."""
+
+
+def per_query(
+    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """One latency per run, stage and query, with the stage "total" added: the median over the repeats.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+
+    Returns:
+        Columns run_id, stage, query_id, ms.
+    """
+    rows = per_repeat(timings, scope=scope, stages=stages)
+    return rows.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
+
+
+def per_repeat(
+    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The timings of a scope with the stage "total" added: the sum of the stages in one repeat of a query.
+
+    A repeat in which a stage of the run is missing has no total. Where a run was timed as a whole (rows with
+    the stage "total"), those rows are its total and nothing is added up.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+
+    Returns:
+        Columns run_id, stage, query_id, repeat, ms.
+    """
+    known = timings.filter(pl.col("ms").is_not_null() & pl.col("ms").is_not_nan())
+    parts = known.filter(_in_scope(scope, stages) & (pl.col("stage") != TOTAL))
+    whole = known.filter((pl.col("stage") == TOTAL) & pl.lit(scope == "path" and stages is None))
+    expected = parts.group_by("run_id").agg(pl.col("stage").n_unique().alias("expected"))
+    sums = (
+        parts.join(whole.select("run_id").unique(), on="run_id", how="anti")
+        .group_by("run_id", "query_id", "repeat")
+        .agg(pl.col("ms").sum(), pl.col("stage").n_unique().alias("found"))
+        .join(expected, on="run_id")
+        .filter(pl.col("found") == pl.col("expected"))
+        .with_columns(pl.lit(TOTAL).alias("stage"))
+    )
+    columns = ["run_id", "stage", "query_id", "repeat", "ms"]
+    return pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
+
+
+def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
+    if stages is not None:
+        return pl.col("stage").is_in(list(stages))
+    if scope == "rerank":
+        return pl.col("stage") == "rerank"
+    return ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
+
+
+def summarise(
+    timings: pl.DataFrame,
+    *,
+    scope: Scope = "path",
+    stages: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """p50, p95 and p99 of every run and stage, and of their sum.
+
+    Args:
+        timings: Rows of the table "timings"; ms.
+        scope: "path" = every stage before generation, "rerank" = the reranker alone.
+        stages: Exactly these stages instead of a scope.
+        level: Coverage of the intervals.
+
+    Returns:
+        Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
+        interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
+        `P99_MIN_QUERIES`, with the reason.
+    """
+    sample = per_query(timings, scope=scope, stages=stages)
+    grouped = sample.group_by("run_id", "stage").agg(
+        pl.len().cast(pl.Int64).alias("n"),
+        pl.col("ms").median().alias("p50"),
+        pl.col("ms").quantile(0.95, interpolation="linear").alias("p95"),
+        pl.col("ms").quantile(0.99, interpolation="linear").alias("p99"),
+        pl.col("ms").sort().alias("sorted"),
+    )
+    ranked = grouped.join(_ranks(grouped["n"].unique().to_list(), level), on="n", how="left")
+    bounds = [
+        pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
+        for name in (f"{p}_{end}" for p in SHARES for end in ("low", "high"))
+    ]
+    shown = [
+        pl.when(pl.col("n") >= least).then(pl.col(name))
+        for p, least in LEAST.items()
+        for name in (p, f"{p}_low", f"{p}_high")
+    ]
+    return (
+        ranked.with_columns(bounds)
+        .with_columns(shown)
+        .select([pl.col(name).cast(dtype) for name, dtype in SUMMARY.items()])
+        .sort("run_id", "stage")
+    )
+
+
+def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
+    """Positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
+    rows = []
+    for n in sizes:
+        row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n, level)}
+        row["p99_reason"] = _reason("p99", n, level)
+        for name, q in SHARES.items():
+            ranks = quantile_ranks(n, q, level)
+            row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
+            row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
+        rows.append(row)
+    positions = [f"{name}_{end}_rank" for name in SHARES for end in ("low", "high")]
+    schema = {
+        "n": pl.Int64,
+        "p95_reason": pl.String,
+        "p99_reason": pl.String,
+        **dict.fromkeys(positions, pl.Int64),
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def p95_reason(n: int, level: float = 0.95) -> str | None:
+    """Why a p95 of n queries is withheld, in words; None when it is not."""
+    return _reason("p95", n, level)
+
+
+def _reason(percentile: str, n: int, level: float) -> str | None:
+    least = LEAST[percentile]
+    return None if n >= least else f"{too_few(n, SHARES[percentile], level)}: at least {least} are needed"

@@ -1,0 +1,125 @@
+"""The comparison of pairs of stacks: difference, interval, test, effect size and power in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from core.stats.intervals import SEED
+from core.stats.significance import effect
+from core.stats.significance.bootstrap import RESAMPLES, Method, interval, resampled, weights
+from core.stats.significance.effect import TOLERANCE
+from core.stats.significance.family import holm
+from core.stats.significance.randomisation import PERMUTATIONS, Swaps, swap_test
+from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
+
+_BLOCK = 512  # pairs at a time; bounds the memory of their resamples
+_ROUNDING = 1e-12  # what sums of the same values in another order can differ by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a comparison is made; all of it is shown beside the numbers.
+
+    Attributes:
+        method: Kind of the bootstrap interval.
+        level: Its coverage, in (0, 1).
+        tolerance: Largest per-query difference that is a tie.
+        resamples: Number of bootstrap resamples.
+        permutations: Number of swaps where they are drawn.
+        seed: Seed of both.
+        higher_is_better: Who wins a query.
+    """
+
+    method: Method = "percentile"
+    level: float = 0.95
+    tolerance: float = TOLERANCE
+    resamples: int = RESAMPLES
+    permutations: int = PERMUTATIONS
+    seed: int = SEED
+    higher_is_better: bool = True
+
+
+def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | None = None) -> pl.DataFrame:
+    """Compare pairs of stacks, each on the queries that count for both.
+
+    Args:
+        sample: Figures of the stacks.
+        first: [P], row of the first stack of each pair.
+        second: [P], row of the second; differences are second − first.
+        setup: How to compare.
+
+    Returns:
+        One row per pair: first, second, n (queries), value_first, value_second, difference, low, high (null
+        below two queries), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
+        wins, ties, losses (of the second, with the tolerance), sd (of the differences; of their linear part
+        for a ratio of means), d_z = difference / sd (null where nothing varies), superiority (see `effect`),
+        detectable (smallest difference that n queries show at 80 % power), needed (queries that would show
+        the observed difference).
+    """
+    chosen = setup or Setup()
+    left, right = (np.asarray(each, dtype=np.intp) for each in (first, second))
+    blocks = [
+        _block(sample, left[start : start + _BLOCK], right[start : start + _BLOCK], chosen)
+        for start in range(0, max(1, len(left)), _BLOCK)
+    ]
+    p, exact = swap_test(sample, left, right, Swaps(chosen.permutations, chosen.seed))
+    return (
+        pl.concat([pl.DataFrame(block) for block in blocks])
+        .with_columns(pl.Series("p", p), pl.Series("exact", exact), pl.Series("p_holm", holm(p)))
+        .with_columns(pl.col(pl.Float64).fill_nan(None))
+    )
+
+
+def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setup: Setup) -> dict[str, Any]:
+    one, other = paired_rows(sample, left, right)
+    before, after = one.estimate(), other.estimate()
+    low, high = _bounds(one, other, setup)
+    deltas = effect.differences(one, other)
+    gains = deltas if setup.higher_is_better else -deltas
+    wins, ties, losses = effect.outcomes(gains, setup.tolerance)
+    sd, n = effect.spread(deltas), one.n
+    gap = np.where(np.abs(after - before) <= _ROUNDING, 0.0, after - before)
+    return {
+        "first": left,
+        "second": right,
+        "n": n,
+        "value_first": before,
+        "value_second": after,
+        "difference": gap,
+        "low": low,
+        "high": high,
+        "wins": wins,
+        "ties": ties,
+        "losses": losses,
+        "sd": sd,
+        "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
+        "superiority": effect.superiority(gains),
+        "detectable": effect.detectable(sd, n),
+        "needed": effect.queries_needed(sd, gap),
+    }
+
+
+def _bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
+    drawn = weights(one.top.shape[1], setup.resamples, setup.seed)
+    replicates = _replicates(one, other, drawn)
+    gap = np.where(one.n >= 2, other.estimate() - one.estimate(), np.nan)
+    left_out = without_one(other) - without_one(one) if setup.method == "BCa" else None
+    return interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
+
+
+def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
+    if (one.bottom == other.bottom).all():  # means: one product, and equal stacks differ by exactly 0
+        return resampled(Sample(other.top - one.top, one.bottom, one.applies), drawn)
+    return resampled(other, drawn) - resampled(one, drawn)
+
+
+def without_one(sample: Sample) -> Floats:
+    """The statistic with one query left out: [S, Q], NaN where the query does not count."""
+    rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
+    made = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
+    return np.where(sample.applies, made, np.nan)

@@ -1,0 +1,1 @@
+"""Page Add results: files into the store."""

@@ -1,0 +1,164 @@
+"""What imported spans say about the passages that a store has: the grades of every chunking's chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from core.importers.formats.spans.importer import JudgedSpans
+from core.pipeline.anchors import Derived, judged
+from core.pipeline.chunk import Chunked
+from core.records import Collection, GoldenSet, part_id
+from core.store import Snapshot
+from core.tables import TABLES, Frame, frame
+from core.views.add.versions import Settled
+from core.views.text import count
+
+
+@dataclass(frozen=True)
+class StoredDocuments:
+    """Documents of stored collections, for importers of spans: their passages one by one.
+
+    Attributes:
+        snapshot: Where to read.
+        revision: What it shows.
+    """
+
+    snapshot: Snapshot = field(repr=False, compare=False)
+    revision: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> StoredDocuments:
+        """The documents at one revision."""
+        return cls(snapshot, snapshot.revision)
+
+    def __call__(self, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
+        """The named documents as far as the collection has them: source, text."""
+        rows = self.snapshot.passages(collection_id, sources)
+        return rows.select(source="passage_id", text=pl.col("text").fill_null(""))
+
+
+def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
+    """Add to an import with spans what follows from them for the passages that can be searched.
+
+    These are the chunks of every chunking that the store has of the collection, and its own passages where
+    they are the documents. Grades that are there already stay, unless the spans give way to others.
+
+    Args:
+        snapshot: What is in the store.
+        settled: The import under the names that it is written with.
+
+    Returns:
+        The import with the grades, and a sentence that says what was graded and which spans were lost; empty
+        where there was nothing to do.
+    """
+    made = settled.made
+    if JudgedSpans.name not in {each.format for each in made.detected}:
+        return settled, ""  # an export brings its grades itself
+    spans = made.frames["spans"].lazy().collect()
+    found = [
+        each
+        for golden in _golden_sets(snapshot, made.golden_sets, spans)
+        for each in _derived(snapshot, settled, golden, spans.filter(golden_set_id=golden.golden_set_id))
+    ]
+    if not found:
+        return settled, ""
+    known = {each.golden_set_id for each in made.golden_sets}
+    fresh = tuple(each.golden_set for each in found if each.golden_set.golden_set_id not in known)
+    frames = {**made.frames, "judgements": _with(made.frames.get("judgements"), found)}
+    stored = set(snapshot.golden_sets(parts=True)["golden_set_id"])
+    again = {each.golden_set_id for each in fresh} & stored
+    whole = replace(made, golden_sets=(*made.golden_sets, *fresh), frames=frames)
+    return replace(settled, made=whole, replacing=settled.replacing | again), _said(found)
+
+
+def _golden_sets(
+    snapshot: Snapshot, brought: tuple[GoldenSet, ...], spans: pl.DataFrame
+) -> Iterator[GoldenSet]:
+    """The records of the golden sets that have spans here."""
+    rows = snapshot.golden_sets(parts=True).select(list(GoldenSet.__dataclass_fields__))
+    records = {row["golden_set_id"]: GoldenSet(**row) for row in rows.iter_rows(named=True)}
+    records |= {each.golden_set_id: each for each in brought}
+    yield from (records[name] for name in spans["golden_set_id"].unique().sort() if name in records)
+
+
+def _derived(
+    snapshot: Snapshot, settled: Settled, golden: GoldenSet, spans: pl.DataFrame
+) -> Iterator[Derived]:
+    """Grades of every chunking that the golden set has none for; of all where its spans are new ones."""
+    name = golden.golden_set_id
+    graded = set(snapshot.golden_sets(parts=True).filter(pl.col("judgements") > 0)["golden_set_id"])
+    if name in settled.replacing:
+        graded -= {each for each in graded if each == name or each.startswith(part_id(name, ""))}
+    if "judgements" in settled.made.frames:
+        rows = settled.made.frames["judgements"].lazy()
+        graded |= set(rows.select(pl.col("golden_set_id").unique()).collect().to_series())
+    for chunked in _chunkings(snapshot, settled, golden.collection_id, spans["source"].unique().to_list()):
+        own = name if chunked.name is None else part_id(name, chunked.name)
+        if own not in graded and chunked.chunks.height:
+            yield judged(golden, spans, chunked)
+
+
+def _chunkings(
+    snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
+) -> Iterator[Chunked]:
+    """The documents that are passages, and the chunks of each chunking, without their texts."""
+    parts = snapshot.collections(parts=True).filter(part_of=collection_id)
+    yield _chunked(None, Collection(collection_id=collection_id, name=collection_id),
+                   _documents(snapshot, settled, collection_id, sources))  # fmt: skip
+    for row in parts.iter_rows(named=True):
+        part: dict[str, Any] = {key: row[key] for key in Collection.__dataclass_fields__}
+        name = row["collection_id"].removeprefix(part_id(collection_id, ""))
+        yield _chunked(name, Collection(**part), snapshot.chunks(row["collection_id"]))
+
+
+def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> Chunked:
+    nothing = frame("passages", [])
+    return Chunked(name=name, chunker={}, collection=collection, passages=nothing, chunks=chunks)
+
+
+def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]) -> pl.DataFrame:
+    """The documents as chunks of themselves, of those that are passages here."""
+    known = collection_id in snapshot.collections()["collection_id"]
+    found = [snapshot.passages(collection_id, sources)] if known else []
+    if "passages" in settled.made.frames:
+        own = (pl.col("collection_id") == collection_id) & pl.col("passage_id").is_in(sources)
+        found.append(settled.made.frames["passages"].lazy().filter(own).collect())
+    if not found:
+        return frame("chunks", [])
+    rows = pl.concat([each.select("collection_id", "passage_id", "text") for each in found])
+    rows = rows.unique("passage_id", keep="last", maintain_order=True).filter(pl.col("text") != "")
+    placed = rows.select(
+        "collection_id",
+        "passage_id",
+        source="passage_id",
+        start_char=pl.lit(0),
+        end_char=pl.col("text").str.len_chars(),
+    )
+    return frame("chunks", placed.to_dict())
+
+
+def _with(judgements: Frame | None, found: list[Derived]) -> Frame:
+    """Judgements with those that were derived."""
+    rows = [each.judgements.select(list(TABLES["judgements"])) for each in found]
+    return pl.concat(
+        [*([judgements.lazy()] if judgements is not None else []), *(row.lazy() for row in rows)]
+    )
+
+
+def _said(found: list[Derived]) -> str:
+    """What was graded, in words."""
+    rows = sum(each.judgements.height for each in found)
+    chunkings = [each for each in found if each.golden_set.part_of]
+    words = f" {count(rows, 'passage')} graded from spans"
+    words += f", in {count(len(chunkings), 'chunking')} and as documents." if chunkings else "."
+    lost = [each for each in chunkings if each.lost.height]
+    for each in lost[:5]:
+        words += (
+            f" {count(each.lost.height, 'span')} in no chunk of {each.golden_set.name.rpartition(', ')[2]} "
+            "that covers enough of them."
+        )
+    return words

@@ -1,0 +1,1 @@
+"""Page Compare: two stacks side by side."""

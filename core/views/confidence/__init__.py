@@ -1,0 +1,1 @@
+"""Page Confidence: would the choice hold."""

@@ -1,0 +1,1 @@
+"""Page Cost: what a stack costs and where the money goes."""

@@ -1,0 +1,203 @@
+"""What the cost calculator is asked with: the models on offer, and the amounts that a stack recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.prices import PriceBook
+from core.prices.cost import CostInputs, mean_usage
+from core.records import Basis
+from core.store import Snapshot
+from core.views import text
+
+NONE = "none"
+"""Stands for a stage that bills nothing: absent, or run on a machine of one's own."""
+MACHINE = CostInputs().machine
+WORDS: Mapping[str, str] = {
+    "embedder": "embedder",
+    "query_tokens": "query tokens",
+    "cpu_ms": "local machine ms",
+    "reranker": "reranker",
+    "candidates": "K",
+    "tokens_per_candidate": "tokens per candidate",
+}
+"""The inputs that a stack can fill, by their field of `CostInputs`, with the word that people read."""
+_STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "embed": ("embedder", "query_tokens"),
+    "rerank": ("reranker", "candidates", "tokens_per_candidate"),
+    "machine": ("cpu_ms",),
+}
+"""Inputs that decide how the amount of a stage is known."""
+_WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
+_SPECIFIED = "from its specification"
+_LOCAL = "it ran on the machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Names that price books have a price for, by what they do; sorted."""
+
+    embedders: tuple[str, ...]
+    rerankers: tuple[str, ...]
+    generators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One input with how it is known: measured, imported, modelled, or read from the specification."""
+
+    value: float | str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A stack that the calculator starts from.
+
+    Attributes:
+        name: The stack's name.
+        amounts: What it fills in, by field of `CostInputs`; what it did not record is absent.
+        left_out: Recorded usage that the calculator has no input for, in words.
+        assumed: Whether it has a reranker but no record of what that was sent: K x tokens is then a guess.
+    """
+
+    name: str
+    amounts: Mapping[str, Amount]
+    left_out: tuple[str, ...]
+    assumed: bool
+
+
+def models(books: Iterable[PriceBook]) -> Models:
+    """Sort what the books price by what it does.
+
+    Price files do not say what a model is for: one that sells output tokens is a generator, one that is
+    billed by search or request or is called a reranker is one, the rest that sell input tokens are embedders.
+
+    Args:
+        books: Price books; a model of any of them is offered, whether the chosen one prices it or not.
+
+    Returns:
+        The names.
+    """
+    sold = {(price.item, price.unit) for book in books for price in book.prices}
+    generators = {item for item, unit in sold if unit == "output_tokens"}
+    rerankers = {
+        item for item, unit in sold if unit in ("search_units", "requests") or "rerank" in item.lower()
+    }
+    embedders = {item for item, unit in sold if unit == "input_tokens"} - generators - rerankers
+    return Models(*(tuple(sorted(names)) for names in (embedders, rerankers - generators, generators)))
+
+
+def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
+    """Derive the calculator's inputs from what a stack recorded.
+
+    Args:
+        snapshot: Where to read the usage.
+        stack: A row of the stack table: run_id, name, embedder, reranker, candidates.
+
+    Returns:
+        K and the models from the specification, tokens and machine time per query from the recorded usage
+        (means over the queries). Tokens per candidate = the reranker's tokens of a query / K.
+    """
+    used = mean_usage(snapshot.usage([str(stack["run_id"])])).drop_nulls("amount")
+    found = {
+        "embedder": _model(used, "embed", stack["embedder"]),
+        "reranker": _model(used, "rerank", stack["reranker"]),
+    }
+    depth = stack["candidates"]
+    if isinstance(depth, int):
+        found["candidates"] = Amount(depth, _SPECIFIED)
+        tokens = _total(used.filter(_at("rerank", "input_tokens")), 1 / depth)
+        found |= {"tokens_per_candidate": tokens} if tokens else {}
+    local = pl.col("item").eq(MACHINE) & pl.col("unit").eq("cpu_ms")
+    for field, part in (("query_tokens", _at("embed", "input_tokens")), ("cpu_ms", local)):
+        amount = _total(used.filter(part))
+        found |= {field: amount} if amount else {}
+    known = local | _at("rerank", "input_tokens", "search_units", "requests") | _at("embed", "input_tokens")
+    rest = used.filter(~known).sort("stage", "item", "unit").select("stage", "unit", "item")
+    left_out = tuple(f"{stage}: {unit} of {item}" for stage, unit, item in rest.iter_rows())
+    assumed = found["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
+    return Start(str(stack["name"]), found, left_out, assumed)
+
+
+def _at(stage: str, *units: str) -> pl.Expr:
+    return pl.col("stage").eq(stage) & pl.col("unit").is_in(units)
+
+
+def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
+    """Who bills a stage; a stage that used the machine only is billed by nobody."""
+    here = used.filter(pl.col("stage") == stage)
+    billed = here.filter(pl.col("unit") != "cpu_ms").sort("item")
+    if not billed.is_empty():
+        return Amount(billed["item"][0], billed["basis"][0])
+    if not here.is_empty():
+        return Amount(NONE, _LOCAL)
+    return Amount(NONE if specified is None else str(specified), _SPECIFIED)
+
+
+def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
+    if part.is_empty():
+        return None
+    # four digits are what an input field shows; keeping more would make its value differ from its text
+    value = float(f"{scale * float(part['amount'].sum()):.4g}")
+    basis = part["basis"].unique().to_list()
+    return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
+
+
+def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
+    """How the amounts of the bill's stages are known.
+
+    Args:
+        start: The stack that was started from, if any.
+        asked: The inputs as they stand, by field of `CostInputs`.
+
+    Returns:
+        By stage the weakest of measured, imported, published and modelled; a stage of which anything was
+        typed or changed is modelled. Stages that a stack cannot fill are left out.
+    """
+    return {stage: _basis(start, fields, asked) for stage, fields in _STAGE_FIELDS.items()}
+
+
+def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float | str]) -> str:
+    amounts = start.amounts if start else {}
+    taken = [amounts[field] for field in fields if field in amounts and amounts[field].value == asked[field]]
+    known = [each.basis for each in taken if each.basis in _WEAKEST_LAST]
+    if len(taken) < len(tuple(fields)) or not known:
+        return str(Basis.MODELLED)
+    return max(known, key=[str(each) for each in _WEAKEST_LAST].index)
+
+
+def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
+    """Say which inputs come from a stack, how each is known, and which were typed.
+
+    Args:
+        start: The stack that was started from, if any.
+        asked: The inputs as they stand, by field of `CostInputs`.
+
+    Returns:
+        One or two plain sentences; names in them may come from users.
+    """
+    if start is None:
+        return "All amounts are typed."
+    kept = [field for field in WORDS if field in start.amounts and start.amounts[field].value == asked[field]]
+    taken = [f"{WORDS[field]} {_written(asked[field])} ({start.amounts[field].basis})" for field in kept]
+    changed = [
+        f"{WORDS[field]} (there {_written(amount.value)}, {amount.basis})"
+        for field, amount in start.amounts.items()
+        if field not in kept
+    ]
+    sentences = [f"From {start.name}: {', '.join(taken) or 'nothing as it stands'}."]
+    if changed:
+        sentences.append(f"Changed since: {', '.join(changed)}.")
+    if start.assumed:
+        sentences.append("What it sent to its reranker is not recorded, so K × tokens is an assumption.")
+    if start.left_out:
+        sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
+    return " ".join([*sentences, "Everything else is typed."])
+
+
+def _written(value: float | str) -> str:
+    return text.shorten(value) if isinstance(value, str) else f"{value:,.10g}"

@@ -1,0 +1,1 @@
+"""Page K curves: measures against the cutoff."""

@@ -1,0 +1,1 @@
+"""Page Decision: what to ship within the limits."""

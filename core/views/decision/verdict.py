@@ -1,0 +1,76 @@
+"""The decision of a workspace with everything it rests on, in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.decide.paired import Paired
+from core.decide.rules import Decision, decide
+from core.errors import UnknownNameError
+from core.prices import PriceBook
+from core.stats.intervals import SEED
+from core.store import Snapshot
+from core.views.confidence.certainty import certainty
+from core.views.decision.facts import Asked
+from core.views.workspace.choices import choices
+from core.views.workspace.paired import paired
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import stack_table
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided, and on what.
+
+    Attributes:
+        table: The stack table.
+        decision: What was selected from it.
+        chances: How sure that is, row by row; see `core.views.confidence.certainty`.
+        paired: Quality per query of the stacks, where it is known.
+    """
+
+    table: pl.DataFrame
+    decision: Decision
+    chances: pl.DataFrame
+    paired: Paired | None = None
+
+    @property
+    def sure_table(self) -> pl.DataFrame:
+        """The stack table with the chances beside the numbers."""
+        shares = self.chances.drop("varies", "reason")
+        return self.table.join(shares, on="run_id", how="left", maintain_order="left")
+
+
+def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, seed: int = SEED) -> Verdict:
+    """Decide for a workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        asked: Constraints, rule, measure and latency.
+        book: Prices.
+        seed: Of the resampling behind the chances.
+
+    Returns:
+        The decision, its table and how sure it is.
+
+    Raises:
+        UnknownNameError: If the measure is neither computed nor reported here.
+    """
+    table = stack_table(snapshot, scope, asked.quality, asked.latency, book)
+    if asked.quality.measure is None and table["quality"].is_null().all():
+        raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
+    pairs = paired(snapshot, table, scope, asked.quality, seed=seed)
+    decision = decide(table, asked.constraints, asked.rule, paired=pairs)
+    shares = certainty(
+        snapshot,
+        table,
+        scope,
+        (asked.constraints, asked.rule),
+        quality=asked.quality,
+        latency=asked.latency,
+        seed=seed,
+    )
+    return Verdict(table, decision, shares, pairs)

@@ -1,1 +1,0 @@
-"""How far the judgements carry: grade mix, holes, bias of the pool, duplicates and conflicts."""

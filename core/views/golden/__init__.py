@@ -1,0 +1,1 @@
+"""Page Golden sets: how sound the judgements are."""

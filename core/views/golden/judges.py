@@ -1,0 +1,282 @@
+"""Several judges of one collection: whether they agree, and one golden set made from theirs.
+
+Each judge is a golden set of its own, since a golden set has one grade per passage. Grades are compared after
+the mapping of each set to 1..5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+from numpy.typing import NDArray
+
+from core.errors import InputError, UnknownNameError
+from core.importers.base import slug
+from core.records import Batch, GoldenSet
+from core.stats.judges import GRADES, Agreement, alpha_of, coincidences, confusion, kappa_of
+from core.store import Snapshot, Store
+from core.tables import TABLES
+from core.views import text, theme
+
+Policy = Literal["latest", "majority", "mean"]
+POLICIES: Mapping[Policy, str] = {
+    "latest": "the grade of the golden set that was added last",
+    "majority": "the grade given most often; of those given equally often the lowest",
+    "mean": "the mean of the grades, rounded; halves are rounded down",
+}
+MOST = 12
+"""Judges that are compared at most: every pair of them is a row."""
+
+_PAIR = ("query_id", "passage_id")
+_PAIRS: Mapping[str, pl.DataType] = {
+    "first": pl.String(),
+    "second": pl.String(),
+    "n": pl.Int64(),
+    "queries": pl.Int64(),
+    "same": pl.Float64(),
+    **{f"{name}{end}": pl.Float64() for name in ("kappa", "quadratic") for end in ("", "_low", "_high")},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The grades of some golden sets, side by side.
+
+    Attributes:
+        sets: Their rows of `Snapshot.golden_sets`, the one that was added first first.
+        pairs: query_id, passage_id of every passage that any of them judges, sorted.
+        grades: int64 [sets, pairs], 1..5; 0 = not judged there.
+        query: int64 [pairs], number of the query.
+    """
+
+    sets: pl.DataFrame
+    pairs: pl.DataFrame
+    grades: NDArray[np.int64]
+    query: NDArray[np.int64]
+
+    @property
+    def names(self) -> list[str]:
+        """Ids of the golden sets."""
+        return [str(name) for name in self.sets["golden_set_id"]]
+
+    @property
+    def judges(self) -> NDArray[np.int64]:
+        """[pairs]: how many judged each."""
+        return np.asarray((self.grades > 0).sum(axis=0), dtype=np.int64)
+
+
+def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
+    """Read golden sets of one collection.
+
+    Args:
+        snapshot: Where to read.
+        golden_set_ids: Two or more.
+
+    Raises:
+        UnknownNameError: If one does not exist.
+        InputError: If there are fewer than two or too many, they are of several collections, or one has no
+            grades of passages.
+    """
+    known = snapshot.golden_sets()
+    for name in golden_set_ids:
+        if name not in set(known["golden_set_id"]):
+            raise UnknownNameError("golden set", name, known["golden_set_id"])
+    sets = known.filter(pl.col("golden_set_id").is_in(list(golden_set_ids)))
+    if not 2 <= sets.height <= MOST:
+        raise InputError(f"{text.count(sets.height, 'golden set')} named.", do=f"Name 2 to {MOST}.")
+    if sets["collection_id"].n_unique() > 1:
+        collections = ", ".join(sets["collection_id"].unique().sort())
+        raise InputError(
+            f"These golden sets judge different collections: {collections}.",
+            do="Name golden sets of one collection.",
+        )
+    parts = []
+    for place, name in enumerate(sets["golden_set_id"]):
+        rows = snapshot.judgements(name)
+        if rows.is_empty():
+            raise InputError(
+                f"The golden set {name} has no grades of passages.",
+                do="Grades that are anchored to documents cannot be compared or merged here.",
+            )
+        parts.append(rows.select(*_PAIR, "grade", place=pl.lit(place)))
+    return _side_by_side(sets, pl.concat(parts))
+
+
+def _side_by_side(sets: pl.DataFrame, rows: pl.DataFrame) -> Judged:
+    pairs = rows.select(_PAIR).unique().sort(_PAIR).with_row_index("at")
+    placed = rows.join(pairs, on=_PAIR)
+    grades = np.zeros((sets.height, pairs.height), dtype=np.int64)
+    grades[placed["place"].to_numpy(), placed["at"].to_numpy()] = placed["grade"].to_numpy()
+    query = pairs["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    return Judged(sets, pairs.drop("at"), grades, query)
+
+
+def agreement(found: Judged) -> pl.DataFrame:
+    """Every two judges.
+
+    Returns:
+        first, second (golden sets), n (passages judged by both), queries (that these belong to), same (share
+        with the same grade; 0..1), kappa and quadratic (Cohen's kappa, plain and with quadratic weights; at
+        most 1), each with _low and _high (95 % bootstrap interval over queries); null where not defined.
+    """
+    rows = []
+    for one in range(len(found.names)):
+        for other in range(one + 1, len(found.names)):
+            counts = table_of(found, one, other)
+            plain, quadratic = kappa_of(counts), kappa_of(counts, "quadratic")
+            same = np.trace(counts.sum(axis=0)) / plain.n if plain.n else np.nan
+            named = (found.names[one], found.names[other], plain.n, plain.queries, same)
+            rows.append((*named, *_numbers(plain), *_numbers(quadratic)))
+    return pl.DataFrame(rows, schema=dict(_PAIRS), orient="row").with_columns(
+        pl.col(pl.Float64).fill_nan(None)
+    )
+
+
+def _numbers(found: Agreement) -> tuple[float, float, float]:
+    return found.value, found.low, found.high
+
+
+def table_of(found: Judged, one: int, other: int) -> NDArray[np.float64]:
+    """Pairs of grades of two judges, by query: [queries, 5, 5]."""
+    both = (found.grades[one] > 0) & (found.grades[other] > 0)
+    return confusion(found.grades[one][both], found.grades[other][both], found.query[both])
+
+
+def alpha(found: Judged) -> Agreement:
+    """Krippendorff's alpha (ordinal) of all judges together."""
+    several = int((found.judges > 1).sum())
+    return alpha_of(coincidences(found.grades, found.query), several)
+
+
+def answer(found: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
+    """The agreement in one sentence."""
+    if not overall.n:
+        return "These golden sets have no judged passage in common."
+    value = "not defined" if np.isnan(overall.value) else f"{overall.value:.3f}"
+    sentence = (
+        f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
+        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
+        f"{text.count(overall.queries, 'query', 'queries')} judged by two or more"
+    )
+    if pairs.height == 1:
+        row = pairs.row(0, named=True)
+        sentence += f"; the same grade for {text.percent(row['same'])}"
+        if row["quadratic"] is not None:
+            sentence += f", quadratic kappa {row['quadratic']:.3f}" + text.interval(
+                row["quadratic_low"], row["quadratic_high"]
+            )
+    return sentence + "."
+
+
+def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
+    """One grade per passage by a policy: [pairs], 1..5. Ties never raise a grade."""
+    if policy == "latest":
+        merged = found.grades[0].copy()
+        for later in found.grades[1:]:
+            merged = np.where(later > 0, later, merged)
+        return np.asarray(merged, dtype=np.int64)
+    if policy == "majority":
+        given = np.stack([(found.grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)])
+        return np.asarray(given.argmax(axis=0) + 1, dtype=np.int64)  # the first of equals is the lowest
+    # In whole numbers, so that a half is a half: ceil(sum / n - 1/2).
+    total, judges = found.grades.sum(axis=0), found.judges
+    return np.asarray(-((judges - 2 * total) // (2 * judges)), dtype=np.int64)
+
+
+def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:
+    """Make one golden set of several.
+
+    Args:
+        found: Their grades.
+        policy: Which grade a passage gets that several judged; one that a single judge graded keeps it.
+        into: Name of the new golden set.
+        revision: What the grades were read at; recorded.
+
+    Returns:
+        The new golden set with its judgements; mapping, judge and notes say from what and how.
+
+    Raises:
+        UnknownNameError: If there is no such policy.
+        InputError: If the name is empty.
+    """
+    if policy not in POLICIES:
+        raise UnknownNameError("merge policy", policy, POLICIES)
+    name = into.strip()
+    if not name:
+        raise InputError("The merged golden set needs a name.", do="Give it one.")
+    judges = found.judges
+    golden = GoldenSet(
+        golden_set_id=slug(name),
+        collection_id=str(found.sets["collection_id"][0]),
+        name=name,
+        mapping="merged, grades 1-5 of: "
+        + "; ".join(f"{row['golden_set_id']} ({row['mapping']})" for row in found.sets.to_dicts()),
+        judge=", ".join(row["judge"] or row["golden_set_id"] for row in found.sets.to_dicts()),
+        notes=f"Merged by {policy} ({POLICIES[policy]}) from {', '.join(found.names)} at revision "
+        f"{revision}: {int((judges > 1).sum())} passages judged by two or more, {differing(found)} of them "
+        f"differently, {int((judges == 1).sum())} by one. Krippendorff's alpha (ordinal) "
+        f"{alpha(found).value:.3f}.",
+    )
+    grade = grades_of(found, policy)
+    by = [
+        ", ".join(found.names[place] for place in np.flatnonzero(column)) for column in (found.grades > 0).T
+    ]
+    rows = found.pairs.with_columns(
+        pl.lit(golden.golden_set_id).alias("golden_set_id"),
+        pl.Series("grade", grade, dtype=pl.Int8),
+        pl.Series("raw", grade, dtype=pl.Int16),
+        pl.Series("judge", by, dtype=pl.String),
+    ).select(list(TABLES["judgements"]))
+    return Batch(golden_sets=(golden,), frames={"judgements": rows})
+
+
+def differing(found: Judged) -> int:
+    """Passages that two or more judged, not all alike."""
+    highest = found.grades.max(axis=0)
+    lowest = np.where(found.grades > 0, found.grades, GRADES + 1).min(axis=0)
+    return int((lowest < highest).sum())
+
+
+def write_merged(store: Store, golden_set_ids: Sequence[str], policy: Policy, into: str) -> GoldenSet:
+    """Merge golden sets of a store and write the new one, in one transaction.
+
+    Raises:
+        InputError: If they cannot be merged, or the name is taken.
+        UnknownNameError: If a golden set or the policy does not exist.
+    """
+    snapshot = store.read()
+    batch = merge(judged(snapshot, golden_set_ids), policy, into, snapshot.revision)
+    (golden,) = batch.golden_sets
+    if golden.golden_set_id in set(snapshot.golden_sets(parts=True)["golden_set_id"]):
+        raise InputError(
+            f"There is a golden set {golden.golden_set_id!r} already.", do="Give the merged one another name."
+        )
+    with store.write("merge judgements", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
+        writer.add(batch)
+    return golden
+
+
+def pair_figure(found: Judged, one: int, other: int) -> go.Figure:
+    """How often the first judge's grade met each grade of the second."""
+    counts = table_of(found, one, other).sum(axis=0) if found.pairs.height else np.zeros((GRADES, GRADES))
+    labels = [str(grade) for grade in range(1, GRADES + 1)]
+    cells = go.Heatmap(
+        z=counts,
+        x=labels,
+        y=labels,
+        colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
+        textfont={"color": "#111111"},
+        texttemplate="%{z:,}",
+        hovertemplate="first %{y}, second %{x}: %{z:,} passages<extra></extra>",
+        colorbar={"title": {"text": "passages"}},
+    )
+    names = [text.shorten(text.escape(found.names[place]), 40) for place in (one, other)]
+    fig = theme.figure([cells], x=f"grade of {names[1]}", y=f"grade of {names[0]}", height=420, legend=False)
+    fig.update_xaxes(type="category")
+    fig.update_yaxes(type="category")
+    return fig

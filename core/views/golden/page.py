@@ -1,0 +1,285 @@
+"""The evidence page: what the judgements of a golden set can carry, and where they cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.metrics import Measure
+from core.records import part_id
+from core.store import Snapshot
+from core.tables import TABLES
+from core.views import text, theme
+from core.views.golden import bias, doubts, labels
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import evidence
+from core.views.workspace.stacks import runs_in
+
+SPANS = "spans, as they were graded"
+BARS = 40
+"""Stacks drawn at most; the table has every one."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a golden set with grades anchored to characters of documents can be looked at as.
+
+    Attributes:
+        name: The chunking, or `SPANS`.
+        golden_set_id: The part with the grades of this chunking's passages; of `SPANS` the golden set itself.
+        collection_id: The collection with these passages.
+    """
+
+    name: str
+    golden_set_id: str
+    collection_id: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a golden set holds.
+
+    Attributes:
+        unit: What carries the grades: "judged passage" or "span".
+        queries: What `labels.per_query` returns.
+        mix: What `labels.summary` returns.
+        copies: What `doubts.duplicates` returns for the collection's passages.
+        apart: What `doubts.graded_apart` returns.
+        disagreements: What `doubts.disagreements` returns.
+    """
+
+    unit: str
+    queries: pl.DataFrame
+    mix: pl.DataFrame
+    copies: pl.DataFrame
+    apart: pl.DataFrame
+    disagreements: pl.DataFrame
+
+
+def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
+    """What the golden set of a workspace can be looked at as, where its grades are anchored to documents.
+
+    Returns:
+        The chunkings that it has grades for, then the spans themselves; nothing for a golden set whose grades
+        are of passages.
+    """
+    golden = scope.golden_set_id
+    if golden is None or snapshot.spans(golden).is_empty():
+        return ()
+    known = snapshot.golden_sets(parts=True).filter(part_of=golden).sort("golden_set_id")
+    found = known.filter(pl.col("judgements") > 0).select("golden_set_id", "collection_id").iter_rows()
+    chunkings = [Part(name.removeprefix(part_id(golden, "")), name, of) for name, of in found]
+    return (*chunkings, Part(SPANS, golden, scope.collection_id))
+
+
+def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged | None:
+    """Read the golden set of a workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        part: One of `parts`, where there are any; None for the first.
+
+    Returns:
+        None when the workspace has no golden set, or an empty one.
+    """
+    if scope.golden_set_id is None:
+        return None
+    part = part or next(iter(parts(snapshot, scope)), None)
+    if part is not None and part.name == SPANS:
+        return _of_spans(snapshot, part.golden_set_id)
+    golden, collection = scope.golden_set_id, scope.collection_id
+    if part is not None:
+        golden, collection = part.golden_set_id, part.collection_id
+    judgements = snapshot.judgements(golden)
+    if judgements.is_empty():
+        return None
+    known = snapshot.golden_sets(parts=True).filter(collection_id=collection)
+    others = [snapshot.judgements(name) for name in known["golden_set_id"] if name != golden]
+    queries = labels.per_query(judgements)
+    copies = doubts.duplicates(snapshot.passages(collection))
+    return Judged(
+        unit="judged passage",
+        queries=queries,
+        mix=labels.summary(queries),
+        copies=copies,
+        apart=doubts.graded_apart(copies, judgements),
+        disagreements=doubts.disagreements(judgements, pl.concat([judgements.clear(), *others])),
+    )
+
+
+def _of_spans(snapshot: Snapshot, golden_set_id: str) -> Judged:
+    """The spans of a golden set: no passages, and so no copies among them."""
+    queries = labels.per_query(snapshot.spans(golden_set_id))
+    copies = doubts.duplicates(pl.DataFrame(schema=TABLES["passages"]))
+    nothing = pl.DataFrame(schema=TABLES["judgements"])
+    return Judged(
+        unit="span",
+        queries=queries,
+        mix=labels.summary(queries),
+        copies=copies,
+        apart=doubts.graded_apart(copies, nothing),
+        disagreements=doubts.disagreements(nothing, nothing),
+    )
+
+
+def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFrame:
+    """Leave-one-run-out for the workspace's runs, with their names; see `bias.leave_one_out`.
+
+    Returns:
+        The columns of `leave_one_out` with `name` in front; runs of one chunking among themselves. No rows
+        for fewer than two ranked runs of a chunking or more than `bias.MAX_RUNS`, without grades of passages,
+        or for a measure that is not computed here.
+    """
+    runs = runs_in(snapshot, scope).filter("has_rankings")
+    schema = {"name": pl.String, "run_id": pl.String, "unique": pl.Int64}
+    schema |= dict.fromkeys(("score", "without", "bias"), pl.Float64)
+    if quality.measure is None or scope.golden_set_id is None or runs.is_empty():
+        return pl.DataFrame(schema=schema)
+    # A passage of one chunking is no passage of another one: runs are compared with those of their own.
+    judges = snapshot.judging(runs["run_id"].to_list(), scope.golden_set_id)
+    together: dict[str, list[str]] = {}
+    for run_id, golden in judges.items():
+        together.setdefault(golden, []).append(run_id)
+    found = [
+        _left_out(snapshot, scope, quality.measure, golden, ids)
+        for golden, ids in together.items()
+        if 2 <= len(ids) <= bias.MAX_RUNS and not snapshot.judgements(golden).is_empty()
+    ]
+    rows = pl.concat(found) if found else pl.DataFrame(schema=schema).drop("name")
+    return (
+        rows.join(runs.select("name", "run_id"), on="run_id", maintain_order="left")
+        .select(list(schema))
+        .sort("bias", "run_id", descending=[True, False], nulls_last=True)
+    )
+
+
+def _left_out(
+    snapshot: Snapshot, scope: Scope, measure: Measure, golden_set_id: str, run_ids: list[str]
+) -> pl.DataFrame:
+    """Leave-one-run-out among runs that one golden set judges."""
+    found = evidence(
+        snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
+    )
+    counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(found.query_ids)))
+    return bias.leave_one_out(found, snapshot.rankings(run_ids), counted, measure)
+
+
+def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
+    """The page's answer: how many judgements per query, and how much of what is shown nobody judged.
+
+    Args:
+        found: What `judged` returned.
+        table: The stack table.
+        quality: Measure and cutoff.
+
+    Returns:
+        A sentence, and a quieter one with what weakens the evidence.
+    """
+    if found is None:
+        return "There are no judgements of passages here.", "Import a golden set (qrels) for this workspace."
+    everything = found.mix.row(-1, named=True)
+    words = "judgement" if found.unit == "judged passage" else "graded span"
+    holes = table["hole"].drop_nulls()
+    unjudged = (
+        f"; for {quality.name}, {text.percent(_float(holes.median()))} of the Top-{quality.k} is unjudged "
+        "in the median stack"
+        if len(holes)
+        else ""
+    )
+    queries = text.count(found.queries.height, "query", "queries")
+    sentence = (
+        f"{text.count(everything['total'], words)} of {queries}, "
+        f"{everything['median']:g} per query in the median{unjudged}."
+    )
+    fallback = int(found.queries["fallback"].sum())
+    parts = [
+        f"{text.count(fallback, 'query has', 'queries have')} no passage of grade 5, so that RA-nWG uses its "
+        "fallback weights"
+        if fallback
+        else "",
+        f"{text.count(found.apart.height, 'time')} copies of one passage were graded differently"
+        if found.apart.height
+        else "",
+        f"{text.count(found.disagreements.height, 'judgement')} differ from another golden set"
+        if found.disagreements.height
+        else "",
+    ]
+    return sentence, ". ".join(part for part in parts if part)
+
+
+def mix_figure(found: Judged) -> go.Figure:
+    """Passages per query by grade, one box per grade with every query as a point."""
+    grades = [f"grade {grade}" for grade in reversed(labels.GRADES)]
+    boxes = [
+        go.Box(
+            x=found.queries[name].to_numpy(),
+            name=name,
+            orientation="h",
+            boxpoints="all" if found.queries.height <= 500 else False,
+            jitter=0.5,
+            pointpos=0,
+            marker={"color": theme.OKABE_ITO[0], "size": 4, "opacity": 0.5},
+            line={"color": theme.NEUTRAL, "width": 1.5},
+            text=[text.escape(query) for query in found.queries["query_id"]],
+            hovertemplate="query %{text}: %{x}<extra></extra>",
+        )
+        for name in grades
+    ]
+    return theme.figure(boxes, x=f"{found.unit}s per query", height=330, legend=False)
+
+
+def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
+    """The stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
+    known = table.filter(pl.col("hole_low").is_not_null() & pl.col("quality").is_not_null())
+    return known.sort("quality", "name", descending=[higher_is_better, False]).select(
+        "name", "quality", "hole_low", "hole_high", "hole", "n"
+    )
+
+
+def bounds_figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
+    """The score of every stack with what its holes could make of it."""
+    shown = rows.head(BARS).reverse()
+    places = list(range(shown.height))
+    score = shown["quality"].to_numpy()
+    marks = go.Scatter(
+        x=score,
+        y=places,
+        mode="markers",
+        marker={"color": theme.OKABE_ITO[0], "size": 9},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": (shown["hole_high"] - shown["quality"]).to_numpy(),
+            "arrayminus": (shown["quality"] - shown["hole_low"]).to_numpy(),
+            "color": theme.NEUTRAL,
+            "thickness": 2,
+        },
+        customdata=list(
+            zip(
+                [text.escape(name) for name in shown["name"]],
+                map(text.score, shown["hole_low"]),
+                map(text.score, shown["hole_high"]),
+                map(text.percent, shown["hole"]),
+                strict=True,
+            )
+        ),
+        hovertemplate="%{customdata[0]}<br>score %{x:.3f}<br>if every hole were grade 1 … 5: "
+        "%{customdata[1]} … %{customdata[2]}<br>unjudged %{customdata[3]}<extra></extra>",
+    )
+    fig = theme.figure(
+        [marks], x=f"{quality.name}, and its bounds by holes", height=140 + 24 * shown.height, legend=False
+    )
+    fig.update_yaxes(
+        range=[-0.7, shown.height - 0.3],
+        tickvals=places,
+        ticktext=[text.shorten(text.escape(name), 60) for name in shown["name"]],
+    )
+    return fig
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

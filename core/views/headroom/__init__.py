@@ -1,0 +1,1 @@
+"""Page Headroom: is retrieval or ordering the limit."""

@@ -1,0 +1,1 @@
+"""Page Latency: where the time goes."""

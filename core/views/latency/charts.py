@@ -1,0 +1,209 @@
+"""Charts of the Latency page: stages as box or ECDF, reranker against K, generator against its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+from plotly.subplots import make_subplots
+
+from core.stats.generation import FIRST_TOKEN, GENERATE, Generation
+from core.stats.latency import TOTAL
+from core.views import text, theme
+from core.views.latency.page import shown_stages
+
+Shape = Literal["ECDF", "box"]
+_ACROSS = 2
+_POINTS = 400
+"""Points of a step line at most: quantiles stand for longer samples."""
+
+
+def stages(samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float) -> go.Figure:
+    """Every stage of some stacks, one panel each.
+
+    Args:
+        samples: Of `core.views.latency.page.stage_samples`.
+        colours: Colour by name of the stack; the first is what the jitter band is drawn around.
+        shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 of their range).
+        jitter_ms: Half of the width of the band around the median total of the first stack; ms.
+    """
+    names = shown_stages(samples)
+    rows = max(1, -(-len(names) // _ACROSS))
+    fig = make_subplots(rows=rows, cols=_ACROSS, subplot_titles=[_title(name) for name in names],
+                        vertical_spacing=0.32 / rows, horizontal_spacing=0.09)  # fmt: skip
+    listed: set[str] = set()  # one entry of the legend per stack whatever the number of panels
+    for place, stage in enumerate(names):
+        at = {"row": place // _ACROSS + 1, "col": place % _ACROSS + 1}
+        part = samples.filter(pl.col("stage") == stage)
+        for name, colour in colours.items():
+            ms = np.sort(part.filter(pl.col("name") == name)["ms"].to_numpy())
+            if len(ms):
+                fig.add_trace(_trace(ms, name, colour, shape, first=name not in listed), **at)
+                listed.add(name)
+        if stage == TOTAL:
+            _band(fig, part, next(iter(colours), ""), jitter_ms, at)
+            longest = part["ms"].max()
+            if isinstance(longest, float) and longest < jitter_ms / 2:  # else the band is all there is to see
+                fig.update_xaxes(range=[0, 1.05 * longest], **at)
+    if shape == "ECDF":
+        fig.update_yaxes(range=[0, 1.02], tickformat=".0%")
+    else:
+        fig.update_yaxes(showticklabels=False)
+    fig.update_xaxes(rangemode="tozero", title={"text": "ms", "standoff": 4})
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0 + 0.14 / rows, "x": 0}
+    fig.update_layout(height=110 + 230 * rows, margin={"l": 8, "r": 8, "t": 60, "b": 8}, legend=legend)
+    return fig
+
+
+def _title(stage: str) -> str:
+    return "all stages" if stage == TOTAL else text.escape(stage)
+
+
+def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape, *, first: bool) -> go.BaseTraceType:
+    label = text.escape(text.shorten(name, 46))
+    common = {"name": label, "legendgroup": label, "showlegend": first}
+    if shape == "box":
+        return go.Box(x=ms, boxpoints="outliers", marker={"color": colour, "size": 3}, **common)
+    share = np.arange(1, len(ms) + 1) / len(ms)
+    if len(ms) > _POINTS:
+        share = np.linspace(1 / _POINTS, 1, _POINTS)
+        ms = np.quantile(ms, share)
+    return go.Scatter(
+        x=ms,
+        y=share,
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 2},
+        hovertemplate="%{fullData.name}<br>%{y:.0%} within %{x:.4g} ms<extra></extra>",
+        **common,
+    )
+
+
+def _band(fig: go.Figure, rows: pl.DataFrame, name: str, jitter_ms: float, at: Mapping[str, int]) -> None:
+    """What cannot be told from the first stack's median."""
+    median = rows.filter(pl.col("name") == name)["ms"].median()
+    if isinstance(median, float) and jitter_ms > 0:
+        low = max(0.0, median - jitter_ms)
+        fig.add_vrect(x0=low, x1=median + jitter_ms, fillcolor=theme.SOFT, line_width=0, layer="below", **at)
+
+
+def by_depth(rows: pl.DataFrame) -> go.Figure:
+    """Reranker medians against K with the fitted lines; figures that leave their line are ringed.
+
+    Args:
+        rows: Of `core.views.what_if.deeper.latency_by_depth`.
+    """
+    fig = theme.figure(x="candidates K", y="reranker latency p50 (ms)", height=440)
+    groups = rows.partition_by("reranker", "embedder", maintain_order=True)
+    labels = [_group(group) for group in groups]
+    colours, symbols = theme.colours_for(labels), _symbols(rows)
+    for label, group in zip(labels, groups, strict=True):
+        colour, name = colours[label], text.escape(text.shorten(label, 50))
+        fig.add_trace(_medians(group, name, colour, symbols[str(group["reranker"][0])]))
+        if group["slope"][0] is not None:
+            fig.add_trace(_line(group, name, colour))
+    out = rows.filter(pl.col("departs"))
+    if not out.is_empty():
+        marker = {"symbol": "circle-open", "size": 17, "color": theme.ACCENT, "line": {"width": 2}}
+        fig.add_trace(
+            go.Scatter(
+                x=out["candidates"].to_numpy(),
+                y=out["latency_ms"].to_numpy(),
+                mode="markers",
+                marker=marker,
+                name=f"leaves its line ({out.height})",
+                hoverinfo="skip",
+            )
+        )
+    fig.update_yaxes(rangemode="tozero")
+    fig.update_xaxes(rangemode="tozero")
+    return fig
+
+
+def _group(group: pl.DataFrame) -> str:
+    reranker, embedder = group["reranker"][0], group["embedder"][0]
+    return f"{reranker} over {embedder}" if embedder else str(reranker)
+
+
+def _symbols(rows: pl.DataFrame) -> dict[str, str]:
+    names = rows["reranker"].unique().sort().to_list()
+    return {name: theme.SYMBOLS[place % len(theme.SYMBOLS)] for place, name in enumerate(names)}
+
+
+def _medians(group: pl.DataFrame, name: str, colour: str, symbol: str) -> go.Scatter:
+    return go.Scatter(
+        x=group["candidates"].to_numpy(),
+        y=group["latency_ms"].to_numpy(),
+        mode="markers",
+        marker={"color": colour, "symbol": symbol, "size": 8, "opacity": 0.85},
+        name=name,
+        legendgroup=name,
+        customdata=group["over_ms"].to_numpy(),
+        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.0f} ms, %{customdata:+.0f} ms from its line"
+        "<extra></extra>",
+    )
+
+
+def _line(group: pl.DataFrame, name: str, colour: str) -> go.Scatter:
+    slope, intercept = group["slope"][0], group["intercept"][0]
+    ends = np.array([0.0, float(group["candidates"].to_numpy().max())])
+    return go.Scatter(
+        x=ends,
+        y=intercept + slope * ends,
+        mode="lines",
+        line={"color": colour, "width": 1.5, "dash": "dash"},
+        name=name,
+        legendgroup=name,
+        showlegend=False,
+        hovertemplate=f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>",
+    )
+
+
+def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per reranker and embedder: its line, where it breaks, and what it rests on.
+
+    Returns:
+        reranker, embedder, slope (ms per candidate), intercept (ms), stacks, depths, breaks_at, worst_ms
+        (largest distance from the line among figures that leave it), reason.
+    """
+    return rows.group_by("reranker", "embedder", maintain_order=True).agg(
+        pl.col("slope").first(),
+        pl.col("intercept").first(),
+        pl.len().alias("stacks"),
+        pl.col("candidates").n_unique().alias("depths"),
+        pl.col("breaks_at").first(),
+        pl.col("over_ms").filter(pl.col("departs")).max().alias("worst_ms"),
+        pl.col("reason").first(),
+    )
+
+
+def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[float]) -> go.Figure:
+    """First token and whole answer against prompt tokens: timed answers as points, the model as lines.
+
+    Args:
+        timed: Of `core.views.latency.generation.timed_answers`.
+        model: The model; None = none.
+        prompts: Prompt tokens of the stacks shown, marked on the axis.
+    """
+    fig = theme.figure(x="prompt tokens", y="ms", height=380)
+    known = timed.filter(pl.col("input_tokens").is_finite())
+    looks = ((FIRST_TOKEN, "first token", theme.OKABE_ITO[0]), (GENERATE, "whole answer", theme.OKABE_ITO[1]))
+    longest = max([*prompts, *known["input_tokens"].drop_nulls().to_list(), 1000.0])
+    for stage, title, colour in looks:
+        rows = known.filter(pl.col("stage") == stage)
+        if not rows.is_empty():
+            marker = {"color": colour, "size": 5, "opacity": 0.5}
+            x, y = rows["input_tokens"].to_numpy(), rows["ms"].to_numpy()
+            fig.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name=f"{title}, timed"))
+        if model is not None:
+            ends = np.array([0.0, 1.1 * longest])
+            first = model.speed.first_token_ms
+            y = np.array([first(end) if stage == FIRST_TOKEN else model.ms(end) for end in ends])
+            line = {"color": colour, "dash": "dash"}
+            fig.add_trace(go.Scatter(x=ends, y=y, mode="lines", line=line, name=f"{title}, modelled"))
+    for prompt in sorted(set(prompts)) if model is not None else ():
+        fig.add_vline(x=prompt, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
+    fig.update_yaxes(rangemode="tozero")
+    return fig

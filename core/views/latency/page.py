@@ -1,0 +1,256 @@
+"""The Latency page: percentiles of every stack, its stages, and how the reranker grows with K."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
+
+import polars as pl
+
+from core.decide.jitter import JITTER_MS
+from core.decide.rules import Decision
+from core.stats.latency import TOTAL, per_query, summarise
+from core.store import Snapshot
+from core.views import text
+from core.views.workspace.comparable import at_machine
+from core.views.workspace.latencies import latencies
+from core.views.workspace.latency_sample import sample
+from core.views.workspace.scope import Latency, Percentile, Quality
+
+PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
+STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "generate", TOTAL)
+"""The stages in their order; others follow by name, before the total."""
+
+
+def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """p50, p95 and p99 of every stack in the scope of the sidebar.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        latency: Its scope, machine and model of generation; all percentiles are shown.
+
+    Returns:
+        One row per stack, the fastest first: run_id, name, n, basis, and per percentile p50, p50_low,
+        p50_high, p50_note (ms; null with the reason in the note).
+    """
+    found = table.select("run_id", "name", "environment", "origin")
+    for percentile in PERCENTILES:
+        one = latencies(snapshot, table, replace(latency, percentile=percentile))
+        here = at_machine(found.join(one, on="run_id", how="left", maintain_order="left"), latency.machine)
+        found = found.with_columns(
+            here["latency_ms"].alias(percentile),
+            here["latency_low"].alias(f"{percentile}_low"),
+            here["latency_high"].alias(f"{percentile}_high"),
+            here["latency_note"].alias(f"{percentile}_note"),
+            here["latency_n"].alias(f"{percentile}_n"),
+            here["latency_basis"].alias(f"{percentile}_basis"),
+        )
+    counts, bases = ([f"{each}_{of}" for each in PERCENTILES] for of in ("n", "basis"))
+    return (
+        found.with_columns(n=pl.coalesce(counts), basis=pl.coalesce(bases))
+        .drop(*counts, *bases, "environment", "origin")
+        .sort("p50", "name", nulls_last=True)
+    )
+
+
+def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """The time of every query in every stage of some stacks.
+
+    Args:
+        snapshot: Where to read.
+        runs: run_id, name and spec of the stacks.
+        latency: The scope that the total is of.
+
+    Returns:
+        run_id, name, stage, query_id, ms (median over its repeats), modelled (whether a part of it is); the
+        total as the sidebar asks for it.
+    """
+    timings = snapshot.timings(runs["run_id"].to_list())
+    parts = timings.filter(pl.col("stage") != TOTAL)["stage"].unique().to_list()
+    columns = ["run_id", "stage", "query_id", "ms", "modelled"]
+    rows = per_query(timings, stages=parts).filter(pl.col("stage") != TOTAL)
+    rows = rows.with_columns(modelled=pl.lit(False)).select(columns)
+    whole = sample(snapshot, runs, latency).with_columns(stage=pl.lit(TOTAL)).select(columns)
+    return pl.concat([rows, whole]).join(runs.select("run_id", "name"), on="run_id").sort(
+        _order(), "name", "query_id"
+    )  # fmt: skip
+
+
+def _order() -> pl.Expr:
+    places = {stage: place for place, stage in enumerate(STAGES)}
+    last = len(STAGES) - 1.5  # unknown stages stand before the total
+    return pl.col("stage").replace_strict(places, default=last, return_dtype=pl.Float64)
+
+
+def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
+    """Percentiles of every stage of some stacks, measured or reported.
+
+    Args:
+        snapshot: Where to read.
+        runs: run_id, name and origin of the stacks.
+        samples: Of `stage_samples`.
+
+    Returns:
+        name, stage, n, p50, p95 and p99 with their bounds and reasons (ms), basis.
+    """
+    measured = summarise(
+        samples.filter(pl.col("stage") != TOTAL).with_columns(repeat=pl.lit(1)),
+        stages=samples["stage"].unique().to_list(),
+    ).filter(pl.col("stage") != TOTAL)
+    whole = summarise(samples.filter(pl.col("stage") == TOTAL).with_columns(repeat=pl.lit(1)))
+    guessed = samples.group_by("run_id", "stage").agg(pl.col("modelled").any())
+    found = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
+    basis = pl.when("modelled").then(pl.lit("modelled")).otherwise(pl.lit("measured"))
+    found = found.with_columns(basis=basis).drop("modelled")
+    reported = _reported(snapshot, runs).join(found, on=["run_id", "stage"], how="anti")
+    return (
+        pl.concat([found, reported], how="diagonal_relaxed")
+        .join(runs.select("run_id", "name"), on="run_id")
+        .sort("name", _order(), "stage")
+        .drop("run_id")
+    )
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """run_id, stage, n, p50, p95, p99, basis of figures that came without results per query."""
+    measures = [f"latency_{each}" for each in PERCENTILES]
+    rows = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("measure").is_in(measures))
+    rows = rows.unique(["run_id", "stage", "measure"], keep="first", maintain_order=True)
+    schema = {"run_id": pl.String, "stage": pl.String, "n": pl.Int64}
+    empty = pl.DataFrame(schema={**schema, **dict.fromkeys(PERCENTILES, pl.Float64), "basis": pl.String})
+    wide = rows.with_columns(pl.col("measure").str.strip_prefix("latency_")).pivot(
+        "measure", index=["run_id", "stage"], values="value", aggregate_function="first"
+    )
+    counts = rows.group_by("run_id", "stage").agg(pl.col("n").min().cast(pl.Int64))
+    origin = runs.select("run_id", pl.col("origin").replace("import", "imported").alias("basis"))
+    made = wide.join(counts, on=["run_id", "stage"]).join(origin, on="run_id")
+    return pl.concat([empty, made], how="diagonal_relaxed").with_columns(
+        pl.when(pl.col("p95").is_null()).then(pl.lit("not reported")).alias("p95_reason"),
+        pl.when(pl.col("p99").is_null()).then(pl.lit("not reported")).alias("p99_reason"),
+    )
+
+
+def answer(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """What the stack to ship takes, in words and numbers.
+
+    Args:
+        rows: Of `percentile_table`.
+        table: The stack table.
+        decision: What the sidebar selects.
+        quality: Its measure.
+    """
+    known = rows.filter(pl.col("p50").is_not_null())
+    if known.is_empty():
+        reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
+        why = f": {reasons['p50_note'][0]}" if reasons.height else ""
+        stacks = text.count(rows.height, "stack")
+        return f"None of {stacks} has a known latency, whatever its {quality.name}{why}."
+    first = usual(rows, table, decision)[0]
+    row = known.row(by_predicate=pl.col("name") == first, named=True)
+    scored = table.row(by_predicate=pl.col("run_id") == row["run_id"], named=True)
+    basis = "" if row["basis"] == "measured" else f" ({row['basis']})"
+    tails = ", ".join(f"{each} {_tail(row[each], row[f'{each}_note'])}" for each in ("p95", "p99"))
+    span = basis + _span(row["p50_low"], row["p50_high"])
+    return (
+        f"{row['name']} ({quality.name} {text.score(scored['quality'])}) answers half of the queries within "
+        f"{text.ms(row['p50'])}{span}, {tails}, {text.sample(row['n'])}."
+    )
+
+
+def _tail(value: float | None, note: str | None) -> str:
+    return text.ms(value) if value is not None or "too few" not in (note or "") else "withheld"
+
+
+def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[str]:
+    """The stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
+
+    Where the chosen one's is not, the best stack of known latency takes its place.
+    """
+    known = rows.filter(pl.col("p50").is_not_null())
+    asked = [table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None]
+    there = [name for name in asked if name in set(known["name"])]
+    if asked and asked[:1] == there[:1]:
+        return there
+    scored = known.join(table.select("run_id", "quality"), on="run_id", how="left")
+    down = [decision.quality.higher_is_better, False]
+    best = scored.sort("quality", "p50", descending=down, nulls_last=True)["name"].head(1)
+    return [*best, *(name for name in there if name not in best)] or asked or table["name"].head(1).to_list()
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{text.ms(low)}, {text.ms(high)}]"
+
+
+def details(
+    rows: pl.DataFrame, stages: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float = JITTER_MS
+) -> str:
+    """What else there is to know: withheld tails, the slowest stage, the jitter, departures from the line.
+
+    Args:
+        rows: Of `percentile_table`.
+        stages: Of `stage_table`.
+        depths: Of `core.views.what_if.deeper.latency_by_depth`.
+        jitter_ms: Differences below it are not told apart.
+    """
+    known = rows.filter(pl.col("p50").is_not_null())
+    if known.is_empty():
+        return "Timings come with runs that are made here, or with imported files that have them."
+    first = known.row(0, named=True)
+    alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1
+    told = [
+        f"The fastest is {first['name']} with {text.ms(first['p50'])}"
+        + (f"; {text.count(alike, 'stack is', 'stacks are')} within the jitter of {jitter_ms:g} ms of it"
+           if alike else "")
+        + "."
+    ]  # fmt: skip
+    slowest = _slowest(stages)
+    if slowest:
+        told.append(slowest)
+    told += _withheld(known)
+    silent = rows.height - known.height
+    if silent:
+        told.append(f"{text.count(silent, 'stack has', 'stacks have')} no known latency.")
+    return " ".join([*told, *_breaks(depths)])
+
+
+def _withheld(known: pl.DataFrame) -> list[str]:
+    """How many stacks lack a p95 and a p99, and the most frequent reason; one sentence where they agree."""
+    told = {}
+    for percentile in ("p95", "p99"):
+        held = known.filter(pl.col(percentile).is_null())
+        why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
+        reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
+        if held.height:
+            told[percentile] = f"unknown for {held.height} of {known.height}{reason}."
+    if len(set(told.values())) < len(told):
+        return [f"p95 and p99 are {told['p95']}"]
+    return [f"{percentile} is {words}" for percentile, words in told.items()]
+
+
+def _slowest(stages: pl.DataFrame) -> str:
+    """The stage with the largest median among the stacks shown."""
+    rows = stages.filter((pl.col("stage") != TOTAL) & pl.col("p50").is_not_null())
+    if rows.is_empty():
+        return ""
+    row = rows.sort("p50", descending=True).row(0, named=True)
+    return f"Of the stacks shown the slowest stage is {row['stage']}: {text.ms(row['p50'])} at {row['name']}."
+
+
+def _breaks(depths: pl.DataFrame) -> list[str]:
+    """A sentence per reranker and embedder whose latency leaves its line for good."""
+    groups = depths.filter(pl.col("breaks_at").is_not_null() & pl.col("departs")).group_by(
+        "reranker", "embedder", "breaks_at", maintain_order=True
+    )
+    worst = groups.agg(pl.col("over_ms").max())
+    return [
+        f"{reranker}{f' over {embedder}' if embedder else ''} leaves its line from K = {at} on, by up to "
+        f"{text.ms(over)}."
+        for reranker, embedder, at, over in worst.iter_rows()
+    ]
+
+
+def shown_stages(samples: pl.DataFrame) -> Sequence[str]:
+    """The stages that have times, in their order, the total last."""
+    return samples.select("stage").unique().sort(_order(), "stage")["stage"].to_list()

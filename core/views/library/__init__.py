@@ -1,0 +1,1 @@
+"""Page Library: what the store holds."""

@@ -1,0 +1,139 @@
+"""What a store holds, what was deleted and what happened: tables and actions of the data page."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from core.exporters import FORMATS, Written, write
+from core.store import Snapshot
+from core.views import text
+from core.views.library.export import batch_of
+
+ALL = "all collections"
+_ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
+
+
+def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
+    """The runs of a store, newest first.
+
+    Args:
+        snapshot: Where to read.
+        removed: The deleted ones instead.
+
+    Returns:
+        run_id, label, collection_id, origin (in words), pool, n (queries that it ranks, or that its averages
+        rest on; null = unknown), passages (ranked rows), created_at (UTC), added_revision.
+    """
+    found = snapshot.runs(removed=removed)
+    ranked = snapshot.sizes("rankings").select("id", "rows", "queries")
+    told = found.filter(~pl.col("has_rankings"))["run_id"].to_list() if not removed else []
+    averaged = (
+        snapshot.aggregates(told).group_by("run_id").agg(pl.col("n").max().cast(pl.Int64).alias("told"))
+    )
+    return (
+        found.join(ranked, left_on="run_id", right_on="id", how="left")
+        .join(averaged, on="run_id", how="left")
+        .sort("created_at", "run_id", descending=[True, False])
+        .select(
+            "run_id",
+            "label",
+            "collection_id",
+            pl.col("origin").replace(_ORIGINS),
+            "pool",
+            pl.coalesce(pl.col("queries").cast(pl.Int64), "told").alias("n"),
+            pl.col("rows").alias("passages"),
+            "created_at",
+            "added_revision",
+        )
+    )
+
+
+def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
+    """The runs of a collection (or `ALL`) whose label or id holds some words, letter case aside."""
+    if collection != ALL:
+        rows = rows.filter(pl.col("collection_id") == collection)
+    wanted = words.strip().lower()
+    if not wanted:
+        return rows
+    named = pl.concat_str("label", "run_id", separator=" ").str.to_lowercase()
+    return rows.filter(named.str.contains(wanted, literal=True))
+
+
+def history(snapshot: Snapshot) -> pl.DataFrame:
+    """What made each revision, newest first: revision, at (UTC), action, note."""
+    return snapshot.revisions().sort("revision", descending=True)
+
+
+def answer(snapshot: Snapshot) -> tuple[str, str]:
+    """What the store holds, in a sentence, and what was deleted, in a quieter one."""
+    held = snapshot.runs()
+    by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
+    kinds = ", ".join(f"{count:,} {_ORIGINS.get(origin, origin)}" for origin, count in by_origin.iter_rows())
+    sentence = (
+        f"The store holds {text.count(held.height, 'run')}{f' ({kinds})' if kinds else ''} on "
+        f"{text.count(snapshot.collections().height, 'collection')} with "
+        f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}."
+    )
+    return (
+        sentence,
+        f"{_deleted(snapshot)}Nothing is ever overwritten: every earlier revision can still be read.",
+    )
+
+
+def _deleted(snapshot: Snapshot) -> str:
+    """What could be restored, in words; empty where nothing is deleted."""
+    gone = {
+        ("run", "runs"): snapshot.runs(removed=True).height,
+        ("golden set", "golden sets"): snapshot.golden_sets(removed=True).height,
+        ("collection", "collections"): snapshot.collections(removed=True).height,
+    }
+    found = [text.count(number, *words) for words, number in gone.items() if number]
+    if not found:
+        return ""
+    were = "was" if sum(gone.values()) == 1 else "were"
+    return f"{' and '.join(found)} {were} deleted and can be restored. "
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An export as one file.
+
+    Attributes:
+        content: The zip.
+        written: What it holds.
+    """
+
+    content: bytes
+    written: Written
+
+
+def packed(
+    snapshot: Snapshot, name: str, *, collection_id: str | None, run_ids: Sequence[str] | None
+) -> Packed:
+    """Export a store, or a part of it, as a zip.
+
+    Args:
+        snapshot: The revision.
+        name: One of `core.exporters.FORMATS`.
+        collection_id: Only this collection; None for all.
+        run_ids: Only these runs; None for all.
+
+    Raises:
+        InputError: If the format cannot hold it.
+        UnknownNameError: If the format, the collection or a run does not exist.
+    """
+    batch = batch_of(snapshot, run_ids=run_ids, collection_id=collection_id)
+    with tempfile.TemporaryDirectory(prefix="clq-export-") as folder:
+        path = Path(folder) / "export.zip"
+        written = write(batch, path, name)
+        return Packed(path.read_bytes(), written)
+
+
+def formats() -> dict[str, str]:
+    """The formats that can be downloaded, by title."""
+    return {each.title: name for name, each in FORMATS.items()}

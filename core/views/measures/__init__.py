@@ -1,0 +1,1 @@
+"""Page Measures: every measure, and which foretells the answers."""

@@ -1,1 +1,0 @@
-"""How well retrieval measures foretell the grade of the answer."""

@@ -1,0 +1,1 @@
+"""Page Queries: single queries and their passages."""

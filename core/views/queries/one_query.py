@@ -1,0 +1,257 @@
+"""One query: what each stack ranks, what that earns, what its pool would allow and what the pool lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from core.metrics import Measure, Weighting, ideal_gain, weights
+from core.store import Snapshot
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import at_cutoff, evidence
+
+ROWS = 20
+"""Ranks shown at least; down to K where that is deeper."""
+LONGEST = 5_000
+"""Characters of a passage that are shown at most."""
+RELEVANT = 4
+_PREVIEW = 160
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one stack makes of the query.
+
+    Every table ends with passage_id, passage (its title, or the id), preview and text.
+
+    Attributes:
+        name: The stack.
+        score: The measure of the workspace at its cutoff; None where it is not applicable or not known.
+        best: Its PROC: the same for the best ordering of the candidate pool.
+        gain: G_obs, the weights collected by the Top-K.
+        reachable: The weights that the best ordering of the pool collects.
+        ranked: Length of the ranking.
+        asked: Whether the stack was asked the query: it ranks it, has candidates for it or took time for it.
+        ranking: rank, grade (text; "unjudged"), weight (within the Top-K), points (score of the ranking),
+            change (against the other stack; null where that searched differently cut passages).
+        oracle: The best ordering of the pool at K as far as it earns anything: place, grade, weight, now
+            (its rank in the ranking, null = left out).
+        missed: Relevant passages (grade 4 or 5) that the pool lacks: grade, weight.
+        judged: What is judged of the passages that the stack searched.
+    """
+
+    name: str
+    score: float | None
+    best: float | None
+    gain: float
+    reachable: float
+    ranked: int
+    asked: bool
+    ranking: pl.DataFrame
+    oracle: pl.DataFrame
+    missed: pl.DataFrame
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The judged passages of the query.
+
+    Attributes:
+        golden_set_id: Whose judgements; a part where the stack's passages were cut by a chunker.
+        passages: passage_id, grade, weight.
+        grades: grade, passages (judged with it), weight; best grade first.
+        ideal: G_ideal at K; 0 when nothing that is judged earns anything.
+    """
+
+    golden_set_id: str | None
+    passages: pl.DataFrame
+    grades: pl.DataFrame
+    ideal: float
+
+
+@dataclass(frozen=True)
+class OneQuery:
+    """The query with one or two sides.
+
+    Attributes:
+        weigher: RA-nWG at the cutoff, with the parameters of the workspace where it is its measure.
+        sides: One per stack.
+    """
+
+    weigher: Measure
+    sides: tuple[Side, ...]
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """The judgements, once where all sides share them."""
+        return tuple({side.judged.golden_set_id: side.judged for side in self.sides}.values())
+
+
+def one_query(
+    snapshot: Snapshot, scope: Scope, quality: Quality, query_id: str, runs: Mapping[str, str]
+) -> OneQuery:
+    """Read one query.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+        query_id: The query.
+        runs: One or two runs with rankings: run_id to name.
+
+    Returns:
+        The query; a run without a stored pool could choose from its final ranking only.
+
+    Raises:
+        UnknownNameError: If the collection, the golden set or a run does not exist.
+    """
+    weigher, ids = _weigher(quality), list(runs)
+    golden = scope.golden_set_id
+    judges = snapshot.judging(ids, golden) if golden is not None else dict.fromkeys(ids)
+    judged = {name: _judged(snapshot, name, query_id, weigher) for name in set(judges.values())}
+    ranked = snapshot.rankings(ids, query_id=query_id)
+    searched = snapshot.searched(ids)
+    sides = {}
+    for run_id, name in runs.items():
+        same = [other for other in ids if searched[other] == searched[run_id]]
+        comparable = ranked.filter(pl.col("run_id").is_in(same))
+        side = _side(comparable, run_id, name, judged[judges[run_id]], quality)
+        asked = side.asked or query_id in snapshot.timings([run_id])["query_id"]
+        score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
+        sides[run_id] = replace(side, score=score, best=best, asked=asked)
+    return OneQuery(
+        weigher=weigher,
+        sides=tuple(_with_texts(snapshot, searched[run_id], side) for run_id, side in sides.items()),
+    )
+
+
+def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> Judged:
+    passages = pl.DataFrame(schema={"passage_id": pl.String, "grade": pl.Int8})
+    if golden_set_id is not None:
+        rows = snapshot.judgements(golden_set_id).filter(pl.col("query_id") == query_id)
+        passages = rows.select("passage_id", "grade")
+    grades = passages["grade"].to_numpy()
+    counts = np.bincount(grades, minlength=6)[1:]
+    each = weights(counts, Weighting.from_values(weigher.values))
+    return Judged(
+        golden_set_id=golden_set_id,
+        passages=passages.with_columns(pl.Series("weight", each[grades - 1], dtype=pl.Float64)),
+        grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": each[::-1]}),
+        ideal=float(ideal_gain(counts[None], each[None], weigher.k or 1)[0, -1]) if len(grades) else 0.0,
+    )
+
+
+def _weigher(quality: Quality) -> Measure:
+    measure = quality.measure
+    return measure if measure and measure.name == "RA-nWG" else Measure("RA-nWG", quality.k)
+
+
+def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality: Quality) -> Side:
+    weighed = judged.passages
+    ranked = ranked.join(weighed, on="passage_id", how="left", maintain_order="left")
+    own = ranked.filter(pl.col("run_id") == run_id)
+    final, pool = (own.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
+    pool = final if pool.is_empty() else pool
+    others = ranked.filter((pl.col("run_id") != run_id) & (pl.col("stage") == "final"))
+    oracle = _oracle(final, pool, quality.k)
+    return Side(
+        name=name,
+        score=None,
+        best=None,
+        gain=float(final.filter(pl.col("rank") <= quality.k)["weight"].sum()),
+        reachable=float(oracle["weight"].sum()),
+        ranked=final.height,
+        asked=pool.height > 0,
+        ranking=_ranking(final, others, quality.k, judged=weighed.height > 0),
+        oracle=oracle,
+        missed=weighed.filter(pl.col("grade") >= RELEVANT)
+        .join(pool, on="passage_id", how="anti")
+        .sort("grade", "passage_id", descending=[True, False])
+        .select("grade", "weight", "passage_id"),
+        judged=judged,
+    )
+
+
+def _scores(
+    snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str, quality: Quality
+) -> tuple[float | None, float | None]:
+    """The measure and its ceiling for this query; None where it is not applicable or nothing is judged."""
+    wanted = quality.measure, quality.ceiling
+    if golden_set_id is None or quality.measure is None:
+        return None, None
+    found = evidence(snapshot, [run_id], golden_set_id, wanted)
+    if query_id not in found.query_ids:
+        return None, None
+    position = found.query_ids.index(query_id)
+    values = [float("nan") if each is None else float(at_cutoff(found, each)[0, position]) for each in wanted]
+    score, best = (None if np.isnan(value) else value for value in values)
+    return score, best
+
+
+def _ranking(final: pl.DataFrame, others: pl.DataFrame, k: int, *, judged: bool) -> pl.DataFrame:
+    """The ranking as it is read; a weight counts only down to K, and a change only where there is another."""
+    grade = pl.col("grade").cast(pl.String)
+    up = pl.col("before").cast(pl.Int64) - pl.col("rank")
+    change = (
+        pl.when(up.is_null()).then(pl.lit("new"))
+        .when(up > 0).then(pl.format("▲ {}", up))
+        .when(up < 0).then(pl.format("▼ {}", up.abs()))
+        .otherwise(pl.lit("="))
+    )  # fmt: skip
+    return (
+        final.filter(pl.col("rank") <= max(k, ROWS))
+        .join(
+            others.select("passage_id", pl.col("rank").alias("before")),
+            on="passage_id",
+            how="left",
+            maintain_order="left",
+        )
+        .select(
+            "rank",
+            (grade.fill_null("unjudged") if judged else grade).alias("grade"),
+            pl.when((pl.col("rank") <= k) & judged).then(pl.col("weight").fill_null(0)).alias("weight"),
+            pl.col("score").alias("points"),
+            (pl.lit(None, pl.String) if others.is_empty() else change).alias("change"),
+            "passage_id",
+        )
+    )
+
+
+def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
+    now = final.select("passage_id", pl.col("rank").alias("now"))
+    return (
+        pool.filter(pl.col("weight") > 0)
+        .join(now, on="passage_id", how="left")
+        .sort("weight", "grade", "rank", descending=[True, True, False])
+        .head(k)
+        .with_row_index("place", offset=1)
+        .select("place", "grade", "weight", "now", "passage_id")
+    )
+
+
+def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
+    """The side with passage, preview and text in its tables; a passage that is not stored has no text."""
+    wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
+    found = snapshot.passages(collection_id, wanted.unique().to_list()).select("passage_id", "title", "text")
+    flat = pl.col("text").str.replace_all(r"\s+", " ").str.strip_chars()
+
+    def told(table: pl.DataFrame) -> pl.DataFrame:
+        return table.join(found, on="passage_id", how="left", maintain_order="left").select(
+            *table.columns,
+            pl.coalesce(pl.col("title").replace("", None), "passage_id").alias("passage"),
+            flat.str.slice(0, _PREVIEW).alias("preview"),
+            "text",
+        )
+
+    return replace(side, ranking=told(side.ranking), oracle=told(side.oracle), missed=told(side.missed))
+
+
+def shown_text(passage: str) -> tuple[str, str]:
+    """A passage as far as it is shown, and a note where it was cut."""
+    if len(passage) <= LONGEST:
+        return passage, ""
+    return passage[:LONGEST], f"The first {LONGEST:,} of {len(passage):,} characters."

@@ -1,0 +1,1 @@
+"""Page Run: evaluations planned and started."""

@@ -1,0 +1,1 @@
+"""Scores as a table, for the command line and what lists several measures."""

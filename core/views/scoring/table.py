@@ -1,0 +1,206 @@
+"""Scores as a long table: one row per run and measure, or per query, with n, interval and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.metrics import Measure, na_reason
+from core.stats.intervals import bootstrap_means
+from core.store import Snapshot
+from core.views import text
+from core.views.scoring.queries import Counted, Over, counted
+from core.views.workspace.applies import applies_to_none
+from core.views.workspace.query_sets import Mask, all_of
+from core.views.workspace.scope import Quality
+from core.views.workspace.scores import evidence, mean
+
+COLUMNS = {
+    "run": pl.String(),
+    "stack": pl.String(),
+    "measure": pl.String(),
+    "k": pl.Int32(),
+    "query_id": pl.String(),
+    "value": pl.Float64(),
+    "reason": pl.String(),
+    "n": pl.Int32(),
+    "ci_low": pl.Float64(),
+    "ci_high": pl.Float64(),
+}
+"""Columns of `score_table`; query_id only where scores per query are asked for."""
+
+_UNJUDGED = "No passage of the query is judged."
+_NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
+_NOT_REPORTED = "not among the figures of this run"
+
+
+def score_table(
+    snapshot: Snapshot,
+    runs: pl.DataFrame,
+    golden_set_id: str | None,
+    measures: Sequence[Measure],
+    *,
+    told: Sequence[Quality] = (),
+    per_query: bool = False,
+    over: Over | None = Over.ALL,
+    tell: Callable[[str], None] | None = None,
+) -> pl.DataFrame:
+    """Score runs of one collection.
+
+    Args:
+        snapshot: Where to read.
+        runs: Rows of `Snapshot.runs`.
+        golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
+        measures: Each with its cutoff.
+        told: Measures that are not computed: of every run what it came with.
+        per_query: One row per query instead of the mean.
+        over: Which judged queries count; see `core.views.scoring.queries.counted`.
+        tell: Is told what does not compare, and what was done about it.
+
+    Returns:
+        `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
+        and ci_high are the 95 % bootstrap interval of the mean over the n queries.
+
+    Raises:
+        InputError: If a measure has no cutoff, or is not computed where scores per query are asked for.
+    """
+    require_cutoffs(measures)
+    if per_query and told:
+        raise InputError(f"{told[0].name} is known as an average only.", do="Ask for the mean.")
+    ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
+    parts = [pl.DataFrame(schema=COLUMNS)]
+    if measures and golden_set_id and not ranked.is_empty():
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
+        seen = counted(found, snapshot.timings, over)
+        if tell and seen.said:
+            tell(seen.said)
+        parts.append(scored_rows(seen, measures, per_query=per_query))
+    rest = runs.join(ranked, on="run_id", how="anti")
+    if measures and not per_query and not rest.is_empty():
+        names = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
+        figures = pl.concat(_reported(snapshot, rest, name) for name in names)
+        came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
+        if tell and came and len(parts) > 1:
+            what = text.count(came, "run comes", "runs come")
+            tell(
+                f"{what} as averages of an evaluation elsewhere, which do not compare with scores made here."
+            )
+        parts.append(figures)
+    parts += [_reported(snapshot, runs, name) for name in told]
+    labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
+    table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
+    return table.select(name for name in COLUMNS if per_query or name != "query_id")
+
+
+def require_cutoffs(measures: Sequence[Measure]) -> None:
+    """Refuse a measure without a cutoff.
+
+    Raises:
+        InputError: Naming the first.
+    """
+    for measure in measures:
+        if measure.k is None:
+            raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+
+
+def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
+    """The rows of `score_table` for runs with rankings; stack is null.
+
+    Args:
+        seen: Rankings with grades, on the queries that count.
+        measures: Each with its cutoff.
+        per_query: One row per query instead of the mean.
+    """
+    make = _queries if per_query else _means
+    parts = [make(seen, measure, values) for measure, values in _scored(seen, measures).items()]
+    return pl.concat([pl.DataFrame(schema=COLUMNS), *parts], how="diagonal")
+
+
+def _scored(seen: Counted, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
+    """Values [runs, queries] of every measure at its cutoff; measures share their counts."""
+    depth = max(measure.k or 1 for measure in measures)
+    scored = seen.found.score(measures, depth)
+    unknown = False if seen.hidden is None else seen.hidden
+    return {
+        measure: np.where(unknown, np.nan, values[..., (measure.k or 1) - 1])
+        for measure, values in scored.items()
+    }
+
+
+def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    found = seen.found
+    means, n = mean(values)
+    low, high = bootstrap_means(values)
+    reason = applies_to_none(found, measure)
+    reasons = [
+        why if why and whole else reason
+        for why, whole in zip(seen.why or [""] * len(n), all_of(_unknown(seen), 1), strict=True)
+    ]
+    return pl.DataFrame(
+        {"run": found.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
+    ).with_columns(
+        pl.col("value", "ci_low", "ci_high").fill_nan(None),
+        pl.when(pl.col("n") == 0).then(pl.Series(reasons, dtype=pl.String)).alias("reason"),
+        *_named(str(measure), measure.k),
+    )
+
+
+def _unknown(seen: Counted) -> Mask:
+    """[runs, queries], what is not known though it stands there."""
+    shape = len(seen.found.run_ids), len(seen.found.query_ids)
+    return np.zeros(shape, dtype=np.bool_) if seen.hidden is None else seen.hidden
+
+
+def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+    found, hidden = seen.found, _unknown(seen)
+    runs, queries = values.shape
+    empty = np.isnan(values)
+    reasons = np.full(values.shape, None, dtype=object)
+    for run, query in np.argwhere(empty):  # few: only where a measure does not apply
+        if hidden[run, query]:
+            reasons[run, query] = seen.why[run]
+            continue
+        counts, pool = found.counts_of(run)[query], found.pool_grades[run, query]
+        reasons[run, query] = na_reason(measure, counts, pool) or _UNJUDGED
+    return pl.DataFrame(
+        {
+            "run": np.repeat(found.run_ids, queries),
+            "query_id": np.tile(found.query_ids, runs),
+            "value": values.ravel(),
+            "reason": pl.Series(reasons.ravel().tolist(), dtype=pl.String),
+            "n": np.where(empty, 0, 1).astype(np.int32).ravel(),
+        }
+    ).with_columns(pl.col("value").fill_nan(None), *_named(str(measure), measure.k))
+
+
+def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    cutoff = pl.lit(k, dtype=pl.Int32).alias("k")
+    return pl.lit(name).alias("measure"), cutoff, pl.lit(None, dtype=pl.String).alias("stack")
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """What runs came with, with their n and interval where they gave one."""
+    figures = (
+        snapshot.aggregates(runs["run_id"].to_list())
+        .filter((pl.col("measure") == quality.bare) & (pl.col("k") == quality.k))
+        .unique("run_id", keep="first")
+        .select("run_id", "value", "n", pl.col("low").alias("ci_low"), pl.col("high").alias("ci_high"))
+    )
+    computed = pl.col("has_rankings") & (quality.measure is not None)
+    why = pl.when(computed).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
+    return (
+        runs.select("run_id", "has_rankings")
+        .join(figures, on="run_id", how="left", maintain_order="left")
+        .select(
+            pl.col("run_id").alias("run"),
+            "value",
+            pl.when(pl.col("value").is_null()).then(why).alias("reason"),
+            "n",
+            "ci_low",
+            "ci_high",
+            *_named(quality.name, quality.k),
+        )
+    )

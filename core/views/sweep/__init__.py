@@ -1,1 +1,0 @@
-"""Plans and evaluations as tables and words."""

@@ -1,0 +1,1 @@
+"""Page What if: other limits, other measures, routing."""

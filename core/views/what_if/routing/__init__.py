@@ -1,0 +1,1 @@
+"""Section Routing of page What if."""

@@ -1,0 +1,191 @@
+"""What can be routed between: stacks that differ only in their candidate depth, measured or replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from core.decide.routing.replay import missing
+from core.errors import ClqError
+from core.providers.config import ModelConfig
+from core.providers.rerank import Reranker, make_reranker
+from core.records import stack_label
+from core.store import Snapshot
+
+REPLAYED = (10, 20, 30, 50, 75, 100, 150)
+"""Depths that a deeper run of a pointwise reranker is replayed at, where nobody measured them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One depth (or stack) that a query can be sent to.
+
+    Attributes:
+        label: What it is called in a routing: "K = 50", or the stack's name.
+        run_id: The run that it is measured by, or replayed from.
+        depth: Candidate depth K; None where the stack does not say.
+        deep: K of the run that it is replayed from; None = measured by a run of its own.
+    """
+
+    label: str
+    run_id: str
+    depth: int | None
+    deep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Stacks that differ only in their candidate depth.
+
+    Attributes:
+        name: The stack's name without its K.
+        reranker: Its reranker, or None.
+        options: By rising K.
+        refused: Why depths below the deepest cannot be replayed; empty where they can, or need not be.
+    """
+
+    name: str
+    reranker: str | None
+    options: tuple[Option, ...]
+    refused: str = ""
+
+
+def families(table: pl.DataFrame) -> list[Family]:
+    """The families among the stacks with rankings, those with a choice of depths first.
+
+    Args:
+        table: The stack table.
+
+    Returns:
+        One per specification without K, the best quality first; of several runs of one stack the best counts.
+        Families of one depth and no reranker, which nothing can be replayed from, come last.
+    """
+    rows = table.filter(
+        pl.col("has_rankings") & pl.col("quality").is_not_null() & pl.col("candidates").is_not_null()
+    )
+    keys = pl.Series("family", [without_depth(spec) for spec in rows["spec"]], dtype=pl.String)
+    rows = rows.with_columns(keys).sort("quality", "name", descending=[True, False])
+    found = [
+        _family(group.unique("candidates", keep="first", maintain_order=True).sort("candidates"))
+        for group in rows.partition_by("family", maintain_order=True)
+    ]
+    return sorted(found, key=lambda each: len(each.options) < 2 and each.reranker is None)
+
+
+def without_depth(spec: str) -> str:
+    """A specification without its candidate depth, as a key."""
+    parts = {name: value for name, value in json.loads(spec).items() if name != "candidates"}
+    return json.dumps(parts, sort_keys=True, ensure_ascii=False)
+
+
+def _family(group: pl.DataFrame) -> Family:
+    deepest = group.row(-1, named=True)
+    spec = json.loads(deepest["family"])
+    reranker = None if (deepest["reranker"] or "none") == "none" else str(deepest["reranker"])
+    options = tuple(
+        Option(f"K = {depth}", run_id, depth)
+        for depth, run_id in group.select("candidates", "run_id").iter_rows()
+    )
+    return Family(stack_label(spec), reranker, options)
+
+
+def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Family:
+    """Add the depths that the deepest run of a family can be replayed at, or the reason why it cannot.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        family: One of `families`; without a reranker it stays as it is.
+    """
+    if family.reranker is None:
+        return family
+    deepest = family.options[-1]
+    run = table.row(by_predicate=pl.col("run_id") == deepest.run_id, named=True)
+    refused = refusal(snapshot, run)
+    if refused:
+        return replace(family, refused=refused)
+    measured = {option.depth for option in family.options}
+    more = [
+        Option(f"K = {depth}", deepest.run_id, depth, deepest.depth)
+        for depth in REPLAYED
+        if depth not in measured and depth < (deepest.depth or 0)
+    ]
+    return replace(family, options=tuple(sorted((*family.options, *more), key=lambda each: each.depth or 0)))
+
+
+def _shaped(spec: Mapping[str, Any]) -> str:
+    """Return what was done to the pool or the ranking that a smaller depth would have done otherwise."""
+    if spec.get("dedup"):
+        return "near copies were taken out of its pool, so a smaller pool is not simply its first part"
+    if spec.get("cut") or spec.get("chunks_sent"):
+        return "its final ranking was cut, so the scores of the rest of the pool are not kept"
+    return ""
+
+
+def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
+    """Why smaller depths cannot be replayed from a run, in words; empty where they can.
+
+    Args:
+        snapshot: Where to read its rankings.
+        run: run_id, reranker, spec and manifest of a run with a reranker.
+    """
+    name, spec = str(run["reranker"]), json.loads(run["spec"])
+    reranker = _reranker(name, json.loads(run["manifest"]))
+    if reranker is None:
+        return f"whether {name} scores passages one by one is not known here"
+    if not reranker.pointwise:
+        return (
+            f"{name} is listwise: it reads the whole pool at once and may order fewer passages differently, "
+            "so every K has to be run"
+        )
+    if shaped := _shaped(spec):
+        return shaped
+    pool = snapshot.rankings([run["run_id"]], stage="pool")
+    if pool.is_empty():
+        return "its candidate pool is not stored"
+    gone = missing(snapshot.rankings([run["run_id"]], stage="final"), pool)
+    if gone and not reranker.selective:
+        return f"its final ranking lacks {gone:,} passages of the pool, so their scores are not known"
+    return ""
+
+
+def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
+    """What scored the pool: by its name, or as the evaluation configured it; None where neither tells."""
+    told = (manifest.get("sweep") or {}).get("models") or {}
+    try:
+        own = {name: ModelConfig.model_validate(told[name])} if name in told else None
+        return make_reranker(name, models=own, ready=False)
+    except (ClqError, ValueError, TypeError):
+        return None
+
+
+def idle(family: Family, cutoff: int) -> bool:
+    """Whether deeper pools cannot change the first passages: nothing orders them anew."""
+    return family.reranker is None and (family.options[0].depth or 0) >= cutoff
+
+
+def usual_stacks(table: pl.DataFrame) -> list[str]:
+    """Two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one."""
+    rows = table.filter(pl.col("has_rankings") & pl.col("quality").is_not_null())
+    first = rows.sort("latency_ms", "cost", "name", nulls_last=True)["name"].head(1)
+    best = rows.sort("quality", "name", descending=[True, False]).filter(~pl.col("name").is_in(first))
+    return [*first, *best["name"].head(1)]
+
+
+def chosen(family: Family, depths: Sequence[int]) -> list[Option]:
+    """The options with these depths, the shallowest first."""
+    return [option for option in family.options if option.depth in depths]
+
+
+def stacks_as_options(table: pl.DataFrame, names: Sequence[str]) -> list[Option]:
+    """Any stacks as options, the cheapest first: by latency, then by cost, unknown ones last."""
+    rows = table.filter(pl.col("name").is_in(list(names)) & pl.col("has_rankings"))
+    rows = rows.sort("latency_ms", "cost", "name", nulls_last=True)
+    return [
+        Option(name, run_id, depth)
+        for name, run_id, depth in rows.select("name", "run_id", "candidates").iter_rows()
+    ]

@@ -1,0 +1,130 @@
+"""What a workspace offers to choose from: its runs, the measures it can show, the cutoffs of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.metrics import REGISTRY
+from core.metrics.info import Need
+from core.records import Origin
+from core.store import Snapshot
+from core.views.scoring.reported import reported
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.stacks import runs_in
+
+_CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+_FIRST = "RA-nWG"
+_USUAL = (_FIRST, "nDCG")
+"""Measures that come first, in this order, where a workspace has them."""
+_NEARLY_ALL = 0.9
+"""Share of a golden set's queries that a run has to rank for the set to be shown before others."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the sidebar offers.
+
+    Attributes:
+        runs: Run ids by unique name, ordered by name.
+        measures: Measures (without cutoff) that at least one run can show, the backbone first.
+        computed: Whether rankings and judgements are there, so that every cutoff can be computed.
+        reported: Cutoffs of the measures that came as aggregates.
+        reranked: Whether any stack has a reranker.
+    """
+
+    runs: Mapping[str, str]
+    measures: tuple[str, ...]
+    computed: bool
+    reported: Mapping[str, tuple[int, ...]]
+    reranked: bool
+
+    def cutoffs(self, measure: str) -> list[int]:
+        """The cutoffs at which a measure can be shown, ascending; never empty."""
+        found = set(self.reported.get(measure, ()))
+        if self.computed:
+            found |= set(_CUTOFFS)
+        return sorted(found) or [10]
+
+    def usual_cutoff(self, measure: str) -> int:
+        """The cutoff at which a measure is shown first."""
+        cutoffs = self.cutoffs(measure)
+        return 10 if 10 in cutoffs else cutoffs[0]
+
+    @property
+    def quality(self) -> Quality:
+        """What stands for quality where nothing else is asked for."""
+        return Quality(self.measures[0], self.usual_cutoff(self.measures[0]))
+
+
+def choices(snapshot: Snapshot, scope: Scope) -> Choices:
+    """List what a workspace offers.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set; its choice of runs is ignored.
+
+    Returns:
+        The choices, from the data at hand.
+    """
+    runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
+    computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
+    figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")
+    came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
+    there = _there(snapshot, runs) if computed else frozenset()
+    own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
+    names = sorted({*own, *came}, key=_order)
+    return Choices(
+        runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
+        measures=tuple(names) or (_FIRST,),
+        computed=computed,
+        reported=came,
+        reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
+    )
+
+
+def _order(name: str) -> tuple[int, bool, str]:
+    usual = _USUAL.index(name) if name in _USUAL else len(_USUAL)
+    return usual, name not in REGISTRY, name
+
+
+def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
+    """What measures may need besides grades and is there; ceilings are shown beside their measure."""
+    found: set[Need] = set()
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
+        found.add("sources")
+    if snapshot.answers(ranked)["grade"].is_not_null().any():
+        found.add("answers")
+    return frozenset(found)
+
+
+def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
+    """Collection ids: those with runs of one's own before those with published figures only."""
+    own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
+    names = collections["collection_id"].sort().to_list()
+    return sorted(names, key=lambda name: name not in own)
+
+
+def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """The collections, those with runs of one's own first, and the golden sets that judge each.
+
+    A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
+    of its questions, comes after those of which one does: most of its queries would count as 0.
+    """
+    judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    runs = snapshot.runs()
+    sizes = snapshot.sizes("rankings").select("id", pl.col("queries").alias("ranked"))
+    asked = runs.join(sizes, left_on="run_id", right_on="id").group_by("collection_id")
+    judged = judged.join(
+        asked.agg(pl.col("ranked").max()), on="collection_id", how="left", maintain_order="left"
+    )
+    partly = (pl.col("ranked") < _NEARLY_ALL * pl.col("queries")).fill_null(value=False)
+    golden_sets: dict[str, list[str]] = {}
+    ordered = judged.sort(partly, maintain_order=True).select("collection_id", "golden_set_id")
+    for collection, golden_set in ordered.iter_rows():
+        golden_sets.setdefault(collection, []).append(golden_set)
+    names = measured_first(snapshot.collections(), runs)
+    return {name: tuple(golden_sets.get(name, ())) for name in names}

@@ -1,0 +1,236 @@
+"""What keeps the stacks of a workspace from standing on one chart, what is done about it, what else is sound.
+
+A workspace is one collection and one golden set, and a page shows one measure at one cutoff. What may still
+differ: the queries that the runs were asked (`workspace.query_sets`), what averages from elsewhere rest on,
+the machine that latencies were taken on, and the convention of the candidate pool that a ceiling belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from core.importers.formats.optuna.trials import WHOLE_FLOW
+from core.records import Origin
+from core.views import text
+from core.views.workspace.query_sets import ENOUGH, QuerySets
+
+SHARED, EVERY = "shared queries", "all queries"
+SAME, ALL = "comparable ones", "all"
+ALL_MACHINES = "all machines"
+LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
+_UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
+"""What of an environment changes while latencies still compare, within the jitter band."""
+_WORDS = {Origin.PUBLISHED.value: "published", Origin.IMPORT.value: "imported", Origin.RUN.value: "run here"}
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """What differs in a workspace, for people.
+
+    Attributes:
+        sentences: What differs, what the page does about it, and what else could be done; empty = all match.
+        apart: The runs that are not compared with the others: name, why.
+        offers: What else differs that nothing is done about, and what could be.
+    """
+
+    sentences: tuple[str, ...] = ()
+    apart: pl.DataFrame = field(default_factory=lambda: _apart(()))
+    offers: tuple[str, ...] = ()
+
+
+def machines(table: pl.DataFrame) -> dict[str, int]:
+    """The machines that the known latencies of a stack table were taken on, and how many stacks on each.
+
+    Args:
+        table: The stack table, with latency_ms, environment (JSON) and origin.
+
+    Returns:
+        By description; the one with most stacks first, among equals one that was timed here.
+    """
+    timed = table.filter(pl.col("latency_ms").is_not_null())
+    found = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
+    counts: dict[str, int] = {}
+    here: set[str] = set()
+    for environment, origin, stacks in found.sort("environment", "origin").iter_rows():
+        name = machine(environment, origin)
+        counts[name] = counts.get(name, 0) + stacks
+        if origin == Origin.RUN:
+            here.add(name)
+    order = sorted(counts, key=lambda name: (-counts[name], name not in here, name))
+    return {name: counts[name] for name in order}
+
+
+def answering(table: pl.DataFrame) -> bool:
+    """Whether all known latencies of a stack table were reported for whole flows, answering included."""
+    timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
+    return not timed.is_empty() and all(json.loads(each).get("reported") == WHOLE_FLOW for each in timed)
+
+
+def machine(environment: str, origin: str) -> str:
+    """What tells one machine from another in a run's environment (JSON), in words."""
+    found = {name: value for name, value in json.loads(environment).items() if name not in _UNIMPORTANT}
+    parts = [str(found.pop("cpu"))] if found.get("cpu") else []
+    if found.get("cores"):
+        parts.append(text.count(int(found.pop("cores")), "core"))
+    parts += [_shown(name, value) for name, value in sorted(found.items()) if value not in (None, "", [], {})]
+    described = text.shorten(", ".join(parts), 120) or "machine not stated"
+    return described if origin == Origin.RUN else f"{described} ({_WORDS.get(origin, origin)})"
+
+
+def _shown(name: str, value: object) -> str:
+    return str(value) if name == "reported" else f"{name} {value}"
+
+
+def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
+    """The stack table with the latencies of one machine only; those of others count as unknown, with why.
+
+    Args:
+        table: The stack table.
+        chosen: One of `machines`; None for all of them.
+    """
+    if chosen is None:
+        return table
+    pairs = table.select("environment", "origin").unique()
+    elsewhere = pairs.filter(
+        [machine(environment, origin) != chosen for environment, origin in pairs.iter_rows()]
+    )
+    marked = table.join(
+        elsewhere.with_columns(_other=True), on=["environment", "origin"], how="left", maintain_order="left"
+    )
+    other = pl.col("_other").fill_null(value=False) & pl.col("latency_ms").is_not_null()
+    note = pl.lit("measured on another machine: not comparable")
+    return marked.with_columns(
+        *(pl.when(~other).then(pl.col(name)).alias(name) for name in LATENCY),
+        pl.when(other).then(note).otherwise(pl.col("latency_note")).alias("latency_note"),
+    ).drop("_other")
+
+
+def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
+    """Averages from elsewhere that do not rest on what most of the others rest on.
+
+    Args:
+        table: The stack table: quality, n, quality_basis, and unjudged_queries, which only a score has that
+            was computed here.
+
+    Returns:
+        run_id → why, and the matter in one sentence; both empty where nothing differs. Beside scores that
+        were computed with the workspace's golden set every average from elsewhere is foreign; among averages
+        alone those with another n than most. An unknown n is not held against a stack.
+    """
+    known = table.filter(pl.col("quality").is_not_null())
+    reported = known.filter(pl.col("unjudged_queries").is_null())
+    if reported.is_empty():
+        return {}, ""
+    if reported.height < known.height:
+        why = "an average from elsewhere, not scored with this golden set"
+        words = (
+            f"{text.count(reported.height, 'stack')} came as averages of an evaluation elsewhere "
+            f"({_ns(reported)}); the others are scored with this golden set"
+        )
+        return dict.fromkeys(reported["run_id"], why), words
+    counts = reported.drop_nulls("n").group_by("n").len().sort("len", "n", descending=True)
+    if counts.height < 2:
+        return {}, ""
+    usual = int(counts["n"][0])
+    odd = reported.filter(pl.col("n") != usual)
+    words = f"The averages rest on different numbers of queries: most on {usual}, others on {_ns(odd)}"
+    return {run_id: f"rests on {n} queries" for run_id, n in odd.select("run_id", "n").iter_rows()}, words
+
+
+def _ns(rows: pl.DataFrame) -> str:
+    found = rows["n"].unique().sort().to_list()
+    return (
+        "n = "
+        + (", ".join(text.UNKNOWN if n is None else str(n) for n in found[:4]))
+        + "…" * (len(found) > 4)
+    )
+
+
+def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
+    """What to say about differing queries; empty where all runs were asked every judged one.
+
+    Args:
+        found: Which queries the runs were asked.
+        shared: Whether they are compared on those that they share.
+        offer: Also what the sidebar can do about it.
+    """
+    if not found.differ:
+        return _about_unasked(found, shared=shared, offer=offer)
+    asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
+    if not shared:
+        more = f"; “{SHARED}” in the sidebar compares on the {found.shared} in common" if offer else ""
+        return (
+            f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
+            f"little{more}."
+        )
+    some = (
+        f"; {text.count(len(found.apart), 'stack shares', 'stacks share')} fewer than {ENOUGH} with the "
+        "others"
+    )
+    said = f"{asked}judged). They are compared on the n = {found.shared} they share"
+    more = f" “{EVERY}” in the sidebar counts a query not ranked as 0." if offer else ""
+    return f"{said}{some if found.apart else ''}.{more}"
+
+
+def _about_unasked(found: QuerySets, *, shared: bool, offer: bool) -> str:
+    if not found.unasked:
+        return ""
+    nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
+    if shared:
+        more = f"; “{EVERY}” in the sidebar counts them as 0" if offer else ""
+        return f"{nobody} and left out: n = {found.shared}{more}."
+    more = f"; “{SHARED}” in the sidebar leaves them out" if offer else ""
+    return f"{nobody} and count as 0{more}."
+
+
+def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
+    """What to say about averages from elsewhere, empty for none; `offer` as in `about_queries`."""
+    if not words:
+        return ""
+    if together:
+        more = f" because “{ALL}” is chosen in the sidebar" if offer else ", though they do not compare"
+        return f"{words}. They stand on one scale{more}."
+    more = f"; “{ALL}” under Averages in the sidebar shows them together" if offer else ""
+    return f"{words}. They are set apart{more}."
+
+
+def about_machines(found: Mapping[str, int], chosen: str | None) -> str:
+    """What to say about latencies of several machines; empty where there is one."""
+    if len(found) < 2:
+        return ""
+    if chosen is None:
+        return f"Latencies come from {len(found)} machines, so they do not compare; quality and cost do."
+    others = sum(found.values()) - found.get(chosen, 0)
+    return (
+        f"Latencies come from {len(found)} machines. Shown are those of {chosen}; "
+        f"{text.count(others, 'stack keeps', 'stacks keep')} quality and cost only (latency not comparable)."
+    )
+
+
+def about_pools(pools: Iterable[str | None]) -> str:
+    """What to say where ceilings of several pool conventions stand on one chart; else empty."""
+    names = sorted({name or "not stated" for name in pools})
+    if len(names) < 2:
+        return ""
+    return f"Ceilings of different pool conventions do not compare: {', '.join(names)}."
+
+
+def comparability(
+    sentences: Iterable[str], apart: Mapping[str, tuple[str, str]], offers: Iterable[str] = ()
+) -> Comparability:
+    """Gather what there is to say.
+
+    Args:
+        sentences: Empty ones are left out.
+        apart: run_id → name and why, of the runs that are not compared.
+        offers: What could be done besides.
+    """
+    return Comparability(tuple(each for each in sentences if each), _apart(apart.values()), tuple(offers))
+
+
+def _apart(rows: Iterable[tuple[str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema={"name": pl.String, "why": pl.String}, orient="row").sort("name")

@@ -1,0 +1,186 @@
+"""The latency of every run: measured per query where timings exist, else published or imported figures."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.stats.latency import TOTAL, summarise
+from core.store import Snapshot
+from core.views.workspace.latency_sample import modelled_ms, sample
+from core.views.workspace.scope import Latency
+
+_NO_MODEL = "generation was not timed: give its speed in the sidebar"
+_MODELLED = "retrieval measured, generation modelled"
+COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
+
+
+def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """One latency per run.
+
+    Args:
+        snapshot: Where to read.
+        runs: The runs with their `run_id`, `mode` and `reranker`.
+        latency: Percentile and scope.
+
+    Returns:
+        run_id and `COLUMNS`; latency_ms is null where it is unknown, and latency_note says why.
+    """
+    found = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
+    # A percentile that is withheld here does not hide one that was reported for the same run.
+    known = [each.filter(pl.col("latency_ms").is_not_null()) for each in found]
+    both = pl.concat([*known, *found], how="vertical_relaxed").unique("run_id", keep="first")
+    return (
+        runs.select("run_id", "reranker")
+        .join(both, on="run_id", how="left", maintain_order="left")
+        .join(_means(snapshot, runs), on="run_id", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
+            pl.when(pl.col("latency_ms").is_null())
+            .then(pl.coalesce(_no_model(latency), "mean_note", "latency_note", _not_recorded(latency)))
+            .otherwise(pl.col("latency_note"))
+            .alias("latency_note"),
+        )
+        .select("run_id", *COLUMNS)
+    )
+
+
+def _means(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """What to say of runs whose source reported a mean: run_id, mean_note. A mean is no percentile."""
+    figures = snapshot.aggregates(runs["run_id"].to_list())
+    total = figures.filter((pl.col("measure") == "latency_mean") & (pl.col("stage") == TOTAL))
+    return total.unique("run_id", keep="first").select(
+        "run_id",
+        pl.format("only a mean was reported: {} ms a query", pl.col("value").round(1)).alias("mean_note"),
+    )
+
+
+def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    p = latency.percentile
+    rows = sample(snapshot, runs, latency)
+    whole = rows.select("run_id", "query_id", pl.lit(TOTAL).alias("stage"), pl.lit(1).alias("repeat"), "ms")
+    table = summarise(whole).join(rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id")
+    modelled = pl.col("modelled")
+    reason = pl.col(f"{p}_reason") if p != "p50" else pl.lit(None, dtype=pl.String)
+    return table.select(
+        "run_id",
+        pl.col(p).alias("latency_ms"),
+        pl.col(f"{p}_low").alias("latency_low"),
+        pl.col(f"{p}_high").alias("latency_high"),
+        pl.col("n").cast(pl.Int32).alias("latency_n"),
+        pl.when(modelled).then(pl.lit("modelled")).otherwise(pl.lit("measured")).alias("latency_basis"),
+        pl.coalesce(reason, pl.when(modelled).then(pl.lit(_MODELLED))).alias("latency_note"),
+    )
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Latencies from aggregates; end-to-end the reported path and the modelled generation."""
+    if latency.scope != "end-to-end":
+        return _reported_path(snapshot, runs, latency)
+    path = _reported_path(snapshot, runs, Latency(latency.percentile))
+    added = modelled_ms(snapshot, runs, latency.generation)
+    whole = path.join(added, on="run_id", how="left")
+    told = pl.format(
+        "retrieval {}{}, generation modelled",
+        "latency_basis",
+        pl.concat_str(pl.lit(" ("), "latency_note", pl.lit(")")).fill_null(""),
+    )
+    known = pl.col("latency_ms").is_not_null() & pl.col("added").is_not_null()
+    return whole.select(
+        "run_id",
+        *(pl.col(name) + pl.col("added") for name in COLUMNS[:3]),
+        "latency_n",
+        pl.lit("modelled").alias("latency_basis"),
+        pl.when(known)
+        .then(told)
+        .when(pl.col("latency_ms").is_not_null())
+        .then(pl.lit(_NO_MODEL))
+        .otherwise("latency_note")
+        .alias("latency_note"),
+    )
+
+
+def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Latencies from aggregates: the reported total, else the sum of the medians of the stack's stages.
+
+    High percentiles of stages do not add up to one of the whole path, so several of them stay unknown.
+    """
+    figures = (
+        snapshot.aggregates(runs["run_id"].to_list())
+        .filter(pl.col("measure") == f"latency_{latency.percentile}")
+        .unique(["run_id", "stage"], keep="first", maintain_order=True)
+    )
+    total = figures.filter((pl.col("stage") == "total") & pl.lit(latency.scope == "path"))
+    summed = (
+        _needed_stages(runs, latency, figures)
+        .join(figures.select("run_id", "stage", "value", "n"), on=["run_id", "stage"], how="left")
+        .group_by("run_id")
+        .agg(
+            pl.col("value").sum().alias("sum"),
+            pl.col("n").min().alias("n_sum"),
+            pl.col("stage").filter(pl.col("value").is_null()).sort().str.join(", ").alias("missing"),
+            pl.len().alias("stages"),
+        )
+        .with_columns(_why_unknown(latency).alias("unknown"))
+    )
+    there = pl.col("value").is_not_null()
+    published = pl.col("origin") == "published"
+    return (
+        runs.select("run_id", "origin")
+        .join(total.select("run_id", "value", "n", "low", "high"), on="run_id", how="left")
+        .join(summed, on="run_id", how="left")
+        .select(
+            "run_id",
+            pl.coalesce("value", pl.when(pl.col("unknown").is_null()).then(pl.col("sum"))).alias(
+                "latency_ms"
+            ),
+            pl.col("low").alias("latency_low"),
+            pl.col("high").alias("latency_high"),
+            pl.when(there).then(pl.col("n")).otherwise(pl.col("n_sum")).alias("latency_n"),
+            pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")).alias("latency_basis"),
+            pl.when(there)
+            .then(None)
+            .when(pl.col("stages") > 1)
+            .then(pl.coalesce("unknown", pl.format("sum of {} stage medians", pl.col("stages"))))
+            .otherwise(pl.col("unknown"))
+            .alias("latency_note"),
+        )
+    )
+
+
+def _no_model(latency: Latency) -> pl.Expr:
+    missing = latency.scope == "end-to-end" and latency.generation is None
+    return pl.lit(_NO_MODEL if missing else None, pl.String)
+
+
+def _not_recorded(latency: Latency) -> pl.Expr:
+    """Why a run without any figure has none."""
+    needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
+    return (
+        pl.when(needless).then(pl.lit("this stack has no reranker")).otherwise(pl.lit("no timings recorded"))
+    )
+
+
+def _why_unknown(latency: Latency) -> pl.Expr:
+    missing = pl.format("not reported: {}", pl.col("missing"))
+    several = pl.lit(latency.percentile != "p50") & (pl.col("stages") > 1)
+    return (
+        pl.when(pl.col("missing") != "")
+        .then(missing)
+        .when(several)
+        .then(pl.lit(f"{latency.percentile} of single stages do not add up"))
+    )
+
+
+def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) -> pl.DataFrame:
+    """The stages that make up the latency of each run: run_id, stage."""
+    reranked = pl.col("reranker").fill_null("none") != "none"
+    if latency.scope == "rerank":
+        return runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage"))
+    dense, sparse = pl.col("mode").is_in(["dense", "hybrid"]), pl.col("mode").is_in(["sparse", "hybrid"])
+    # how a run without a mode searched is not known, but it did, so its reranker alone is not the path
+    searched = dense | (pl.col("mode").is_null() & pl.col("run_id").is_in(figures["run_id"].to_list()))
+    stages = [runs.filter(dense).select("run_id", pl.lit("embed").alias("stage"))]
+    stages.append(runs.filter(searched).select("run_id", pl.lit("retrieve").alias("stage")))
+    stages.append(runs.filter(sparse).select("run_id", pl.lit("sparse").alias("stage")))
+    stages.append(runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage")))
+    return pl.concat(stages)

@@ -1,0 +1,54 @@
+"""What the usage of runs costs, with the embedding of the query where a source left it out."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from core.prices import PriceBook
+from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
+
+_ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
+
+
+def run_totals(runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """Price runs.
+
+    Args:
+        runs: run_id, manifest and spec of every run.
+        usage: Their rows of the table "usage".
+        book: Prices.
+
+    Returns:
+        The columns of `cost.totals`, and assumed: what of the cost is not from the source, in words.
+    """
+    recorded, further = with_embedding(runs, usage)
+    scopes = {
+        run_id: scope_of(json.loads(manifest), json.loads(spec))
+        for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows()
+    }
+    whole = totals(
+        cost_per_1k(recorded, book),
+        runs["run_id"].to_list(),
+        scopes,
+        further=cost_per_1k(further, book),
+    )
+    modelled = pl.col("run_id").is_in(further["run_id"].implode())
+    return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
+
+
+def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the recorded usage, and the modelled usage of embedding the query where a bill lacks it.
+
+    Only runs that have a bill are added to: those that recorded usage, and those whose source says which
+    stages its costs cover.
+    """
+    billed = set(usage["run_id"].unique())
+    embedders = {}
+    for run_id, manifest, text in runs.select("run_id", "manifest", "spec").iter_rows():
+        spec = json.loads(text)
+        dense = spec.get("mode") in ("dense", "hybrid") and isinstance(spec.get("embedder"), str)
+        if dense and (run_id in billed or "cost_scope" in json.loads(manifest)):
+            embedders[run_id] = spec["embedder"]
+    return query_embedding(usage, embedders)

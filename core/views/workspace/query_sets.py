@@ -1,0 +1,191 @@
+"""Which judged queries each run was asked: averages over different queries do not compare.
+
+A run was asked a query that it ranks, has candidates for, or took time for; what it was asked and found
+nothing for counts as 0. A judged query that a run was never asked says nothing about it, though over all
+queries it counts as 0 as well (metrics.md §1): so stacks are compared on the queries that all were asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from core.store import Snapshot
+from core.store.memory import Memory
+from core.views.workspace.chosen import chosen_runs
+from core.views.workspace.judged import judged_everywhere, well_judged
+from core.views.workspace.scope import Scope
+from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, evidence
+
+ENOUGH = 10
+"""Shared queries from which on a comparison on them is worth more than leaving a stack out."""
+
+_KEPT = Memory(16 * 2**20)
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class QuerySets:
+    """How the queries of a workspace's ranked runs overlap.
+
+    Attributes:
+        judged: Queries of the golden set.
+        fewest: Of them, those that the run with the fewest was asked.
+        most: Those that the run with the most was asked.
+        shared: Those that all runs were asked, apart from those set apart.
+        apart: run_id → judged queries it was asked, of runs that share fewer than `ENOUGH` with the others.
+        unasked: Those that no run was asked.
+        differ: Whether any two runs were asked different ones.
+    """
+
+    judged: int = 0
+    fewest: int = 0
+    most: int = 0
+    shared: int = 0
+    unasked: int = 0
+    apart: Mapping[str, int] = field(default_factory=dict)
+    differ: bool = False
+
+
+def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
+    """Find out whether the runs of a workspace were asked the same queries.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace, all of its queries.
+
+    Returns:
+        What differs, and what to set apart: beginning with the queries that most runs were asked, every other
+        set of queries is taken in as long as `ENOUGH` are shared.
+    """
+    run_ids = _ranked(snapshot, scope)
+    if scope.golden_set_id is None:
+        return QuerySets()
+    return overlap(run_ids, asked(snapshot, run_ids, scope.golden_set_id)[1])
+
+
+def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
+    """How the queries of some runs overlap; see `query_sets`.
+
+    Args:
+        run_ids: The runs.
+        mask: [runs, judged queries], which each was asked.
+    """
+    if not run_ids:
+        return QuerySets()
+    counts = mask.sum(axis=1)
+    packed, first, of_run, runs = np.unique(
+        np.packbits(mask, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    common, apart = _together(mask[first], runs)
+    odd = np.flatnonzero(apart[of_run.reshape(-1)])
+    return QuerySets(
+        judged=mask.shape[1],
+        fewest=int(counts.min()),
+        most=int(counts.max()),
+        shared=int(common.sum()),
+        unasked=int((~mask.any(axis=0)).sum()),
+        apart={run_ids[row]: int(counts[row]) for row in odd.tolist()},
+        differ=len(packed) > 1,
+    )
+
+
+def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
+    """The queries in common, and which groups do not have enough of them.
+
+    Args:
+        groups: [groups, queries], the distinct sets.
+        runs: [groups], how many runs have each.
+    """
+    sizes = groups.sum(axis=1)
+    order = sorted(range(len(groups)), key=lambda row: (-int(runs[row]), -int(sizes[row]), row))
+    common, apart = groups[order[0]].copy(), np.zeros(len(groups), dtype=np.bool_)
+    for row in order[1:]:
+        smaller = common & groups[row]
+        if smaller.sum() >= ENOUGH or smaller.sum() == common.sum():
+            common = smaller
+        else:
+            apart[row] = True
+    return common, apart
+
+
+def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tuple[tuple[str, ...], Mask]:
+    """Which judged queries each run was asked.
+
+    Returns:
+        The judged queries, and bool [runs, queries].
+    """
+    found = evidence(snapshot, run_ids, golden_set_id)
+    return found.query_ids, asked_in(found, snapshot.timings)
+
+
+def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
+    """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for.
+
+    Args:
+        found: Rankings and pools of the runs.
+        timings: Reads the timings of some runs; only called where they can matter.
+
+    Returns:
+        bool [runs, queries].
+    """
+    mask = _begun(found.grades) | _begun(found.pool_grades)
+    missing = [run_id for run_id, full in zip(found.run_ids, all_of(mask, 1), strict=True) if not full]
+    if missing:
+        timed = timings(missing).select("run_id", "query_id").unique()
+        timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
+        run, query = (
+            timed[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
+            for name, ids in (("run_id", found.run_ids), ("query_id", found.query_ids))
+        )
+        mask[run, query] = True
+    if found.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
+        mask &= found.pool_counts.any(axis=2)
+    return mask
+
+
+def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
+    """The queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
+
+    Where they must be well judged, only those that are (`workspace.judged`), and that all runs were asked: a
+    ranking that is not there has no holes.
+    """
+    if scope.golden_set_id is None or not (scope.shared or scope.judging):
+        return None
+    golden, wanted = scope.golden_set_id, scope.judging
+
+    def counted() -> frozenset[str]:
+        run_ids = _ranked(snapshot, scope)
+        if not run_ids:
+            return frozenset()
+        found = evidence(snapshot, run_ids, golden)
+        mask = np.ones(len(found.query_ids), dtype=np.bool_)
+        if scope.shared or wanted.least:
+            mask &= asked_in(found, snapshot.timings).all(axis=0)
+        if wanted.least:
+            mask &= well_judged(found, wanted.k, wanted.least)
+        kept = frozenset(found.query_ids[place] for place in np.flatnonzero(mask).tolist())
+        return kept & judged_everywhere(snapshot, scope.collection_id) if wanted.everywhere else kept
+
+    key = (str(snapshot.catalogue.path), snapshot.revision, scope)
+    return _KEPT.once(key, counted, lambda found: 100 * len(found))
+
+
+def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
+    return chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+
+
+def all_of(mask: Mask, axis: int) -> list[bool]:
+    """Where a mask holds throughout an axis."""
+    return [bool(each) for each in np.atleast_1d(mask.all(axis=axis))]
+
+
+def _begun(grades: Grades) -> Mask:
+    """Whether there is anything in the first slot: bool [runs, queries]."""
+    if not grades.shape[2]:
+        return np.zeros(grades.shape[:2], dtype=np.bool_)
+    return np.asarray(grades[..., 0] != EMPTY_SLOT)

@@ -1,0 +1,155 @@
+"""What a view looks at: which evidence, which quality, which latency; all of it travels in the link."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from core.errors import InputError, UnknownNameError
+from core.metrics import Measure
+from core.stats.generation import Generation
+
+Percentile = Literal["p50", "p95", "p99"]
+LatencyScope = Literal["path", "rerank", "end-to-end"]
+_OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "end-to-end": "End-to-end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Runs that are left out, for they do not compare with the others.
+
+    Attributes:
+        text: Their ids, as one text: as a part of the keys that views are kept under, thousands of texts
+            would take longer to hash than a page to draw.
+    """
+
+    text: str = ""
+
+    @classmethod
+    def of(cls, run_ids: Iterable[str]) -> Apart:
+        """Set runs apart."""
+        return cls(json.dumps(found) if (found := sorted(run_ids)) else "")
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Their ids, sorted."""
+        return tuple(json.loads(self.text)) if self.text else ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How well a query must be judged to count; without any demand every query does.
+
+    Attributes:
+        k: The cutoff that `least` is about.
+        least: Share of the Top-K of every ranked run that is not unjudged, at least: 0..1.
+        everywhere: Whether every golden set of the collection must judge it.
+    """
+
+    k: int = 0
+    least: float = 0.0
+    everywhere: bool = False
+
+    def __bool__(self) -> bool:
+        return self.least > 0 or self.everywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The workspace: one collection, one golden set of it, and a choice of its runs.
+
+    Attributes:
+        collection_id: Results of two collections are never put on one chart.
+        golden_set_id: The judgements that score the rankings; None when only aggregates can be shown.
+        run_ids: The chosen runs; empty means all runs of the collection.
+        apart: Runs that are left out.
+        shared: Whether only the queries count that all ranked runs of the workspace were asked
+            (`core.views.workspace.query_sets`); else a judged query that a run does not rank counts as 0.
+        judging: How well a query must be judged to count.
+    """
+
+    collection_id: str
+    golden_set_id: str | None = None
+    run_ids: tuple[str, ...] = ()
+    apart: Apart = Apart()
+    shared: bool = False
+    judging: Judging = Judging()
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measure that stands for quality, with its cutoff.
+
+    Attributes:
+        bare: A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not
+            compute (``ERR`` of an imported table) is shown from aggregates only.
+        k: The cutoff, from 1.
+    """
+
+    bare: str
+    k: int
+
+    @property
+    def measure(self) -> Measure | None:
+        """The measure at the cutoff; None when this product cannot compute it."""
+        try:
+            return Measure.parse(self.bare).at(self.k)
+        except (UnknownNameError, InputError):
+            return None
+
+    @property
+    def name(self) -> str:
+        """The canonical string with the cutoff, for example ``RA-nWG@10``."""
+        return str(self.measure or f"{self.bare}@{self.k}")
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Which direction is good; of a measure that this product does not compute, upwards."""
+        return self.measure is None or self.measure.info.higher_is_better
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1; taken to be so for a measure that is not computed here."""
+        return self.measure is None or self.measure.info.unit == "share"
+
+    @property
+    def ceiling(self) -> Measure | None:
+        """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
+        measure = self.measure
+        if measure is None or measure.info.ceiling is None:
+            return None
+        return replace(measure, name=f"PROC[{measure.name}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Which latency decides.
+
+    Attributes:
+        percentile: The median, the 95th or the 99th percentile over queries.
+        scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the
+            path and the generator.
+        machine: Only latencies of this machine (one of `comparable.machines`); None = of any.
+        generation: How generation is modelled where it was not timed; only read end-to-end. None = it is
+            not, so that the latency of such stacks is unknown.
+        answering: Whether the path's latencies at hand were reported with answering included; only words
+            depend on it.
+    """
+
+    percentile: Percentile = "p50"
+    scope: LatencyScope = "path"
+    machine: str | None = None
+    generation: Generation | None = None
+    answering: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the axis says, for example ``Retrieval latency p50 (ms)``."""
+        if self.answering and self.scope == "path":
+            return f"Latency {self.percentile}, answering included (ms)"
+        return f"{_OF[self.scope]} latency {self.percentile} (ms)"

@@ -1,0 +1,243 @@
+"""The stack table: one row per run of the workspace with its quality, latency, cost and axes.
+
+Every page reads this table, so that a stack has the same numbers everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import polars as pl
+
+from core.bidi import CONTROLS
+from core.metrics import Measure, ratio_of_means
+from core.prices import PriceBook
+from core.records import Origin
+from core.stats.intervals import bootstrap_means
+from core.stats.latency import TOTAL
+from core.store import Snapshot
+from core.views.workspace.applies import applies_to_none
+from core.views.workspace.chosen import chosen_runs
+from core.views.workspace.comparable import at_machine
+from core.views.workspace.harm import with_harm
+from core.views.workspace.holes import bounds
+from core.views.workspace.jitter import jitters
+from core.views.workspace.latencies import latencies
+from core.views.workspace.priced import run_totals
+from core.views.workspace.prompt import prompts
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scores import Evidence, at_cutoff, evidence, mean
+
+AXES: Mapping[str, pl.DataType] = {
+    "mode": pl.String(),
+    "sparse": pl.String(),
+    "embedder": pl.String(),
+    "dim": pl.Int32(),
+    "index": pl.String(),
+    "reranker": pl.String(),
+    "candidates": pl.Int32(),
+}
+"""The axes of a stack specification that pages colour, filter and sort by."""
+
+_QUALITY = {
+    "quality": pl.Float64(),
+    "quality_low": pl.Float64(),
+    "quality_high": pl.Float64(),
+    "n": pl.Int32(),
+    "quality_basis": pl.String(),
+    "proc": pl.Float64(),
+    "pct_proc": pl.Float64(),
+    "hole": pl.Float64(),
+    "hole_low": pl.Float64(),
+    "hole_high": pl.Float64(),
+    "harm": pl.Float64(),
+    "harm_upper": pl.Float64(),
+    "unjudged_queries": pl.Int32(),
+    "quality_note": pl.String(),
+}
+
+_WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
+
+
+def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    """The runs of a workspace with their axes and a name that is unique among them.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+
+    Returns:
+        The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name, those that differ in K alone by K.
+
+    Raises:
+        UnknownNameError: If a chosen run does not exist in the collection.
+    """
+    runs = chosen_runs(snapshot, scope)
+    specs = [json.loads(text) for text in runs["spec"]]
+    axes = [
+        pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
+        for axis, dtype in AXES.items()
+    ]
+    return runs.with_columns(axes).with_columns(_unique_names()).sort(_WITHOUT_K, "candidates", "name")
+
+
+def _unique_names() -> pl.Expr:
+    """Labels as they may be shown, with the run's id behind those that are shared, or empty."""
+    label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
+    shared = (pl.len().over(label) > 1) | (label == "")
+    return pl.when(shared).then(pl.format("{} · {}", label, pl.col("run_id"))).otherwise(label).alias("name")
+
+
+def stack_table(
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> pl.DataFrame:
+    """Quality, latency and cost of every run of the workspace.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        quality: The measure and cutoff that stand for quality.
+        latency: Percentile and scope of the latency.
+        book: Prices.
+
+    Returns:
+        One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
+        with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
+        (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
+        worst, or the best, grade), harm with harm_of (see `workspace.harm`), latency_ms with interval, n,
+        basis and note, and the columns of `costs`, `core.views.workspace.jitter.jitters` and
+        `core.views.workspace.prompt.prompts`.
+    """
+    runs = runs_in(snapshot, scope)
+    table = (
+        runs.join(
+            with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
+            on="run_id",
+            how="left",
+            maintain_order="left",
+        )
+        .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
+        .join(jitters(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .join(prompts(snapshot, runs), on="run_id", how="left", maintain_order="left")
+    )
+    return at_machine(table, latency.machine)
+
+
+def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
+    measure, golden = quality.measure, scope.golden_set_id
+    ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
+    parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
+    if measure and golden and not ranked.is_empty():
+        only = among(snapshot, scope)
+        found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
+        bases = ranked.select("run_id", _basis())
+        parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
+    rest = runs.join(ranked, on="run_id", how="anti")
+    parts.append(_reported(snapshot, rest, quality))
+    return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
+
+
+def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
+    values = at_cutoff(found, measure)
+    if not values.shape[1]:  # the runs have no judged query in common
+        nothing = {"run_id": found.run_ids, "n": [0] * len(found.run_ids)}
+        return pl.DataFrame(nothing, schema={"run_id": pl.String, "n": pl.Int32})
+    means, n = mean(values)
+    low, high = bootstrap_means(values)
+    worst, best = bounds(found, measure)
+    hole, harm = (mean(at_cutoff(found, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
+    made = pl.DataFrame(
+        {
+            "run_id": found.run_ids,
+            "quality": means,
+            "quality_low": low,
+            "quality_high": high,
+            "n": n,
+            "hole": hole,
+            "hole_low": worst,
+            "hole_high": best,
+            "harm": harm,
+            "harm_upper": harm + hole,
+            "unjudged_queries": found.unjudged_queries,
+            "quality_note": [None if any(n) else applies_to_none(found, measure)] * len(n),
+        },
+        schema_overrides={"quality_note": pl.String},
+    )
+    if ceiling is not None:
+        highest = at_cutoff(found, ceiling)
+        made = made.with_columns(
+            pl.Series("proc", mean(highest)[0]),
+            pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
+        )
+    return made.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _basis() -> pl.Expr:
+    """How a run's quality was obtained, by the run's origin."""
+    named = {
+        Origin.PUBLISHED.value: "published",
+        Origin.IMPORT.value: "imported",
+        Origin.RUN.value: "measured",
+    }
+    return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("quality_basis")
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """Quality of runs that came as aggregates only."""
+    figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
+    main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
+    beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
+    rows = runs.select("run_id", _basis()).join(
+        main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left"
+    )
+    for name, measure in beside.items():
+        values = figures.filter(pl.col("measure") == measure).unique("run_id", keep="first")
+        rows = rows.join(values.select("run_id", pl.col("value").alias(name)), on="run_id", how="left")
+    return rows.with_columns(
+        pl.coalesce("harm_upper", pl.col("harm") + pl.col("hole")).alias("harm_upper")
+    ).select(
+        "run_id",
+        pl.col("value").alias("quality"),
+        pl.col("low").alias("quality_low"),
+        pl.col("high").alias("quality_high"),
+        "n",
+        "quality_basis",
+        "harm",
+        "harm_upper",
+        "proc",
+        (pl.col("value") / pl.col("proc")).alias("pct_proc"),
+    )
+
+
+def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """The cost of every run: reported by its source, else priced from its usage.
+
+    Args:
+        snapshot: Where to read.
+        runs: The runs with `run_id` and `manifest`.
+        book: Prices.
+
+    Returns:
+        run_id, cost (USD per 1,000 queries, null = unknown), cost_least (where a stage of it is not known:
+        what the others cost) and cost_missing (which that are), cost_basis, cost_note.
+    """
+    ids = runs["run_id"].to_list()
+    usage = snapshot.usage(ids)
+    priced = run_totals(runs, usage, book)
+    reported = (
+        snapshot.aggregates(ids)
+        .filter((pl.col("measure") == "usd_per_1k") & (pl.col("stage").fill_null(TOTAL) == TOTAL))
+        .unique("run_id", keep="first")
+        .select("run_id", pl.col("value").alias("reported"))
+    )
+    there = pl.col("reported").is_not_null()
+    return priced.join(reported, on="run_id", how="left", maintain_order="left").select(
+        "run_id",
+        pl.coalesce("reported", "usd_per_1k").alias("cost"),
+        *(pl.when(~there).then(name).alias(f"cost_{name}") for name in ("least", "missing")),
+        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
+        pl.when(~there).then(pl.coalesce("reason", "assumed")).alias("cost_note"),
+    )

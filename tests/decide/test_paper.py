@@ -1,0 +1,44 @@
+"""The numbers that the CLQ paper prints, recomputed by the shipped functions (tests/cases/clq.json)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.decide.efficiency import efficiency
+from core.decide.headroom import split
+from core.prices import load_books
+from core.prices.cost import CostInputs, calculator, rerank_usd_per_1k
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
+BOOKS = load_books()
+
+
+@pytest.mark.parametrize("book", ["list", "clq-paper"])
+@pytest.mark.parametrize("reranker", ["rerank-2.5", "rerank-2.5-lite"])
+@pytest.mark.parametrize("row", CASES["rerank_usd_per_1k"]["rows"], ids=lambda row: f"K{row['k']}")
+def test_rerank_cost_table(book, reranker, row):
+    price = BOOKS[book].find(reranker, "input_tokens")
+    tokens = CASES["rerank_usd_per_1k"]["tokens_per_candidate"]
+    assert rerank_usd_per_1k(row["k"], tokens, price) == pytest.approx(row[reranker], abs=1e-9)
+
+
+@pytest.mark.parametrize("book", ["list", "clq-paper"])
+@pytest.mark.parametrize("generator", ["gpt-5", "gpt-5-mini", "gpt-5-nano"])
+@pytest.mark.parametrize("row", CASES["generator_input_usd_per_1k"]["rows"], ids=lambda r: f"{r['chunks']}")
+def test_generator_input_cost_table(book, generator, row):
+    tokens = CASES["generator_input_usd_per_1k"]["tokens_per_chunk"]
+    inputs = CostInputs(generator=generator, chunks_sent=row["chunks"], tokens_per_chunk=tokens)
+    assert calculator(inputs, BOOKS[book]).per_1k == pytest.approx(row[generator], abs=1e-9)
+
+
+@pytest.mark.parametrize("row", CASES["efficiency"]["rows"], ids=lambda row: row["stack"])
+def test_efficiency_leaderboard(row):
+    assert efficiency(row["quality"], row["ms"]) == pytest.approx(
+        row["efficiency"], abs=CASES["efficiency"]["tolerance"]
+    )
+
+
+@pytest.mark.parametrize("row", CASES["pct_proc"]["rows"], ids=lambda row: f"{row['measure']}@{row['k']}")
+def test_percentage_of_the_ceiling(row):
+    assert split(row["actual"], row["proc"]).pct_proc == pytest.approx(row["percent"], abs=0.05)

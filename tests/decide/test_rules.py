@@ -1,0 +1,396 @@
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.decide.frontier import frontier, frontier_rows
+from core.decide.rules import Constraints, decide
+from core.errors import UnknownNameError
+
+COLUMNS = ("run_id", "quality", "quality_low", "quality_high", "latency_ms", "cost", "candidates")
+
+
+def table(*rows):
+    floats = dict.fromkeys(COLUMNS[1:], pl.Float64)
+    return pl.DataFrame(rows, schema={"run_id": pl.String, **floats}, orient="row")
+
+
+# quality, its interval, ms, $ / 1k, K
+STACKS = table(
+    ("dense", 0.57, 0.50, 0.64, 186.0, 0.00, None),
+    ("lite50", 0.77, 0.70, 0.83, 539.0, 0.50, 50),
+    ("full50", 0.80, 0.74, 0.86, 519.0, 1.25, 50),
+    ("full100", 0.81, 0.75, 0.87, 681.0, 2.50, 100),
+    ("full200", 0.82, 0.76, 0.88, 3118.0, 5.00, 200),
+    ("hybrid", 0.85, 0.79, 0.91, None, None, 50),
+)
+
+
+def names(rows, found):
+    return None if found is None else rows["run_id"][found]
+
+
+@pytest.mark.parametrize(
+    ("limits", "rule", "chosen", "runner_up"),
+    [
+        ({}, "quality", "full200", "full100"),
+        ({"sla_ms": 4000}, "quality", "full200", "full100"),
+        ({"sla_ms": 700}, "quality", "full100", "lite50"),
+        ({"sla_ms": 600}, "quality", "lite50", "full50"),  # ties with full50: same K, lower cost
+        ({"budget": 1.25}, "quality", "lite50", "full50"),
+        ({"sla_ms": 200}, "quality", "dense", None),
+        ({"sla_ms": 100}, "quality", None, None),
+        ({"floor": 0.75}, "cost", "lite50", "full50"),
+        ({"floor": 0.75}, "latency", "lite50", "full50"),
+        ({"floor": 0.78}, "latency", "full50", "full100"),
+        ({}, "cost", "dense", "lite50"),
+        ({"floor": 0.75, "sla_ms": 700, "budget": 1.0}, "quality", "lite50", None),
+    ],
+)
+def test_rules(limits, rule, chosen, runner_up):
+    found = decide(STACKS, Constraints(**limits), rule)
+    assert (names(STACKS, found.chosen), names(STACKS, found.runner_up)) == (chosen, runner_up)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"sla_ms": 9.98}, "0.02 ms over the SLA"),
+        ({"sla_ms": 7.25}, "2.8 ms over the SLA"),
+        ({"sla_ms": 0.0}, "10 ms over the SLA"),
+        ({"budget": 0.0000015}, "$0.0000052 / 1k over the budget"),
+        ({"floor": 0.50004}, "0.00004 under the quality floor"),
+    ],
+)
+def test_a_small_excess_is_not_rounded_to_nothing(limits, reason):
+    rows = table(("a", 0.5, None, None, 10.0, 0.0000067, None))
+    assert decide(rows, Constraints(**limits)).excluded()["reason"].to_list() == [reason]
+
+
+def test_excluded_rows_name_their_first_constraint():
+    found = decide(STACKS, Constraints(sla_ms=600, budget=1.0, floor=0.6))
+    rows = {row["run_id"]: row for row in found.excluded().iter_rows(named=True)}
+    assert found.feasible.tolist() == [False, True, False, False, False, False]
+    assert {name: row["constraint"] for name, row in rows.items()} == {
+        "dense": "floor",
+        "full50": "budget",
+        "full100": "sla",
+        "full200": "sla",
+        "hybrid": "unknown latency",
+    }
+    assert rows["full100"]["by"] == pytest.approx(81.0)
+    assert rows["full100"]["reason"] == "81 ms over the SLA"
+    assert rows["full50"]["reason"] == "$0.25 / 1k over the budget"
+    assert rows["dense"]["reason"] == "0.030 under the quality floor"
+    assert (rows["hybrid"]["by"], rows["hybrid"]["reason"]) == (None, "unknown latency")
+    assert [rows[name]["unit"] for name in ("full100", "full50", "dense")] == ["ms", "$ / 1k", ""]
+
+
+UNTIMED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("latency_ms"))
+UNPRICED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+HARMED = STACKS.with_columns(pl.Series("harm", [0.1, None, None, 0.3, 0.3, 0.1]))
+BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "limits", "rule", "expected"),
+    [
+        (STACKS, {}, "quality", ("full200", "unknown latency", [])),
+        (STACKS, {"floor": 0.9}, "quality", (None, "floor", [])),  # breaks a limit: not promising
+        (STACKS, {}, "cost", ("dense", "unknown latency", [])),
+        (UNTIMED, {}, "quality", ("lite50", "unknown cost", ["latency"])),  # ties without a latency to differ
+        (UNPRICED, {}, "quality", ("full200", "unknown latency", ["cost"])),
+        (UNPRICED, {"sla_ms": 700}, "quality", ("full100", "unknown latency", ["cost"])),
+        (BARE, {}, "quality", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {"floor": 0.83}, "quality", ("hybrid", None, ["latency", "cost"])),
+        # what nobody has is not asked for, limited or not
+        (BARE, {"sla_ms": 700}, "quality", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {"max_harm": 0.2}, "quality", ("hybrid", None, ["latency", "cost", "harm"])),
+        (BARE, {}, "cost", ("hybrid", None, ["latency", "cost"])),
+        (BARE, {}, "latency", ("hybrid", None, ["latency", "cost"])),
+        (HARMED, {}, "quality", ("full200", "unknown latency", [])),
+        (HARMED, {"max_harm": 0.2}, "quality", ("dense", "unknown latency", [])),
+    ],
+)
+def test_an_axis_that_some_stacks_have_is_required(rows, limits, rule, expected):
+    found = decide(rows, Constraints(**limits), rule)
+    excluded = dict(found.excluded().select("run_id", "constraint").iter_rows())
+    hybrid = excluded.get("hybrid")
+    assert (names(rows, found.chosen), hybrid, [axis.key for axis in found.unasked]) == expected
+    place = rows["run_id"].to_list().index("hybrid")
+    assert found.promising[place] == (hybrid is not None and hybrid.startswith("unknown"))
+
+
+def test_unknown_quality_is_never_chosen():
+    rows = table(("a", None, None, None, 1.0, 0.0, 1), ("b", 0.1, None, None, 9.0, 9.0, 9))
+    found = decide(rows, Constraints())
+    assert names(rows, found.chosen) == "b"
+    assert found.excluded()["reason"].to_list() == ["unknown quality"]
+
+
+def test_ties_prefer_the_smaller_prompt():
+    rows = table(
+        ("best", 0.82, 0.78, 0.86, 520.0, 2.5, 100),
+        ("smaller", 0.80, 0.76, 0.84, 560.0, 9.9, 50),
+        ("worse", 0.70, 0.60, 0.80, 500.0, 0.5, 20),  # outside the interval
+        ("slower", 0.81, 0.77, 0.85, 600.0, 0.5, 20),  # outside the jitter band
+    )
+    found = decide(rows, Constraints())
+    assert names(rows, found.chosen) == "smaller"
+    assert names(rows, found.runner_up) == "best"
+    assert [rows["run_id"][row] for row in found.ties] == ["smaller", "best"]
+    assert found.note.startswith("2 stacks tie with the best: within 75 ms")
+    assert found.note.endswith("Chosen by fewer candidates.")
+    assert names(rows, decide(rows, Constraints(jitter_ms=30)).chosen) == "best"
+    assert names(rows, decide(rows, Constraints(jitter_ms=81)).chosen) == "slower"
+
+
+def test_ties_prefer_the_smaller_prompt_then_cost_then_latency():
+    rows = table(
+        ("a", 0.80, 0.7, 0.9, 500.0, 2.0, 50),
+        ("b", 0.80, 0.7, 0.9, 490.0, 2.0, 50),
+        ("c", 0.80, 0.7, 0.9, 510.0, 1.0, 50),
+    )
+    assert names(rows, decide(rows, Constraints()).chosen) == "c"
+    assert names(rows, decide(rows.head(2), Constraints()).chosen) == "b"
+    sent = rows.with_columns(pl.Series("passages_sent", [10.0, 20.0, 20.0]))
+    assert names(sent, decide(sent, Constraints()).chosen) == "a"
+    tokens = sent.with_columns(pl.Series("tokens_sent", [4000.0, 3000.0, 9000.0]))
+    assert names(tokens, decide(tokens, Constraints()).chosen) == "b"
+    # tokens that are not known of all ties say nothing; passages do
+    some = tokens.with_columns(pl.Series("tokens_sent", [4000.0, None, 9000.0]))
+    assert names(some, decide(some, Constraints()).chosen) == "a"
+    fewer = rows.with_columns(pl.Series("passages_sent", [10.0, 20.0, 20.0]), candidates=pl.lit(50.0))
+    assert "Chosen by fewer passages sent." in decide(fewer, Constraints()).note
+
+
+def test_without_an_interval_only_equal_quality_ties():
+    rows = table(("a", 0.80, None, None, 500.0, 2.0, 100), ("b", 0.80, None, None, 500.0, 3.0, 50))
+    found = decide(rows, Constraints())
+    assert names(rows, found.chosen) == "b"
+    assert "of equal quality as printed (no interval known)" in found.note
+    printed = rows.with_columns(pl.Series("quality", [0.8004, 0.7996]))
+    assert names(printed, decide(printed, Constraints()).chosen) == "b"
+    apart = rows.with_columns(pl.Series("quality", [0.80, 0.799]))
+    assert names(apart, decide(apart, Constraints()).chosen) == "a"
+
+
+def test_cost_rule_tells_equal_costs_apart_by_quality():
+    rows = table(
+        ("fast", 0.45, None, None, 170.0, 0.0, None),
+        ("good", 0.59, None, None, 190.0, 0.0, None),
+        ("dear", 0.80, None, None, 500.0, 1.0, 50),
+    )
+    assert names(rows, decide(rows, Constraints(), "cost").chosen) == "good"
+
+
+def test_optional_columns_may_be_absent_and_required_ones_may_not():
+    rows = STACKS.select("run_id", "quality", "latency_ms", "cost")
+    assert names(rows, decide(rows, Constraints(sla_ms=600)).chosen) == "full50"
+    with pytest.raises(UnknownNameError, match="cost"):
+        decide(rows.drop("cost"), Constraints())
+    with pytest.raises(UnknownNameError, match="rule"):
+        decide(rows, Constraints(), "speed")
+
+
+def test_no_rows():
+    found = decide(STACKS.clear(), Constraints())
+    assert (found.chosen, found.runner_up, found.ties, found.note) == (None, None, (), "")
+    assert found.excluded().height == 0
+
+
+def harms(*values):
+    """Stacks of growing Harm and quality at once; the measure is either."""
+    rows = [(f"r{n}", value, value - 0.05, value + 0.05, 100.0 * n + 1, 1.0, 10) for n, value in values]
+    return table(*rows)
+
+
+LOW_TO_HIGH = harms((1, 0.2), (2, 0.5), (3, 0.8)).with_columns(pl.col("quality").alias("harm"))
+
+
+@pytest.mark.parametrize("rule", ["quality", "cost", "latency"])
+@pytest.mark.parametrize(
+    ("limits", "up", "down"),
+    [
+        ({}, ("r3", "r2"), ("r1", "r2")),
+        ({"floor": 0.5}, ("r3", "r2"), ("r1", "r2")),
+        ({"floor": 0.4}, ("r3", "r2"), ("r1", None)),
+        ({"floor": 0.1}, ("r3", "r2"), (None, None)),
+        ({"max_harm": 0.5}, ("r2", "r1"), ("r1", "r2")),
+        ({"max_harm": 0.5, "floor": 0.3}, ("r2", None), ("r1", None)),
+        ({"sla_ms": 250.0}, ("r2", "r1"), ("r1", "r2")),
+        ({"budget": 0.5}, (None, None), (None, None)),
+    ],
+)
+def test_best_follows_the_direction(limits, up, down, rule):
+    wide = 1e6 if rule == "latency" else 75.0  # one band, so that every rule is about quality here
+    alone = LOW_TO_HIGH.with_columns(pl.lit(None, pl.Float64).alias("quality_low"))
+    for higher, expected in ((True, up), (False, down)):
+        asked = Constraints(**limits, jitter_ms=wide, higher_is_better=higher)
+        found = decide(alone, asked, rule)
+        assert (names(alone, found.chosen), names(alone, found.runner_up)) == expected
+
+
+@pytest.mark.parametrize(
+    ("higher", "constraint", "reason"),
+    [(True, "floor", "0.100 under the quality floor"), (False, "cap", "0.100 over the quality cap")],
+)
+def test_a_floor_is_a_cap_where_lower_is_better(higher, constraint, reason):
+    worst = 0.4 if higher else 0.6
+    asked = Constraints(floor=0.5, higher_is_better=higher)
+    rows = table(("a", worst, None, None, 1.0, 1.0, 1), ("b", 0.5, None, None, 1.0, 1.0, 1))
+    found = decide(rows, asked).excluded()
+    assert found.select("run_id", "constraint", "reason").rows() == [("a", constraint, reason)]
+
+
+def test_ties_of_a_measure_that_is_better_the_lower():
+    rows = table(
+        ("least", 0.20, 0.15, 0.25, 100.0, 1.0, 100),
+        ("smaller", 0.24, 0.19, 0.29, 100.0, 1.0, 50),
+        ("worse", 0.30, 0.10, 0.50, 100.0, 1.0, 10),
+    )
+    found = decide(rows, Constraints(higher_is_better=False))
+    assert [rows["run_id"][row] for row in found.ties] == ["smaller", "least"]
+
+
+known = st.one_of(st.none(), st.integers(0, 6).map(float))
+four = st.tuples(known, known, known, known)  # quality, latency, cost, harm
+FIELDS = ("floor", "sla_ms", "budget", "max_harm")
+
+
+def naive(rows, limits, rule, sign):
+    """Row by row: which meet all, which lack a number only, and the best values of those that meet all."""
+    there = [any(row[axis] is not None for row in rows) for axis in range(4)]
+    asked = [True, there[1], there[2], there[3] and limits[3] is not None]
+    rule = rule if asked[{"latency": 1, "cost": 2}.get(rule, 0)] else "quality"
+    feasible, promising = set(), set()
+    for place, row in enumerate(rows):
+        if row[0] is None:
+            continue
+        signs = (-sign, 1, 1, 1)  # every limit as "at most"
+        broken = any(
+            value is not None and limit is not None and up * value > up * limit
+            for value, limit, up in zip(row, limits, signs, strict=True)
+        )
+        lacks = any(value is None and needed for value, needed in zip(row, asked, strict=True))
+        if not broken:
+            (promising if lacks else feasible).add(place)
+    best = {rows[place][{"latency": 1, "cost": 2}.get(rule, 0)] for place in feasible}
+    wanted = (max if rule == "quality" and sign > 0 else min)(best, default=None)
+    among = [rows[p][0] for p in feasible if rule == "quality" or rows[p][1 + (rule == "cost")] == wanted]
+    return feasible, promising, (max if sign > 0 else min)(among, default=None)
+
+
+@given(rows=st.lists(four, min_size=1, max_size=20), limits=four, higher=st.booleans(), data=st.data())
+def test_equals_a_naive_oracle_in_both_directions(rows, limits, higher, data):
+    rule = data.draw(st.sampled_from(["quality", "cost", "latency"]))
+    named = [(f"r{n}", q, q, q, ms, usd, 1) for n, (q, ms, usd, _) in enumerate(rows)]
+    made = table(*named).with_columns(pl.Series("harm", [row[3] for row in rows], dtype=pl.Float64))
+    asked = dict(zip(FIELDS, limits, strict=True))
+    found = decide(made, Constraints(**asked, jitter_ms=0, higher_is_better=higher), rule)
+    feasible, promising, best = naive(rows, limits, rule, 1 if higher else -1)
+    assert set(np.flatnonzero(found.feasible)) == feasible
+    assert set(np.flatnonzero(found.promising)) == promising
+    assert (None if found.chosen is None else rows[found.chosen][0]) == best
+    lacking = found.unknown[found.promising]
+    assert lacking.any(axis=1).all()
+    assert not found.unknown[found.feasible].any()
+
+
+@given(rows=st.lists(four, min_size=1, max_size=20), higher=st.booleans(), weak=st.booleans(), sla=known)
+def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
+    named = [(f"r{n}", q, None, None, ms, usd, 1) for n, (q, ms, usd, _) in enumerate(rows)]
+    made, asked = table(*named), Constraints(sla_ms=sla, higher_is_better=higher)
+    found = decide(made, asked)
+    left = {int(row) for row in np.flatnonzero(found.feasible)}
+    compared = [axis for axis in (1, 2) if any(row[axis] is not None for row in rows)]
+    points = {
+        row: [*(rows[row][axis] for axis in compared), (-1 if higher else 1) * rows[row][0]] for row in left
+    }
+
+    def beats(one, other):
+        if weak:
+            return all(a < b for a, b in zip(one, other, strict=True))
+        return all(a <= b for a, b in zip(one, other, strict=True)) and one != other
+
+    expected = {row for row in left if not any(beats(points[each], points[row]) for each in left)}
+    assert set(np.flatnonzero(frontier(made, found, weak=weak))) == expected
+    order = [points[row][-1] for row in frontier_rows(made, found, weak=weak)]
+    assert order == sorted(order)
+
+
+stacks = st.lists(st.tuples(known, known, known, known), min_size=1, max_size=25)
+
+
+@given(
+    rows=stacks,
+    sla=known,
+    budget=known,
+    floor=known,
+    rule=st.sampled_from(["quality", "cost", "latency"]),
+)
+def test_invariants(rows, sla, budget, floor, rule):
+    named = [(f"r{n}", q, q, q, latency, cost, k) for n, (q, latency, cost, k) in enumerate(rows)]
+    found = decide(table(*named), Constraints(sla_ms=sla, budget=budget, floor=floor, jitter_ms=1), rule)
+    assert found.feasible.sum() + found.excluded().height == len(rows)
+    assert (found.chosen is None) == (not found.feasible.any())
+    assert (found.runner_up is None) == (found.feasible.sum() < 2)
+    for row in found.ties:
+        assert found.feasible[row]
+    if found.chosen is None:
+        return
+    quality, latency, cost, _ = rows[found.chosen]
+    feasible = [rows[row] for row in np.flatnonzero(found.feasible)]
+    assert sla is None or latency is None or latency <= sla
+    assert budget is None or cost is None or cost <= budget
+    assert floor is None or quality >= floor
+    if rule == "quality":  # the interval is a point, so a tie is of equal quality
+        assert quality == max(row[0] for row in feasible)
+    if rule == "cost":
+        assert cost is None or cost == min(row[2] for row in feasible)
+    if rule == "latency":
+        assert latency is None or latency == min(row[1] for row in feasible)
+
+
+@pytest.mark.parametrize(
+    ("bands", "typed", "ties"),
+    [
+        (None, None, ["best", "near", "far"]),  # the paper's 75 ms
+        ([1.0, 1.0, 1.0], None, ["best"]),
+        ([10.0, 1.0, 1.0], None, ["best", "near"]),
+        ([1.0, 10.0, 1.0], None, ["best", "near"]),  # of two stacks the wider band counts
+        ([1.0, 1.0, None], None, ["best", "far"]),
+        ([1.0, 1.0, 1.0], 75.0, ["best", "near", "far"]),  # a number typed by a person wins
+        ([99.0, 99.0, 99.0], 0.0, ["best"]),
+    ],
+)
+def test_the_band_is_that_of_the_stacks_unless_one_is_typed(bands, typed, ties):
+    rows = table(
+        ("best", 0.80, 0.7, 0.9, 100.0, 1.0, 10),
+        ("near", 0.79, 0.7, 0.9, 105.0, 1.0, 10),
+        ("far", 0.78, 0.7, 0.9, 150.0, 1.0, 10),
+    )
+    if bands:
+        rows = rows.with_columns(pl.Series("jitter_ms", bands, dtype=pl.Float64))
+    found = decide(rows, Constraints(jitter_ms=typed))
+    assert sorted(rows["run_id"][row] for row in found.ties) == sorted(ties)
+    best = found.band[rows["run_id"].to_list().index("best")]
+    assert best == (typed if typed is not None else bands[0] if bands else 75.0)
+    fastest = decide(rows, Constraints(jitter_ms=typed), "latency")
+    assert sorted(rows["run_id"][row] for row in fastest.ties) == sorted(ties)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason", "promising"),
+    [(None, "unknown cost", True), (3.0, "unknown cost", True), (2.0, "$0.50 / 1k over the budget", False)],
+)
+def test_what_a_cost_is_at_least_can_break_the_budget(budget, reason, promising):
+    rows = STACKS.with_columns(
+        pl.when(pl.col("run_id") == "full100").then(None).otherwise("cost").alias("cost"),
+        pl.when(pl.col("run_id") == "full100").then("cost").alias("cost_least"),
+    )
+    found = decide(rows, Constraints(budget=budget))
+    excluded = dict(found.excluded().select("run_id", "reason").iter_rows())
+    assert excluded["full100"] == reason
+    assert bool(found.promising[3]) == promising

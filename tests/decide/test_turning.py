@@ -1,0 +1,123 @@
+import polars as pl
+import pytest
+
+from core.decide.marginal import marginal
+from core.decide.rules import Constraints, decide
+from core.decide.slo import conditioned
+from core.decide.turning import turns
+from core.errors import UnknownNameError
+
+COLUMNS = ("run_id", "quality", "quality_low", "quality_high", "latency_ms", "cost", "candidates")
+
+
+def table(*rows):
+    floats = dict.fromkeys(COLUMNS[1:], pl.Float64)
+    return pl.DataFrame(rows, schema={"run_id": pl.String, **floats}, orient="row")
+
+
+APART = table(  # no ties: points without intervals, far apart in time
+    ("good", 0.80, None, None, 500.0, 2.0, 100),
+    ("cheap", 0.70, None, None, 200.0, 0.5, 50),
+    ("poor", 0.40, None, None, 100.0, 0.1, 10),
+)
+
+
+def found(rows, constraints, rule="quality"):
+    return {(turn.of, turn.axis.column): turn for turn in turns(rows, constraints, rule)}
+
+
+def test_the_runner_up_needs_the_quality_of_the_chosen():
+    made = found(APART, Constraints())
+    gain = made[1, "quality"]
+    assert gain.now == 0.70
+    assert gain.then == pytest.approx(0.80, abs=1e-6)
+    assert gain.change == pytest.approx(0.10, abs=1e-6)
+    assert gain.winner == 1
+    assert made[1, "cost"].then is None
+    assert made[1, "cost"].reason == "not even a cost of $0 / 1k turns the choice"
+    assert made[1, "latency_ms"].then is None
+
+
+def test_the_chosen_loses_where_it_breaks_a_constraint():
+    made = found(APART, Constraints(sla_ms=600, budget=2.5, floor=0.3))
+    assert made[0, "latency_ms"].then == pytest.approx(600, abs=1e-3)
+    assert made[0, "cost"].then == pytest.approx(2.5, abs=1e-3)
+    assert made[0, "quality"].then == pytest.approx(0.70, abs=1e-6)
+    assert {turn.winner for turn in made.values() if turn.of == 0} == {1}
+
+
+def test_price_at_which_the_cheapest_changes():
+    made = found(APART, Constraints(floor=0.6), "cost")
+    assert made[0, "cost"].then == pytest.approx(0.5, abs=1e-6)  # good becomes as cheap as cheap, and better
+    assert made[1, "cost"].then == pytest.approx(2.0, abs=1e-6)
+
+
+def test_tiny_costs_turn_as_exactly_as_large_ones():
+    tiny = APART.with_columns(pl.col("cost") * 1e-6)
+    made = found(tiny, Constraints(floor=0.6), "cost")
+    assert made[1, "cost"].then == pytest.approx(2e-6, rel=1e-3)  # costs this close are equal: 1e-12 apart
+    assert found(tiny, Constraints(budget=2.5e-6))[0, "cost"].then == pytest.approx(2.5e-6, rel=1e-6)
+
+
+def test_an_interval_moves_with_its_quality():
+    tied = table(
+        ("deep", 0.80, 0.75, 0.85, 500.0, 2.0, 100),
+        ("shallow", 0.70, 0.65, 0.75, 490.0, 1.0, 50),
+    )
+    gain = found(tied, Constraints())[1, "quality"]
+    assert gain.then == pytest.approx(0.75, abs=1e-6)  # within the interval of the best, with the smaller K
+
+
+def test_what_is_said_is_what_is_then_chosen():
+    for (row, axis), turn in found(APART, Constraints(sla_ms=600, budget=2.5)).items():
+        if turn.then is not None:
+            here = pl.int_range(pl.len()) == row
+            after = APART.with_columns(pl.when(here).then(turn.then).otherwise(pl.col(axis)).alias(axis))
+            assert decide(after, Constraints(sla_ms=600, budget=2.5)).chosen == turn.winner
+
+
+def test_without_a_runner_up_or_a_value_nothing_is_said():
+    assert turns(APART, Constraints(sla_ms=50)) == []
+    assert turns(APART.head(1), Constraints()) == []
+    unknown = APART.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+    made = found(unknown, Constraints())
+    assert (made[0, "cost"].then, made[0, "cost"].reason) == (None, "its cost is unknown")
+
+
+def test_frontier_and_choice_at_several_targets():
+    made = conditioned(APART, [150, 350, None], Constraints(sla_ms=1, floor=0.1))
+    assert [each.decision.chosen for each in made] == [2, 1, 0]
+    assert [each.frontier.tolist() for each in made] == [[2], [2, 1], [2, 1, 0]]
+    assert conditioned(APART.clear(), [350], Constraints())[0].decision.chosen is None
+
+
+def steps(**changed):
+    rows = {
+        "series": ["s"] * 4,
+        "run_id": ["k200", "k50", "k100", "k150"],
+        "candidates": [200, 50, 100, 150],
+        "quality": [0.80, 0.70, 0.75, 0.80],
+        "latency_ms": [700.0, 300.0, 500.0, 400.0],
+        "cost": [5.0, 1.0, 2.0, None],
+    }
+    return pl.DataFrame({**rows, **changed})
+
+
+def test_steps_between_consecutive_k():
+    made = marginal(steps())
+    assert made.select("from_k", "to_k").rows() == [(50, 100), (100, 150), (150, 200)]
+    assert made["d_quality"].to_list() == pytest.approx([0.05, 0.05, 0.0])
+    assert made["per_100_ms"].to_list()[0] == pytest.approx(0.025)
+    assert made["per_100_ms"].to_list()[1] is None  # faster: nothing is paid
+    assert made["per_usd"].to_list() == [pytest.approx(0.05), None, None]
+    assert made["pays"].to_list() == [True, True, False]
+    assert made["reason"].to_list() == [None, None, "no gain in quality"]
+
+
+def test_what_a_step_must_buy():
+    assert marginal(steps(), least_per_100_ms=0.03)["reason"][0] == "less than 0.03 for 100 ms more"
+    assert marginal(steps(), least_per_usd=0.06)["reason"][0] == "less than 0.06 for $1 / 1k more"
+    chance = marginal(steps().with_columns(gain_low=-0.01, gain_high=0.1))
+    assert chance["reason"][0] == "the gain may be chance: its interval reaches 0"
+    with pytest.raises(UnknownNameError, match="series"):
+        marginal(steps().drop("series"))

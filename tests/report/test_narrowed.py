@@ -1,0 +1,63 @@
+"""The link and the command of a case in which not everything compares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.decide.rules import Constraints
+from core.report.data import Case
+from core.report.files import command, pinned_link
+from core.views.decision.facts import Asked
+from core.views.workspace.judged_offer import judging
+from core.views.workspace.matched import matched, together
+from core.views.workspace.scope import Latency, Quality, Scope
+from tests.stores import Lab
+from tests.views.made import BOOK
+
+LAB, RANK = Scope("lab", "gold"), Quality("RR", 10)
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    queries = [f"q{number}" for number in range(1, 13)]
+    lab = Lab().judge({query: {"p": 5} for query in queries})
+    lab.run(
+        "a", final={query: ["p"] for query in queries}, ms={"sparse": [1.0] * 12}, environment={"cpu": "Big"}
+    )
+    lab.run(
+        "b", final={query: ["p"] for query in queries[:11]}, ms={"sparse": [1.0]}, environment={"cpu": "Tiny"}
+    )
+    snapshot = lab.write(tmp_path / "store").read()
+    return Case(snapshot, LAB, Asked(Constraints(), "quality", RANK, Latency()), BOOK)
+
+
+def test_what_is_usual_needs_no_words(case: Case):
+    found = matched(case.snapshot, LAB, RANK, Latency(), BOOK)
+    asked = replace(case.asked, latency=found.latency)
+    usual = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    assert "--together" not in str(command(usual))
+    assert pinned_link(usual, "http://h/").endswith("&env=Big+%28imported%29&rev=1")
+    other = replace(usual, asked=replace(asked, latency=Latency(machine="Tiny (imported)")))
+    assert command(other) is None, "no option names a machine"
+
+
+def test_what_was_put_together_is_put_together_again(case: Case):
+    found = together(case.snapshot, LAB, RANK, Latency(), BOOK)
+    assert len(found.compared.sentences) == 2
+    whole = replace(case, remarks=found.compared.sentences)
+    assert str(command(whole)).endswith(" --together")
+    assert "&cq=all+queries&figs=all&env=all+machines&" in pinned_link(whole, "http://h/")
+    assert "--together" not in str(command(case))
+
+
+def test_well_judged_queries_are_asked_for_again(case: Case):
+    wanted = judging(RANK, "all", everywhere=True)
+    found = matched(case.snapshot, LAB, RANK, Latency(), BOOK, wanted=wanted)
+    asked = replace(case.asked, latency=found.latency)
+    narrow = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    assert "--judged all" in str(command(narrow))
+    assert str(command(narrow)).endswith(" --every-golden-set")
+    assert "&gq=every+set&jq=all&" in pinned_link(narrow, "http://h/")

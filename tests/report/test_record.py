@@ -1,0 +1,193 @@
+"""The three files of a record say what `decide` says, and nothing that a name could have smuggled in."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.decide.rules import Constraints
+from core.report.data import FORMAT, VERSION, Case, record_data
+from core.report.files import ENDINGS, command, pinned_link, record_file
+from core.store import Store
+from core.views.decision.facts import Asked
+from core.views.workspace.scope import Latency, Quality, Scope
+from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+LIMITS = {
+    "paper": (PAPER, Constraints(sla_ms=520, budget=2.5, floor=0.5)),
+    "demo": (DEMO, Constraints(jitter_ms=0)),
+    "nothing left": (PAPER, Constraints(sla_ms=1)),
+}
+OPTIONS = {
+    "paper": "--collection clq-paper --sla-ms 520 --budget 2.5 --min-quality 0.5",
+    "demo": "--collection python-docs --jitter-ms 0",
+    "nothing left": "--collection clq-paper --sla-ms 1",
+}
+
+
+def case_of(store: Path, scope: Scope, limits: Constraints, quality: Quality = AT_10) -> Case:
+    return Case(Store.open(store).read(), scope, Asked(limits, "quality", quality, Latency()), BOOK)
+
+
+def call(store: Path, *words: str, code: int = 0):
+    result = CliRunner().invoke(app, ["--store", str(store), *words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module", params=LIMITS)
+def written(request: pytest.FixtureRequest, demo_store: Path, tmp_path_factory: pytest.TempPathFactory):
+    """What `decide` prints, and the record's files by ending."""
+    folder, options = tmp_path_factory.mktemp("record"), OPTIONS[request.param].split()
+    decided = json.loads(call(demo_store, "decide", *options, "--format", "json").stdout)
+    paths = [folder / f"r{ending}" for ending in ENDINGS]
+    listed = call(demo_store, "record", *map(str, paths), *options, "--format", "json")
+    assert [row["bytes"] for row in json.loads(listed.stdout)] == [path.stat().st_size for path in paths]
+    assert sorted(folder.iterdir()) == sorted(paths)
+    return decided, {path.suffix: path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_the_three_files_agree_with_decide(written):
+    decided, files = written
+    data = json.loads(files[".json"])
+    assert (data["format"], data["version"]) == (FORMAT, VERSION)
+    assert {name: data[name] for name in decided} == decided
+    page = BeautifulSoup(files[".html"], "html.parser").find("main").get_text(" ")
+    prose = BeautifulSoup(MarkdownIt().enable("table").render(files[".md"]), "html.parser").get_text(" ")
+    for words in (spaced(page), spaced(prose).replace("\u2060", "")):
+        assert spaced(data["answer"]["sentence"]) in words
+        for warning in decided["warnings"]:
+            assert spaced(warning) in words
+        for stack in decided["frontier"]:
+            assert spaced(stack["stack"]) in words
+            assert f"{stack['quality']:.3f}" in words
+        for row in decided["excluded"]:
+            assert spaced(row["stack"]) in words
+        for entry in data["price_entries"]:
+            assert entry["looked_up"] in words
+        assert f"from revision {decided['revision']} of the store" in words
+
+
+def spaced(words: str) -> str:
+    return " ".join(words.split())
+
+
+def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
+    case = case_of(demo_store, *LIMITS["demo"])
+    found = case.decided()
+    page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
+    (quality, latency, cost) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
+    assert re.fullmatch(r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64 measured", quality)
+    assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
+    assert cost.endswith("measured")
+    assert {each["id"] for each in page.find_all(class_="chart")} == {"chart-pareto", "chart-finalists"}
+    assert "2026-01-31 09:30 UTC" in page.find("footer").get_text()
+
+
+def test_a_record_is_the_same_but_for_its_time(published_store: Path):
+    case = case_of(published_store, *LIMITS["paper"])
+    found, again = case.decided(), case.decided()
+    for ending in ENDINGS:
+        one = record_file(ending, case, found, address="http://h/?rev=2", made_at=NOW)
+        assert record_file(ending, case, again, address="http://h/?rev=2", made_at=NOW) == one
+        other = record_file(ending, case, found, address="http://h/?rev=2", made_at=NOW.replace(year=2027))
+        assert one.count("2026-01-31") == 1
+        assert one.replace("2026-01-31", "2027-01-31") == other
+
+
+def test_hostile_names_stay_text_in_every_file(hostile_store: Path):
+    case = case_of(hostile_store, LAB, Constraints(sla_ms=3.5))
+    found = case.decided()
+    files = {each: record_file(each, case, found, address="", made_at=NOW) for each in ENDINGS}
+    names = set(found.table["name"])
+    page = BeautifulSoup(files[".html"], "html.parser")
+    assert not page.find_all(["img", "b", "iframe"])
+    assert names <= {cell.get_text() for cell in page.find_all("td")}
+    figure = page.find("script", id="data-pareto").string
+    assert "<" not in figure
+    assert "<img" not in json.dumps(json.loads(figure))
+    rendered = MarkdownIt().enable("table").render(files[".md"])
+    shown = BeautifulSoup(rendered, "html.parser")
+    assert not shown.find_all(["img", "a", "b"])
+    cells = {cell.get_text().replace("\u2060", "") for cell in shown.find_all("td")}
+    assert {spaced(name) for name in names} <= cells
+    assert {row["stack"] for row in json.loads(files[".json"])["stacks"]} == names
+    assert found.table["name"][found.decision.chosen] in page.find("h1").get_text()
+
+
+def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
+    limits = Constraints(sla_ms=520, budget=2.5, floor=0.5, jitter_ms=80)
+    case = case_of(demo_store, PAPER, limits, Quality("RA-nWG(alpha=0.5)", 10))
+    assert pinned_link(case, "http://h:1/pareto?old=1") == (
+        "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5&floor=0.5"
+        f"&jitter=80&book=list&rev={case.snapshot.revision}"
+    )
+
+
+def test_what_does_not_compare_is_said_first(published_store: Path):
+    case = replace(case_of(published_store, *LIMITS["paper"]), remarks=("Not <all> of it compares.",))
+    found = case.decided()
+    page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
+    assert "Not <all> of it compares." in page.find(class_="notes").get_text()
+    written = record_file(".md", case, found, address="", made_at=NOW)
+    assert "- ⚠ Not \\<all\\> of it compares." in written.partition("\n## ")[0]
+
+
+def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
+    case = case_of(demo_store, PAPER, Constraints())
+    cheapest = replace(case, asked=replace(case.asked, rule="cost"))
+    assert pinned_link(cheapest, "http://h:1/").startswith("http://h:1/certainty?ws=clq-paper&")
+    assert "&rule=lowest+cost&" in pinned_link(cheapest, "http://h:1/")
+    assert "rule" not in pinned_link(case, "http://h:1/")
+
+
+def test_the_command_decides_the_same(demo_store: Path):
+    ids = tuple(Store.open(demo_store).read().runs("python-docs")["run_id"])[:3]
+    case = case_of(demo_store, Scope(DEMO.collection_id, DEMO.golden_set_id, ids), Constraints(sla_ms=9))
+    words = command(case).split()
+    assert words[:4] == ["python", "-m", "core", "decide"]
+    said = json.loads(call(demo_store, *words[3:], "--format", "json").stdout)
+    made = record_data(case, case.decided(), link="", made_at=NOW)
+    assert {name: made[name] for name in said} == said
+    assert len(made["stacks"]) == 3
+    assert made["runs"]["chosen"] == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("r.pdf", "A file ending in .pdf is not written. Choose .html, .md, .json."),
+        ("r", "A file ending in nothing is not written."),
+        ("no/r.md", "The folder does not exist."),
+        ("there.md", "The path exists already. Choose another, or add --replace."),
+    ],
+)
+def test_where_a_record_is_not_written(published_store: Path, tmp_path: Path, name: str, said: str):
+    (tmp_path / "there.md").write_text("mine")
+    assert said in call(published_store, "record", str(tmp_path / name), code=1).stderr
+    assert (tmp_path / "there.md").read_text() == "mine"
+
+
+def test_a_record_may_replace_a_file(published_store: Path, tmp_path: Path):
+    path = tmp_path / "there.md"
+    path.write_text("mine")
+    call(published_store, "record", str(path), "--replace")
+    assert path.read_text().startswith("# Decision record\n\n**Ship ")
+
+
+def test_the_stacks_of_the_json_are_those_that_decide_lists(published_store: Path, tmp_path: Path):
+    call(published_store, "record", str(tmp_path / "r.json"), "--sla-ms", "520")
+    data = json.loads((tmp_path / "r.json").read_text())
+    listed = call(published_store, "decide", "--sla-ms", "520", "--format", "csv").stdout
+    assert [row["run_id"] for row in csv.DictReader(listed.splitlines())] == [
+        row["run_id"] for row in data["stacks"]
+    ]

@@ -1,0 +1,97 @@
+"""Overlap and Kendall's tau-b against scipy, by hand and by invariants."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from core.stats.agreement import AGREEMENT, agreement, order_agreement
+
+
+def ranking(**lists):
+    """Rankings of one-letter passages: ``ranking(q1="abc")``."""
+    return pl.DataFrame(
+        [
+            (query, passage, rank)
+            for query, passages in lists.items()
+            for rank, passage in enumerate(passages, 1)
+        ],
+        schema={"query_id": pl.String, "passage_id": pl.String, "rank": pl.Int32},
+        orient="row",
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "k", "row"),
+    [
+        ("abc", "abc", 3, (3, 1.0, 1.0)),
+        ("abc", "cba", 3, (3, 1.0, -1.0)),
+        ("abc", "bac", 3, (3, 1.0, 1 / 3)),
+        ("abcd", "abef", 4, (2, 0.5, 1.0)),
+        ("abcd", "efgh", 4, (0, 0.0, None)),
+        ("abcd", "aefg", 4, (1, 0.25, None)),
+        ("abcd", "dcba", 2, (0, 0.0, None)),  # beyond K nothing counts
+        ("ab", "abcd", 4, (2, 0.5, 1.0)),  # a short list shares at most what it has
+        ("ab", "ba", 10, (2, 1.0, -1.0)),  # both shorter than K
+        ("abc", "", 3, (0, 0.0, None)),
+    ],
+)
+def test_by_hand(first, second, k, row):
+    found = agreement(ranking(q=first), ranking(q=second), k)
+    assert dict(found.schema) == dict(AGREEMENT)
+    assert found.row(0)[1:] == pytest.approx(row)
+
+
+def test_no_rankings_at_all():
+    assert agreement(ranking(), ranking(), 5).is_empty()
+    assert agreement(ranking(q="a"), ranking(p="a"), 5)["overlap"].to_list() == [0.0, 0.0]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_equals_scipy_query_by_query(seed, k):
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("abcdefghijklmnop"))
+    lists = [
+        {f"q{n}": "".join(rng.permutation(letters)[: rng.integers(0, 16)]) for n in range(6)}
+        for _ in range(2)
+    ]
+    found = agreement(ranking(**lists[0]), ranking(**lists[1]), k)
+    assert found["query_id"].to_list() == sorted(q for q in lists[0] if lists[0][q] or lists[1][q])
+    back = agreement(ranking(**lists[1]), ranking(**lists[0]), k)
+    assert back["overlap"].to_list() == found["overlap"].to_list()
+    assert back["tau"].to_list() == pytest.approx(found["tau"].to_list())
+    for query, shared, overlap, tau in found.rows():
+        one, other = lists[0][query][:k], lists[1][query][:k]
+        common = [letter for letter in one if letter in other]
+        assert shared == len(common)
+        assert overlap == pytest.approx(len(common) / max(len(one), len(other)))
+        if len(common) < 2:
+            assert tau is None
+        else:
+            theirs = kendalltau(range(len(common)), [other.index(letter) for letter in common])
+            assert tau == pytest.approx(theirs.statistic)
+
+
+def test_many_long_lists_are_compared_in_blocks():
+    rng = np.random.default_rng(3)
+    names = [f"p{n}" for n in range(300)]
+    lists = [{f"q{n}": list(rng.permutation(names)) for n in range(60)} for _ in range(2)]
+    found = agreement(ranking(**lists[0]), ranking(**lists[1]), 300)
+    for query, tau in found.select("query_id", "tau").rows()[::20]:
+        places = {name: place for place, name in enumerate(lists[1][query])}
+        expected = kendalltau(range(300), [places[name] for name in lists[0][query]]).statistic
+        assert tau == pytest.approx(expected)
+
+
+def test_agreement_of_orders_of_stacks():
+    nan = math.nan
+    assert order_agreement(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.5, 0.9])) == 1.0
+    assert order_agreement(np.array([0.1, 0.2, nan]), np.array([0.5, 0.2, 0.9])) == -1.0
+    tied = order_agreement(np.array([0.1, 0.2, 0.2 + 1e-15]), np.array([0.1, 0.2, 0.3]))
+    assert tied == pytest.approx(kendalltau([1, 2, 2], [1, 2, 3]).statistic)
+    assert math.isnan(order_agreement(np.array([0.1, nan]), np.array([0.1, 0.2])))
+    assert math.isnan(order_agreement(np.array([0.1, 0.1]), np.array([0.1, 0.2])))

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from core.stats.judges import alpha, alpha_of, coincidences, confusion, kappa, kappa_of
+
+# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
+TEXTBOOK = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],
+        [0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0],
+    ]
+)
+ONE_QUERY = np.zeros(12, dtype=np.int64)
+
+
+@pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_of_the_textbook(level: str, value: float):
+    counts = coincidences(TEXTBOOK, ONE_QUERY)
+    assert counts.sum() == pytest.approx(40), "eleven units can be paired; they have 40 grades"
+    assert alpha(counts.sum(axis=0), level) == pytest.approx(value, abs=5e-4)  # type: ignore[arg-type]
+
+
+def naive_alpha(grades: np.ndarray) -> float:
+    """Ordinal alpha by its definition, pair by pair."""
+    units = [[int(g) for g in column if g] for column in grades.T]
+    units = [unit for unit in units if len(unit) > 1]
+    values = [grade for unit in units for grade in unit]
+    count = {grade: values.count(grade) for grade in range(1, 6)}
+
+    def distance(one: int, other: int) -> float:
+        low, high = min(one, other), max(one, other)
+        return (sum(count[g] for g in range(low, high + 1)) - (count[low] + count[high]) / 2) ** 2
+
+    observed = sum(
+        distance(a, b) / (len(unit) - 1)
+        for unit in units
+        for i, a in enumerate(unit)
+        for j, b in enumerate(unit)
+        if i != j
+    ) / len(values)
+    expected = sum(distance(a, b) for i, a in enumerate(values) for j, b in enumerate(values) if i != j)
+    return 1 - observed / (expected / (len(values) * (len(values) - 1)))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
+def test_alpha_equals_its_definition(seed: int, judges: int):
+    rng = np.random.default_rng(seed)
+    grades = rng.integers(0, 6, size=(judges, 15))
+    query = rng.integers(0, 4, size=15)
+    found = alpha(coincidences(grades, query).sum(axis=0))
+    given_ = grades[:, (grades > 0).sum(axis=0) > 1]
+    if len(np.unique(given_[given_ > 0])) > 1:
+        assert found == pytest.approx(naive_alpha(grades), abs=1e-9)
+    else:
+        assert np.isnan(found)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_kappa_equals_scikit_learn(seed: int):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(1, 6, size=20)
+    second = np.clip(first + rng.integers(-1, 2, size=20), 1, 5)
+    counts = confusion(first, second, rng.integers(0, 3, size=20)).sum(axis=0)
+    labels = [1, 2, 3, 4, 5]
+    assert kappa(counts) == pytest.approx(cohen_kappa_score(first, second, labels=labels), abs=1e-12)
+    quadratic = cohen_kappa_score(first, second, labels=labels, weights="quadratic")
+    assert kappa(counts, "quadratic") == pytest.approx(quadratic, abs=1e-12)
+
+
+def test_one_grade_only_leaves_nothing_to_disagree_on():
+    ones = np.ones(4, dtype=np.int64)
+    assert np.isnan(kappa(confusion(ones, ones, ones - 1).sum(axis=0)))
+    assert np.isnan(alpha(coincidences(np.stack([ones, ones]), ones - 1).sum(axis=0)))
+
+
+def test_intervals_are_over_queries():
+    rng = np.random.default_rng(5)
+    first = rng.integers(1, 6, size=400)
+    second = np.clip(first + rng.integers(-1, 2, size=400), 1, 5)
+    query = np.repeat(np.arange(40), 10)
+    found = kappa_of(confusion(first, second, query), "quadratic")
+    assert (found.n, found.queries) == (400, 40)
+    assert found.low < found.value < found.high
+    again = kappa_of(confusion(first, second, query), "quadratic")
+    assert (found.low, found.high) == (again.low, again.high)
+    whole = alpha_of(coincidences(np.stack([first, second]), query), 400)
+    assert whole.low < whole.value < whole.high
+    assert kappa_of(confusion(first, second, query), "quadratic", seed=6).low != found.low
+
+
+def test_one_query_has_no_interval():
+    found = alpha_of(coincidences(TEXTBOOK, ONE_QUERY), 11)
+    assert found.value == pytest.approx(0.815, abs=5e-4)
+    assert np.isnan(found.low)
+    assert np.isnan(found.high)
+    empty = kappa_of(confusion(*(np.zeros(0, dtype=np.int64),) * 3))
+    assert np.isnan(empty.value)
+    assert (empty.n, empty.queries) == (0, 0)

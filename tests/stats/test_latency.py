@@ -1,0 +1,104 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from core.stats.intervals import quantile_interval
+from core.stats.latency import per_query, summarise
+from core.tables import frame
+
+
+def timings(*rows):
+    names = ("run_id", "query_id", "stage", "repeat", "ms")
+    return frame("timings", [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def ms(found, run, stage):
+    return found.filter((pl.col("run_id") == run) & (pl.col("stage") == stage))["ms"].to_list()
+
+
+def test_repeats_are_reduced_before_queries():
+    found = per_query(timings(*[("a", "q", "embed", n, value) for n, value in enumerate((1.0, 9.0, 2.0), 1)]))
+    assert ms(found, "a", "embed") == [2.0]
+    assert ms(found, "a", "total") == [2.0]
+
+
+def test_total_is_the_median_of_the_sums_not_the_sum_of_the_medians():
+    rows = [("embed", 1, 1.0), ("embed", 2, 5.0), ("embed", 3, 6.0)]
+    rows += [("rerank", 1, 9.0), ("rerank", 2, 1.0), ("rerank", 3, 2.0)]
+    found = per_query(timings(*[("a", "q", stage, repeat, value) for stage, repeat, value in rows]))
+    assert ms(found, "a", "total") == [8.0]  # sums 10, 6, 8; the medians add up to 7
+
+
+def test_generation_is_not_retrieval():
+    rows = timings(("a", "q", "rerank", 1, 2.0), ("a", "q", "generate", 1, 900.0))
+    assert ms(per_query(rows), "a", "total") == [2.0]
+    assert ms(per_query(rows, stages=["generate"]), "a", "total") == [900.0]
+
+
+def test_scopes():
+    rows = timings(("a", "q", "embed", 1, 2.0), ("a", "q", "rerank", 1, 5.0), ("b", "q", "embed", 1, 1.0))
+    assert ms(per_query(rows, scope="rerank"), "a", "total") == [5.0]
+    assert ms(per_query(rows, scope="rerank"), "b", "total") == []
+    assert ms(per_query(rows, stages=["embed"]), "b", "total") == [1.0]
+
+
+def test_incomplete_repeat_has_no_total():
+    rows = timings(
+        ("a", "q1", "embed", 1, 1.0),
+        ("a", "q1", "rerank", 1, 3.0),
+        ("a", "q1", "embed", 2, 1.0),
+        ("a", "q2", "embed", 1, 1.0),
+        ("a", "q2", "rerank", 1, None),
+    )
+    found = per_query(rows)
+    assert ms(found, "a", "total") == [4.0]
+    assert sorted(ms(found, "a", "embed")) == [1.0, 1.0]
+
+
+def test_a_run_timed_as_a_whole_keeps_its_total():
+    rows = timings(("a", "q", "total", 1, 50.0), ("a", "q", "rerank", 1, 30.0), ("b", "q", "rerank", 1, 7.0))
+    found = per_query(rows)
+    assert ms(found, "a", "total") == [50.0]
+    assert ms(found, "b", "total") == [7.0]
+    assert ms(per_query(rows, scope="rerank"), "a", "total") == [30.0]
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 59, 60, 75, 200, 298, 299, 400])
+def test_summary_against_numpy_and_the_single_interval(n):
+    sample = np.random.default_rng(n).gamma(3.0, 20.0, n)
+    rows = frame(
+        "timings",
+        {
+            "run_id": ["a"] * n,
+            "query_id": [f"q{i}" for i in range(n)],
+            "stage": ["rerank"] * n,
+            "repeat": [1] * n,
+            "ms": sample,
+        },
+    )
+    row = summarise(rows).filter(pl.col("stage") == "rerank").row(0, named=True)
+    assert row["n"] == n
+    assert row["p50"] == pytest.approx(np.median(sample))
+    median = quantile_interval(np.sort(sample), 0.5)
+    assert (row["p50_low"], row["p50_high"]) == (median.low, median.high)
+    tail = quantile_interval(np.sort(sample), 0.95)
+    if n < 60:
+        assert (row["p95"], row["p95_low"], row["p95_high"]) == (None, None, None)
+        assert row["p95_reason"].startswith(f"{n} queries are too few")
+        assert row["p95_reason"].endswith("at least 60 are needed")
+    else:
+        assert row["p95"] == pytest.approx(np.quantile(sample, 0.95))
+        assert (row["p95_low"], row["p95_high"]) == (tail.low, tail.high)
+        assert row["p95_reason"] is None
+    far = quantile_interval(np.sort(sample), 0.99)
+    if n < 299:
+        assert (row["p99"], row["p99_low"], row["p99_high"]) == (None, None, None)
+        assert row["p99_reason"] == f"{far.reason}: at least 299 are needed"
+    else:
+        assert row["p99"] == pytest.approx(np.quantile(sample, 0.99))
+        assert (row["p99_low"], row["p99_high"]) == (far.low, far.high)
+        assert (far.low is not None, row["p99_reason"]) == (True, None)
+
+
+def test_nothing_timed():
+    assert summarise(timings()).height == 0

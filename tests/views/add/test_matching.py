@@ -1,0 +1,273 @@
+"""Ids of imports against those of the collections that they go into."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import ClqError
+from core.importers import Import, Limits, Options, Upload, load
+from core.importers.stripping import stripped
+from core.store import Store
+from core.tables import Pieces, frame
+from core.views.add import matching
+from core.views.add.imports import bring, plan, read_into
+from core.views.add.matching import UnmatchedError, fits, matches, refused, suggested
+from tests.importers.helpers import rows
+
+CORPUS = "".join(json.dumps({"_id": f"{place}", "text": f"text {place}"}) + "\n" for place in range(1, 41))
+QUERIES = "".join(json.dumps({"_id": f"q{place}", "text": f"text {place}"}) + "\n" for place in range(1, 11))
+
+
+def trec(passage: str = "{}", query: str = "q{}", queries: int = 10, first: int = 1) -> str:
+    return "".join(
+        f"{query.format(q)} Q0 {passage.format(first + q + depth)} {depth + 1} {9 - depth} tag\n"
+        for q in range(1, queries + 1)
+        for depth in range(3)
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A collection with queries and passages, one with judgements only, one with a run only."""
+    store = Store(tmp_path_factory.mktemp("matching") / "store")
+    for name, files in {
+        "whole": {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES},
+        "judged": {
+            "gold.qrels": "".join(f"j{place} 0 p{place} 1\n" for place in range(1, 9)) + "j1 0 p9 0\n"
+        },
+        "ranked": {"old.trec": trec("r{}", "k{}")},
+    }.items():
+        bring(store, read(store, files, collection_id=name), name)
+    return store
+
+
+def read(store: Store, files: Mapping[str, str], **options: object) -> Import:
+    known = frozenset(store.read().collections()["collection_id"])
+    uploads = [Upload(name, text.encode()) for name, text in files.items()]
+    return load(uploads, Options(known_collections=known, **options))  # type: ignore[arg-type]
+
+
+def run(store: Store, text: str, collection: str = "whole") -> Import:
+    return read(store, {"new.trec": text}, collection_id=collection)
+
+
+CASES = {
+    "right": (trec(), "whole", [("queries", 10, 10), ("passages", 12, 12)], []),
+    "some": (trec(first=34), "whole", [("queries", 10, 10), ("passages", 6, 12)], []),
+    "other passages": (trec("x{}y"), "whole", [("queries", 10, 10), ("passages", 0, 12)], ["passages"]),
+    "other queries": (trec(query="z{}"), "whole", [("queries", 0, 10), ("passages", 12, 12)], ["queries"]),
+    "neither": (trec("d-{}", "z{}"), "whole", [("queries", 0, 10), ("passages", 0, 12)],
+                ["queries", "passages"]),
+    "judged": (trec("p{}", "j{}"), "judged", [("queries", 8, 10), ("passages", 8, 12)], []),
+    "judged, other passages": (trec("x{}", "j{}"), "judged", [("queries", 8, 10), ("passages", 0, 12)], []),
+    "not judged": (trec(), "judged", [("queries", 0, 10), ("passages", 0, 12)], ["queries", "passages"]),
+    "ranked": (trec("r{}", "k{}", 4), "ranked", [("queries", 4, 4), ("passages", 6, 6)], []),
+    "not ranked": (trec(), "ranked", [("queries", 0, 10), ("passages", 0, 12)], ["queries", "passages"]),
+    "new": (trec(), "new", [], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "collection", "known", "strange"), CASES.values(), ids=CASES.keys())
+def test_a_run_is_counted_against_what_the_collection_has(
+    store: Store, text: str, collection: str, known: list[tuple[str, int, int]], strange: list[str]
+) -> None:
+    made = run(store, text, collection)
+    found = matches(store.read(), made)
+    assert [(each.what, each.known, each.offered) for each in found] == known
+    assert [each.what for each in refused(found)] == strange
+    before = store.revision()
+    if not strange:
+        return
+    with pytest.raises(UnmatchedError) as caught:
+        bring(store, made, "")
+    assert store.revision() == before
+    said = str(caught.value)
+    for each in refused(found):
+        assert all(example in said for example in (*each.foreign, *each.held))
+        assert each.foreign
+        assert each.held
+
+
+TABLES = {
+    "judgements": {"g.qrels": "z1 0 1 1\nz1 0 2 0\n"},
+    "answers": {"a.csv": "query_id,answer,grade\nz1,yes,5\nz2,no,1\n"},
+    "timings": {"t.csv": "query_id,latency_ms\nz1,5\nz2,7\n"},
+}
+
+
+@pytest.mark.parametrize("files", TABLES.values(), ids=TABLES.keys())
+def test_judgements_answers_and_timings_are_matched_too(store: Store, files: Mapping[str, str]) -> None:
+    assert [
+        each.what for each in refused(matches(store.read(), read(store, files, collection_id="whole")))
+    ] == ["queries"]
+    (name, text), *_ = files.items()
+    right = read(store, {name: text.replace("z", "q")}, collection_id="whole")
+    found = matches(store.read(), right)
+    assert found
+    assert not refused(found)
+
+
+def test_one_foreign_run_among_others_is_named(store: Store) -> None:
+    made = read(store, {"good.trec": trec(), "bad.trec": trec(query="z{}").replace("tag", "odd")},
+                collection_id="whole")  # fmt: skip
+    (strange,) = refused(matches(store.read(), made))
+    assert strange.strangers == ("odd",)
+    assert (strange.known, strange.offered) == (10, 20)
+
+
+def test_what_an_import_brings_itself_counts(store: Store) -> None:
+    files = {"corpus.jsonl": CORPUS.replace('"_id": "', '"_id": "n'), "queries.jsonl": QUERIES}
+    made = read(store, {**files, "new.trec": trec("n{}")}, collection_id="fresh")
+    assert [(each.known, each.offered) for each in matches(store.read(), made)] == [(10, 10), (12, 12)]
+    made = read(store, {**files, "new.trec": trec("x{}")}, collection_id="fresh")
+    assert [each.what for each in refused(matches(store.read(), made))] == ["passages"]
+    judged = read(store, {"new.trec": trec(), "g.qrels": "q1 0 1 1\n"}, collection_id="fresh")
+    assert [each.among for each in matches(store.read(), judged)] == ["judgements"] * 2
+
+
+AFFIXES = {
+    "prefix": ("doc-{}", "q{}", {"passages": "doc-*"}),
+    "suffix": ("{}.txt", "q{}", {"passages": "*.txt"}),
+    "both, and queries": ("doc_{}.txt", "Xq{}", {"queries": "X*", "passages": "doc_*.txt"}),
+    "a star": ("*{}", "q{}", {}),
+    "no pattern": ("x{0}y{0}", "q{}", {}),
+}
+
+
+@pytest.mark.parametrize(("passage", "query", "strip"), AFFIXES.values(), ids=AFFIXES.keys())
+def test_a_beginning_or_end_to_take_off_is_found_and_taken_off(
+    store: Store, passage: str, query: str, strip: dict[str, str]
+) -> None:
+    text = trec(passage, query)
+    found = matches(store.read(), run(store, text))
+    assert {each.what: each.strip for each in refused(found) if each.strip} == strip
+    if strip:
+        made = read(store, {"new.trec": text}, collection_id="whole", strip=strip)
+        assert all(each.known == each.offered for each in matches(store.read(), made))
+        assert (
+            rows(made, "rankings").drop("run_id").equals(rows(run(store, trec()), "rankings").drop("run_id"))
+        )
+        assert made.runs[0].run_id != run(store, text).runs[0].run_id
+
+
+@given(st.text(max_size=4), st.text(max_size=4), st.lists(st.text(min_size=1), min_size=1, unique=True))
+def test_what_was_put_around_ids_is_taken_off_again(begin: str, end: str, ids: list[str]) -> None:
+    if "*" in begin + end:
+        return
+    ranked = [
+        {"run_id": "r", "query_id": "q", "stage": "final", "rank": place, "passage_id": f"{begin}{name}{end}"}
+        for place, name in enumerate(ids, 1)
+    ]
+    made = Import(frames={"rankings": frame("rankings", ranked)})
+    pieces = replace(made, frames={"rankings": Pieces((frame("rankings", ranked).lazy(),))})
+    for each in (made, pieces):
+        assert rows(stripped(each, {"passages": f"{begin}*{end}"}), "rankings")["passage_id"].to_list() == ids
+
+
+@pytest.mark.parametrize(
+    ("strip", "says"),
+    [
+        ({"passages": "doc"}, "no pattern"),
+        ({"passages": "a*b*"}, "no pattern"),
+        ({"passages": "doc-*"}, "'2' does not fit 'doc-*'"),
+        ({"docs": "doc-*"}, "Found: passages, queries"),
+    ],
+)
+def test_patterns_that_do_not_fit_are_refused(store: Store, strip: dict[str, str], says: str) -> None:
+    with pytest.raises(ClqError, match=re.escape(says)):
+        read(store, {"new.trec": trec()}, collection_id="whole", strip=strip)
+
+
+def test_files_go_into_the_open_workspace_where_their_ids_are_its_ids(store: Store) -> None:
+    snapshot = store.read()
+    options = Options(known_collections=frozenset(snapshot.collections()["collection_id"]))
+    cases = {
+        (trec(), "whole"): "whole", (trec("x{}"), "whole"): "new", (trec(), "judged"): "new",
+        (trec("p{}", "j{}"), "judged"): "judged", (trec(), None): "new",
+    }  # fmt: skip
+    for (text, workspace), expected in cases.items():
+        made = read_into([Upload("new.trec", text.encode())], options, snapshot, workspace=workspace)
+        assert made.runs[0].collection_id == expected
+    corpus = read_into([Upload("mine.jsonl", CORPUS.encode())], options, snapshot, workspace="whole")
+    assert [each.collection_id for each in corpus.collections] == ["mine"], "a corpus is not moved"
+    seen = plan([Upload("new.trec", trec("x{}").encode())], options, snapshot, workspace="whole")
+    assert [(each.collection_id, each.known) for each in seen.apart] == [("whole", 10), ("whole", 0)]
+
+
+def test_the_stored_collection_that_fits_best_is_suggested(store: Store) -> None:
+    snapshot = store.read()
+    for text, expected in (
+        (trec(), {"whole"}),
+        (trec("p{}", "j{}"), {"judged"}),
+        (trec("x{}", "y{}"), set()),
+    ):
+        found = suggested(snapshot, run(store, text, "new"))
+        assert {each.collection_id for each in found} == expected
+        assert fits(found) is bool(expected)
+    assert not suggested(snapshot, run(store, trec("x{}"), "whole")), "it was named"
+
+
+def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -> None:
+    own = Store(tmp_path / "own")
+    bring(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    names = []
+    for text in (trec("x{}"), trec("y{}")):
+        snapshot = own.read()
+        known = frozenset(snapshot.collections()["collection_id"])
+        options = Options(collection_id="whole", known_collections=known)
+        made = read_into([Upload("new.trec", text.encode())], options, snapshot, unmatched="own")
+        bring(own, made, "")
+        names += [run.collection_id for run in made.runs]
+    assert names == ["whole tag", "whole tag 2"]
+    assert own.read().runs("whole").is_empty()
+
+
+def test_of_what_is_larger_than_memory_a_sample_is_looked_at_and_said_to_be_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits(rows_in_memory=5, block_bytes=64, table_bytes=64)
+    for text, known in ((trec(), 10), (trec(query="z{}"), 0)):
+        made = read(store, {"new.trec": text}, collection_id="whole", limits=limits)
+        assert isinstance(made.frames["rankings"], Pieces)
+        (found, _) = matches(store.read(), made)
+        assert (found.known, found.offered, found.sampled) == (known, 10, None)
+    monkeypatch.setattr(matching, "_SAMPLE", 12)
+    (found, _) = matches(store.read(), made)
+    assert found.sampled is not None
+    assert 0 < found.sampled <= 30
+    assert refused([found])
+    assert "in a sample of" in str(found)
+    with pytest.raises(UnmatchedError):
+        bring(store, made, "")
+
+
+def test_existing_reads_what_is_asked(store: Store) -> None:
+    snapshot = store.read()
+    assert snapshot.existing("passages", ["whole"], "passage_id", ["1", "2", "x"]) in (["1", "2"], ["2", "1"])
+    assert snapshot.existing("passages", ["judged"], "passage_id") == []
+    assert len(snapshot.existing("passages", ["whole"], "passage_id", most=3)) == 3
+    assert len(snapshot.existing("passages", ["whole"], "passage_id")) == 40
+    for table, owner, column in (("passages", "none", "passage_id"), ("passages", "whole", "query_id")):
+        with pytest.raises(ClqError):
+            snapshot.existing(table, [owner], column)
+
+
+def test_taken_all_the_same_where_that_is_said(tmp_path: Path) -> None:
+    own = Store(tmp_path / "own")
+    bring(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    made = run(own, trec("x{}", "y{}"))
+    fresh, _ = bring(own, made, "", unmatched="take")
+    assert fresh
+    assert own.read().runs("whole").height == 1
+    assert own.read().rankings(own.read().runs()["run_id"].to_list()).filter(
+        pl.col("passage_id").str.starts_with("x")
+    ).height == 30  # fmt: skip

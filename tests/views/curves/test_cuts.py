@@ -1,0 +1,133 @@
+"""Cut-offs and what is sent, against counting by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.pipeline.cut import CUTS, keep
+from core.providers.tokens import counter
+from core.store import Snapshot, Store
+from core.views import theme
+from core.views.curves import page as curves
+from core.views.curves.cuts import answer, cuts, figure
+from core.views.curves.sent import tokens_sent, vocabulary
+from core.views.workspace.scope import Quality
+from core.views.workspace.stacks import runs_in
+from tests.stores import Lab
+from tests.views.made import BOOK, DEMO, LAB
+
+O200K = "o200k_base"
+
+
+@pytest.fixture(scope="module")
+def demo(demo_store: Path) -> Snapshot:
+    return Store.open(demo_store).read()
+
+
+def one_run(demo: Snapshot) -> str:
+    return str(runs_in(demo, DEMO).filter(pl.col("mode") == "hybrid")["run_id"][0])
+
+
+def by_hand(demo: Snapshot, run_id: str):
+    """Query → (passage ids, scores, grades) of the final ranking, for the judged queries."""
+    judged = {}
+    for query, passage, grade in (
+        demo.judgements(DEMO.golden_set_id).select("query_id", "passage_id", "grade").iter_rows()
+    ):
+        judged.setdefault(query, {})[passage] = grade
+    ranked = demo.rankings([run_id], stage="final").sort("query_id", "rank")
+    made = {}
+    for (query,), rows in ranked.group_by("query_id"):
+        if query in judged and any(grade >= 4 for grade in judged[query].values()):
+            made[query] = (rows["passage_id"].to_list(), rows["score"].to_numpy(), judged[query])
+    return made
+
+
+def test_cuts_equal_counting_by_hand(demo: Snapshot):
+    run_id = one_run(demo)
+    found = cuts(demo, run_id, DEMO.golden_set_id, counts=O200K, fixed=10)
+    rows = {row["way"]: row for row in found.rows.iter_rows(named=True)}
+    assert set(CUTS) < set(rows)
+    hand = by_hand(demo, run_id)
+    texts = dict(demo.passages(DEMO.collection_id).select("passage_id", "text").iter_rows())
+    count = counter(O200K).count
+    for way in (*CUTS, "K = 5", "everything"):
+        figures = []
+        for ids, scores, judged in hand.values():
+            size = keep({"method": way}, scores) if way in CUTS else min(5, len(ids))
+            size = len(ids) if way == "everything" else size
+            good = sum(judged.get(passage, 0) >= 4 for passage in ids[:size])
+            total = sum(grade >= 4 for grade in judged.values())
+            precision, recall = good / size, good / total
+            f1 = 0.0 if not good else 2 * precision * recall / (precision + recall)
+            figures.append(
+                (precision, recall, f1, size, sum(count(texts[passage]) for passage in ids[:size]))
+            )
+        row = rows[way]
+        assert tuple(row[name] for name in ("precision", "recall", "f1", "kept", "tokens")) == pytest.approx(
+            np.mean(figures, axis=0)
+        )
+        assert row["n"] == len(hand)
+        assert row["f1_low"] <= row["f1"] <= row["f1_high"]
+    assert answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
+    assert len(figure(found.rows).data) == 1 + len(CUTS)
+
+
+def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):
+    lab = Lab().judge({"q1": {"a": 5}}).run("r", final={"q1": ["a", "b"]})
+    snapshot = lab.write(tmp_path / "s").read()
+    made = cuts(snapshot, "r", LAB.golden_set_id, counts=O200K, fixed=10)
+    assert made.rows.is_empty() == bool(made.left_out)
+    none = cuts(demo, one_run(demo), None, counts=O200K, fixed=10)
+    assert (none.rows.height, answer(none, 10)) == (0, "There are no judgements here.")
+
+
+@pytest.mark.parametrize(
+    ("generator", "counts"), [(None, O200K), ("gpt-5", O200K), ("nobody", O200K), ("claude", "estimate")]
+)
+def test_the_vocabulary_of_a_generator(generator: str | None, counts: str):
+    assert (vocabulary(generator, BOOK) == counts) or generator == "claude"
+
+
+def test_tokens_sent_equal_counting_by_hand(demo: Snapshot):
+    runs = runs_in(demo, DEMO).head(2)
+    table = tokens_sent(demo, runs, "gpt-5", BOOK, depth=20)
+    price = BOOK.find("gpt-5", "input_tokens").each
+    texts = dict(demo.passages(DEMO.collection_id).select("passage_id", "text").iter_rows())
+    count = counter(O200K).count
+    for run_id, name in runs.select("run_id", "name").iter_rows():
+        ranked = demo.rankings([run_id], stage="final").sort("query_id", "rank")
+        lists = [rows["passage_id"].to_list() for _, rows in ranked.group_by("query_id", maintain_order=True)]
+        for k in (1, 7, 10):
+            sums = [sum(count(texts[passage]) for passage in ids[:k]) for ids in lists]
+            row = table.row(by_predicate=(pl.col("name") == name) & (pl.col("k") == k), named=True)
+            assert row["tokens"] == pytest.approx(np.mean(sums))
+            assert row["tokens_low"] <= row["tokens"] <= row["tokens_high"]
+            assert row["usd_per_1k"] == pytest.approx(1000 * np.mean(sums) * price)
+            assert row["counted"] == O200K
+
+
+def test_a_passage_without_text_makes_its_prompt_unknown(tmp_path: Path):
+    lab = Lab().judge({"q1": {"a": 5}}).hold({"a": "two words"}).run("r", final={"q1": ["a", "missing"]})
+    snapshot = lab.write(tmp_path / "s").read()
+    table = tokens_sent(snapshot, runs_in(snapshot, LAB), None, BOOK, depth=5).sort("k")
+    assert table["tokens"].to_list() == [2.0, None]
+    assert table["usd_per_1k"].to_list() == [None, None]
+
+
+def test_curves_against_tokens_leave_out_what_is_not_known(demo: Snapshot):
+    runs = runs_in(demo, DEMO).head(2)
+    quality = Quality("RA-nWG", 10)
+    rows = curves.curve_table(demo, runs, DEMO.golden_set_id, quality.measure.at(None))
+    joined = curves.against(rows, tokens_sent(demo, runs.head(1), None, BOOK, depth=curves.MAX_DEPTH))
+    assert joined.height == rows.height
+    names = runs["name"].to_list()
+    view = curves.curves(joined, quality, theme.colours_for(names), "tokens")
+    drawn = {trace.legendgroup for trace in view.main.data}
+    assert len(drawn) == 1
+    line = next(trace for trace in view.main.data if trace.mode and trace.mode.startswith("lines"))
+    tokens = joined.filter((pl.col("name") == names[0]) & (pl.col("measure") == "RA-nWG"))["tokens"]
+    assert list(line.x) == pytest.approx(tokens.to_list())
+    assert view.answer == curves.curves(rows, quality, theme.colours_for(names)).answer

@@ -1,0 +1,86 @@
+import polars as pl
+import pytest
+
+from core.decide.rules import Constraints, decide
+from core.views.decision.answer import answer, limits, numbers
+from core.views.workspace.scope import Latency
+from tests.views.made import AT_10, stacks
+
+TABLE = stacks(
+    name=["slow <b>best</b>", "fast", "dear", "unknown"],
+    quality=[0.8, 0.7, 0.6, None],
+    quality_low=[0.75, None, None, None],
+    quality_high=[0.85, None, None, None],
+    latency_ms=[900.0, 100.0, 300.0, None],
+    cost=[1.25, 0.5, 9.0, None],
+    n=[50, None, 7, None],
+)
+
+
+def said(constraints: Constraints, table: pl.DataFrame = TABLE):
+    return answer(table, decide(table, constraints), constraints, AT_10, Latency())
+
+
+@pytest.mark.parametrize(
+    ("constraints", "words"),
+    [
+        (Constraints(), ""),
+        (Constraints(sla_ms=500), " within 500 ms (p50)"),
+        (Constraints(budget=2.5), " within $2.50 / 1k"),
+        (Constraints(floor=0.75), " above a quality of 0.75"),
+        (Constraints(sla_ms=1500, budget=0.01, floor=0.5),
+         " within 1.50 s (p50) and $0.010 / 1k above a quality of 0.50"),
+    ],
+)  # fmt: skip
+def test_limits_in_words(constraints: Constraints, words: str):
+    assert limits(constraints, Latency()) == words
+
+
+def test_the_answer_names_the_stack_its_numbers_and_the_runner_up():
+    found = said(Constraints())
+    assert found.sentence == (
+        "Ship slow <b>best</b>: RA-nWG@10 0.800 [0.750, 0.850], n = 50; 900 ms; $1.25 / 1k."
+    )
+    assert "3 of 4 stacks" in found.reason
+    assert "Runner-up: fast (RA-nWG@10 0.700, n = unknown; 100 ms; $0.50 / 1k)." in found.reason
+
+
+def test_a_limit_changes_the_answer():
+    found = said(Constraints(sla_ms=500))
+    assert found.sentence.startswith("Ship fast within 500 ms (p50): ")
+    assert "Runner-up: dear" in found.reason
+
+
+def test_nothing_left_names_the_nearest_miss_of_every_limit():
+    found = said(Constraints(sla_ms=50, floor=0.9))
+    assert found.sentence == "No stack within 50.0 ms (p50) above a quality of 0.90 is left."
+    assert found.reason == "Nearest misses: 50 ms over the SLA."
+    assert "$0.40 / 1k over the budget" in said(Constraints(budget=0.1)).reason
+    assert said(Constraints(floor=0.9)).reason == "Nearest misses: 0.100 under the quality floor."
+
+
+@pytest.mark.parametrize("table", [stacks(2), stacks(0)])
+def test_nothing_known_is_said(table: pl.DataFrame):
+    found = said(Constraints(), table)
+    assert found.sentence == "No stack here has a known RA-nWG@10."
+    assert "import what is missing" in found.reason
+
+
+def test_a_tie_says_how_it_was_broken_and_who_scores_highest():
+    table = stacks(
+        name=["deep", "shallow"],
+        quality=[0.80, 0.79],
+        quality_low=[0.7, 0.69],
+        quality_high=[0.9, 0.89],
+        latency_ms=[300.0, 290.0],
+        candidates=[100, 50],
+    )
+    found = said(Constraints(), table)
+    assert found.sentence.startswith("Ship shallow")
+    assert "Chosen by fewer candidates." in found.reason
+    assert "The highest RA-nWG@10 among them: deep, 0.800 [0.700, 0.900]." in found.reason
+
+
+def test_unknown_figures_read_as_unknown():
+    row = stacks(quality=[0.5], n=[None]).row(0, named=True)
+    assert numbers(row, AT_10) == "RA-nWG@10 0.500, n = unknown; latency unknown; cost unknown"

@@ -1,0 +1,83 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.decide.near import near_misses
+from core.decide.rules import Constraints, decide
+from core.store import Store
+from core.views.decision.near import broken, near_rows, own_scope, sentence, way_in
+from core.views.workspace.scope import Latency
+from tests.views.made import AT_10, DEMO, PAPER, stacks
+from tests.views.made import table as table_of
+
+TABLE = stacks(
+    name=["chosen", "slow", "dear"],
+    quality=[0.5, 0.8, 0.7],
+    latency_ms=[400.0, 506.6, 300.0],
+    cost=[1.0, 1.25, 2.25],
+)
+KEYS = {"stack", "run_id", "limit", "value", "over", "unit", "gain", "set_to"}
+
+
+def listed(limits, table=TABLE):
+    return near_rows(table, near_misses(table, decide(table, limits), limits))
+
+
+def test_near_misses_as_data_and_in_words():
+    slow, dear = listed(Constraints(sla_ms=500, budget=2))
+    assert set(slow) >= KEYS
+    assert (slow["stack"], slow["run_id"], slow["set_to"], slow["edge"]) == ("slow", "r1", 510, True)
+    assert (way_in(slow), way_in(dear)) == ("SLA 510 ms", "budget $2.25 / 1k")
+    assert broken(dear) == "$0.25 / 1k over the budget"
+    assert sentence(dear, AT_10.name) == (
+        "dear: RA-nWG@10 0.700 (+0.200); 300 ms; $2.25 / 1k; $0.25 / 1k over the budget."
+    )
+
+
+def test_without_a_choice_there_is_no_gain():
+    rows = listed(Constraints(sla_ms=100, budget=9))
+    assert [(row["stack"], row["gain"]) for row in rows] == [("slow", None)]
+    assert "+" not in sentence(rows[0], AT_10.name)
+    (floor,) = listed(Constraints(sla_ms=400, budget=2, floor=0.6), TABLE.head(1))
+    assert (way_in(floor), broken(floor)) == ("quality floor 0.5", "0.100 under the quality floor")
+
+
+@pytest.mark.parametrize("ending", [".html", ".md", ".json"])
+def test_the_paper_at_500_ms(published_store, tmp_path, ending):
+    question = ["--collection", "clq-paper", "--sla-ms", "500", "--budget", "2.5"]
+
+    def call(*words):
+        result = CliRunner().invoke(app, ["--store", str(published_store), *words, *question])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    found = json.loads(call("decide", "--format", "json"))
+    assert found["chosen"]["quality"] == pytest.approx(0.610)
+    miss = found["near_misses"][0]
+    assert (miss["value"], miss["limit"], miss["unit"], miss["set_to"]) == (506.6, "sla", "ms", 510)
+    assert (miss["quality"], miss["edge"]) == (0.805, True)
+    assert miss["cost"] == pytest.approx(1.25, abs=0.005)
+    assert miss["gain"] == pytest.approx(0.195)
+    assert f"{miss['stack']}: RA-nWG@10 0.805 (+0.195)" in call("decide")
+    path = tmp_path / f"record{ending}"
+    call("record", str(path))
+    written = path.read_text(encoding="utf-8")
+    if ending == ".json":
+        assert json.loads(written)["near_misses"] == found["near_misses"]
+    else:
+        assert "SLA 510 ms" in written
+        assert "0.195" in written
+
+
+@pytest.mark.parametrize(
+    ("scope", "latency", "offered"),
+    [(PAPER, Latency(), True), (PAPER, Latency("p50", "rerank"), False), (DEMO, Latency(), False)],
+)
+def test_the_papers_own_latency_is_offered_where_the_path_is_unknown(demo_store, scope, latency, offered):
+    snapshot = Store.open(demo_store).read()
+    said = own_scope(snapshot, table_of(snapshot, scope, AT_10, latency), latency)
+    assert bool(said) == offered
+    if offered:
+        assert "3 stacks is unknown" in said

@@ -1,0 +1,161 @@
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.decide.rules import Constraints, decide
+from core.records import Origin
+from core.store import Store
+from core.views.decision import overview
+from core.views.workspace.scope import Latency, Scope
+from tests.stores import Lab
+from tests.views.made import AT_10, stacks
+
+
+def row(**columns: object) -> dict[str, object]:
+    return stacks(**{name: [value] for name, value in columns.items()}).row(0, named=True)
+
+
+@pytest.mark.parametrize(
+    ("quality", "proc", "pool", "words"),
+    [
+        (0.5, 0.9, "dense@50", ["order", "0.400", "dense@50", "%PROC 55.6 %"]),
+        (0.5, 0.6, None, ["pool limits first", "0.400", "not stated", "%PROC 83.3 %"]),
+        (0.0, 0.0, "bm25@5", ["pool limits first", "1.000 is lost in retrieval", "%PROC –"]),
+        (0.8, 0.79, None, ["%PROC 100.0 %"]),
+        (None, 0.5, None, ["Not known"]),
+        (0.5, None, None, ["Not known", "RA-nWG@10"]),
+    ],
+)
+def test_what_limits_a_stack(quality: float | None, proc: float | None, pool: str | None, words: list[str]):
+    said = overview.limiting(row(quality=quality, proc=proc, pool=pool), AT_10)
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("n", "good", "words"),
+    [(64, True, "64 queries carry the mean."), (50, True, "50 queries carry the mean."),
+     (1, False, "1 query carries the mean; the paper used 50."),
+     (None, False, "The number of queries is unknown.")],
+)  # fmt: skip
+def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
+    finding = overview.soundness(row(n=n), None, AT_10)[0]
+    assert (finding.good, finding.sentence) == (good, words)
+
+
+@pytest.mark.parametrize(
+    ("interval", "other", "good", "words"),
+    [
+        ((None, None), None, False, "No interval: these figures came without per-query data."),
+        ((0.4, 0.6), None, True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
+        ((0.4, 0.6), 0.3, True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
+        ((0.4, 0.6), 0.6, False,
+         "95 % interval of RA-nWG@10: [0.400, 0.600]; the runner-up's 0.600 lies inside it."),
+        ((0.4, 0.6), "unknown", True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
+    ],
+)  # fmt: skip
+def test_an_interval_is_compared_with_the_runner_up(
+    interval: tuple[float | None, float | None], other: object, good: bool, words: str
+):
+    second = None if other is None else row(quality=None if other == "unknown" else other)
+    chosen = row(quality=0.5, quality_low=interval[0], quality_high=interval[1])
+    finding = overview.soundness(chosen, second, AT_10)[1]
+    assert (finding.good, finding.sentence) == (good, words)
+
+
+@pytest.mark.parametrize(
+    ("columns", "good", "words"),
+    [
+        ({"latency_ms": 5.0, "latency_basis": "measured", "latency_n": 64}, True,
+         "Latency is measured, n = 64."),
+        ({"latency_ms": 5.0, "latency_basis": "published", "latency_note": "sum of 2 stage medians"}, False,
+         "Latency is published (sum of 2 stage medians)."),
+        ({"latency_note": "no timings recorded"}, False, "Latency unknown: no timings recorded."),
+    ],
+)  # fmt: skip
+def test_a_latency_says_how_it_is_known(columns: dict[str, object], good: bool, words: str):
+    finding = overview.soundness(row(**columns), None, AT_10)[2]
+    assert (finding.good, finding.sentence) == (good, words)
+
+
+@pytest.mark.parametrize(("hole", "good"), [(0.0, True), (0.1, True), (0.11, False)])
+def test_holes_make_the_score_a_lower_bound(hole: float, good: bool):
+    finding = overview.soundness(row(hole=hole), None, AT_10)[3]
+    assert finding.good is good
+    assert "of the Top-10 is unjudged" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "words"), [(0, None), (None, None), (1, "1 ranked query"), (7, "7 ranked queries")]
+)
+def test_queries_left_out_are_counted(unjudged: int | None, words: str | None):
+    found = [each.sentence for each in overview.soundness(row(unjudged_queries=unjudged), None, AT_10)]
+    assert [each for each in found if "left out" in each] == (
+        [] if words is None else [f"{words} without judgements left out."]
+    )
+
+
+def test_the_store_in_one_table(demo_store: Path):
+    snapshot = Store.open(demo_store).read()
+    found = {each["collection_id"]: each for each in overview.contents(snapshot).iter_rows(named=True)}
+    assert set(found) == {"python-docs", "clq-paper"}
+    assert (found["python-docs"]["runs"], found["python-docs"]["measured"]) == (10, 10)
+    assert found["python-docs"]["golden_sets"] == 1
+    assert found["python-docs"]["judgements"] == snapshot.judgements("python-docs-graded").height
+    assert (found["clq-paper"]["published"], found["clq-paper"]["imported"]) == (54, 0)
+    assert found["clq-paper"]["judgements"] == 0
+
+
+def test_an_empty_store_holds_nothing(empty_store: Path):
+    snapshot = Store.open(empty_store).read()
+    assert overview.contents(snapshot).is_empty()
+    assert overview.latest_change(snapshot) == "Nothing was written yet."
+
+
+def test_the_latest_change_has_its_number_time_and_action(demo_store: Path):
+    said = overview.latest_change(Store.open(demo_store).read())
+    assert re.fullmatch(r"Revision 3, \d{4}-\d\d-\d\d \d\d:\d\d UTC: published\.", said)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "runs", "words"),
+    [
+        ([None], (), "The machine that was timed is not on record."),
+        (["A"], (), "Timed on A."),
+        (["A", "A", None], (), "Timed on A."),
+        (["A", "B"], (), "Timed on 2 different machines: latencies do not compare."),
+        (["A", "B"], ("r1",), "Timed on B."),
+    ],
+)
+def test_machines_are_those_of_the_chosen_runs(
+    tmp_path: Path, cpus: list[str | None], runs: tuple[str, ...], words: str
+):
+    lab = Lab()
+    for place, cpu in enumerate(cpus):
+        lab.run(f"r{place}", origin=Origin.RUN, environment={"cpu": cpu} if cpu else {})
+    assert overview.environment(lab.write(tmp_path / "s").read(), Scope("lab", None, runs)) == words
+
+
+def test_the_chosen_rows_are_those_of_the_decision():
+    table = stacks(quality=[0.1, 0.9], latency_ms=[1.0, 500.0])
+    chosen, second = overview.chosen_rows(table, decide(table, Constraints()))
+    assert chosen is not None
+    assert second is not None
+    assert (chosen["name"], second["name"]) == ("stack 1", "stack 0")
+    one = stacks(quality=[0.1])
+    assert overview.chosen_rows(one, decide(one, Constraints()))[1] is None
+    none = pl.DataFrame(schema=table.schema)
+    assert overview.chosen_rows(none, decide(none, Constraints())) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("latency", "words"),
+    [
+        (Latency(), "p50 of embed + retrieve + rerank: half"),
+        (Latency("p95", "rerank"), "p95 of the reranker call"),
+    ],
+)
+def test_a_latency_in_words(latency: Latency, words: str):
+    assert overview.describe_latency(latency).startswith(words)

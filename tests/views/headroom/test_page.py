@@ -1,0 +1,129 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.decide.headroom import LEVERS, split
+from core.store import Store
+from core.views.headroom.page import BARS, MIXED, NO_POOL, conventions, headroom
+from core.views.workspace.scope import Quality
+from tests.stores import HOSTILE
+from tests.views.made import AT_10, DEMO, PAPER, stacks, table
+
+
+@pytest.fixture(scope="module")
+def paper(published_store: Path) -> pl.DataFrame:
+    return table(Store.open(published_store).read(), PAPER)
+
+
+@pytest.mark.parametrize("scope", [DEMO, PAPER])
+def test_the_parts_of_every_stack_add_up_to_one(demo_store: Path, scope):
+    rows = table(Store.open(demo_store).read(), scope)
+    found = headroom(rows, AT_10, MIXED)
+    assert found is not None
+    known = rows.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
+    assert found.table.height == known.height
+    total = found.table.select(pl.sum_horizontal("quality", "ordering", "retrieval")).to_series()
+    assert total.to_list() == pytest.approx([1.0] * known.height)
+    assert found.table.select(pl.col("ordering", "retrieval") >= 0).to_numpy().all()
+    for row in found.table.iter_rows(named=True):
+        assert row["reading"] == split(row["quality"], max(row["proc"], row["quality"])).reading
+
+
+def test_percent_of_the_ceiling_is_the_published_one(published_store: Path):
+    rows = table(Store.open(published_store).read(), PAPER)
+    hybrid = rows.filter((pl.col("mode") == "hybrid") & (pl.col("reranker") == "rerank-2.5"))
+    assert hybrid["pct_proc"].round(3).to_list() == [0.852]
+
+
+def test_conventions_are_never_mixed_unless_asked(paper: pl.DataFrame):
+    offered = conventions(paper)
+    assert offered[-1] == MIXED
+    assert offered[1:-1] == ["dense@50", "dense@100", "dense@150", "dense@200"]
+    for name in offered[:-1]:
+        found = headroom(paper, AT_10, name)
+        assert found is not None
+        assert found.table["pool"].unique().to_list() == [name]
+        assert not found.mixed
+        assert not [label for label in found.figure.layout.yaxis.ticktext if f"({name})" in label]
+    mixed = headroom(paper, AT_10, MIXED)
+    assert mixed is not None
+    assert mixed.mixed
+    assert all("@" in label for label in mixed.figure.layout.yaxis.ticktext)
+
+
+def test_the_best_stacks_convention_is_offered_first(paper: pl.DataFrame):
+    known = paper.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
+    assert conventions(paper)[0] == known.sort("quality", descending=True)["pool"][0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "offered"),
+    [
+        (stacks(0), []),
+        (stacks(2), []),
+        (stacks(quality=[0.5], proc=[None]), []),
+        (stacks(quality=[None], proc=[0.5]), []),
+        (stacks(quality=[0.5], proc=[0.6]), [NO_POOL]),
+        (stacks(quality=[0.5, 0.4], proc=[0.6, 0.6], pool=["a@1", None]), ["a@1", NO_POOL, MIXED]),
+    ],
+)
+def test_conventions_of_odd_tables(rows: pl.DataFrame, offered: list[str]):
+    assert conventions(rows) == offered
+    if not offered:
+        assert headroom(rows, AT_10, MIXED) is None
+
+
+@pytest.mark.parametrize(
+    ("quality", "proc", "reading"),
+    [(0.5, 0.95, "improve ordering"), (0.5, 0.55, "improve retrieval"), (0.5, 0.755, "balanced"),
+     (0.0, 0.0, "improve retrieval"), (1.0, 1.0, "balanced"), (0.8, 0.79, "improve retrieval")],
+)  # fmt: skip
+def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, reading: str):
+    found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NO_POOL)
+    assert found is not None
+    assert found.table["reading"].to_list() == [reading]
+    assert LEVERS[reading][0] in found.details
+    assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in found.answer
+
+
+def test_an_unknown_n_is_said_to_be_unknown():
+    found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NO_POOL)
+    assert found is not None
+    assert "n = unknown" in found.answer
+
+
+def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():
+    names = [f"{'a very long name of a stack ' * 4}{number}" for number in range(3)]
+    found = headroom(stacks(name=names, quality=[0.5] * 3, proc=[0.6] * 3), AT_10, NO_POOL)
+    assert found is not None
+    for bars in found.figure.data:
+        assert len(set(bars.y)) == 3
+
+
+def test_many_stacks_are_all_in_the_table_and_the_best_on_the_chart():
+    height = BARS + 7
+    rows = stacks(quality=[row / height for row in range(height)], proc=[1.0] * height)
+    found = headroom(rows, AT_10, NO_POOL)
+    assert found is not None
+    assert found.table.height == height
+    assert len(found.figure.data[0].y) == BARS
+    assert max(found.figure.data[0].x) == max(rows["quality"])
+
+
+def test_hostile_names_are_escaped():
+    rows = stacks(name=HOSTILE, quality=[0.5] * len(HOSTILE), proc=[0.6] * len(HOSTILE), pool=HOSTILE)
+    found = headroom(rows, Quality(HOSTILE[0], 3), MIXED)
+    assert found is not None
+    words = found.figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
+    assert "<" not in words
+
+
+def test_the_chosen_stack_of_another_pool_is_told_of(paper: pl.DataFrame):
+    pool, *others = conventions(paper)
+    there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null() & (pl.col("pool") == others[0])
+    other = paper.with_row_index("row").filter(there)
+    found = headroom(paper, AT_10, pool, int(other["row"][0]))
+    assert found is not None
+    assert f"The chosen stack, {other['name'][0]} (pool {others[0]}), reaches" in found.details
+    assert "The chosen stack" not in headroom(paper, AT_10, pool).details

@@ -1,0 +1,171 @@
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.decide.rules import Constraints, decide
+from core.stats.generation import Generation, Speed
+from core.stats.latency import TOTAL
+from core.store import Snapshot, Store
+from core.views.latency import charts
+from core.views.latency.generation import fitted, in_words, timed_answers
+from core.views.latency.page import (
+    answer,
+    details,
+    percentile_table,
+    shown_stages,
+    stage_samples,
+    stage_table,
+    usual,
+)
+from core.views.what_if.deeper import latency_by_depth
+from core.views.workspace.scope import Latency
+from tests.stores import Lab
+from tests.views.made import AT_10, DEMO, LAB, PAPER, table
+
+N = 70
+GENERATED = Generation(Speed(100, 50, 1), chunks=2, tokens_per_chunk=500, prompt_tokens=0, output_tokens=100)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """A fast stack timed often, a slow one timed too seldom for a p95, a reported one and an unknown one."""
+    queries = [f"q{at}" for at in range(1, N + 1)]
+    made = Lab().judge({query: {"a": 5} for query in queries})
+    good, bad = {query: ["a"] for query in queries}, {query: ["b"] for query in queries}
+    ms = np.arange(1.0, N + 1)
+    made.run("fast", final=bad, ms={"embed": [1.0] * N, "retrieve": ms.tolist(), "strange": [0.5] * N})
+    made.run("slow", final=good, ms={"retrieve": (100 + ms[:20]).tolist()})
+    figures = [{"measure": "latency_p50", "stage": stage, "value": 7.0, "n": 9} for stage in
+               ("total", "retrieve")]  # fmt: skip
+    made.run("told", final=bad, figures=figures)
+    made.run("silent", final=good)
+    return made.write(tmp_path_factory.mktemp("lab") / "s").read()
+
+
+def test_every_percentile_of_every_stack_or_why_not(lab: Snapshot):
+    rows = percentile_table(lab, table(lab, LAB), Latency())
+    assert rows["name"].to_list() == ["told", "fast", "slow", "silent"]
+    told, fast, slow, silent = rows.iter_rows(named=True)
+    assert fast["p50"] == pytest.approx(37.0)
+    assert fast["p50_low"] < fast["p50"] < fast["p50_high"]
+    assert (fast["p95"] is None, fast["p99"] is None) == (False, True)
+    assert "at least 299" in fast["p99_note"]
+    assert (slow["p95"], slow["n"], slow["basis"]) == (None, 20, "measured")
+    assert "20 queries are too few" in slow["p95_note"]
+    assert (told["p50"], told["p95"], told["n"], told["basis"]) == (7.0, None, 9, "imported")
+    assert (silent["p50"], silent["p50_note"]) == (None, "no timings recorded")
+
+
+def test_stages_in_their_order_with_the_total_last(lab: Snapshot):
+    runs = table(lab, LAB).filter(pl.col("name").is_in(["fast", "told"]))
+    samples = stage_samples(lab, runs, Latency())
+    assert shown_stages(samples) == ["embed", "retrieve", "strange", TOTAL]
+    rows = stage_table(lab, runs, samples)
+    assert rows.select("name", "stage", "p50", "basis").rows() == [
+        ("fast", "embed", 1.0, "measured"),
+        ("fast", "retrieve", 35.5, "measured"),
+        ("fast", "strange", 0.5, "measured"),
+        ("fast", "total", 37.0, "measured"),
+        ("told", "retrieve", 7.0, "imported"),
+        ("told", "total", 7.0, "imported"),
+    ]
+    assert rows.filter(pl.col("name") == "told")["p95_reason"].to_list() == ["not reported"] * 2
+
+
+def test_a_modelled_total_is_not_called_measured(lab: Snapshot):
+    runs = table(lab, LAB).filter(pl.col("name") == "slow")
+    both = Latency("p50", "end-to-end", generation=GENERATED)
+    rows = stage_table(lab, runs, stage_samples(lab, runs, both))
+    assert rows.select("stage", "basis").rows() == [("retrieve", "measured"), ("total", "modelled")]
+    assert rows["p50"].to_list() == [110.5, 110.5 + 100 + 50 + 100]
+    made = percentile_table(lab, table(lab, LAB, latency=both), both)
+    assert made["basis"].drop_nulls().unique().to_list() == ["modelled"]
+
+
+def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
+    found = table(lab, LAB)
+    rows, decision = percentile_table(lab, found, Latency()), decide(found, Constraints())
+    said = answer(rows, found, decision, AT_10)
+    # "silent" scores as well but its latency is not known
+    assert said.startswith(
+        "slow (RA-nWG@10 1.000) answers half of the queries within 110 ms [106 ms, 115 ms]"
+    )
+    assert said.endswith("p95 withheld, p99 withheld, n = 20.")
+    assert usual(rows, found, decision)[0] == "slow"
+    runs = found.filter(pl.col("name").is_in(["slow", "fast"]))
+    stages = stage_table(lab, runs, stage_samples(lab, runs, Latency()))
+    more = details(rows, stages, latency_by_depth(lab, LAB), 75.0)
+    assert "The fastest is told with 7.00 ms; 1 stack is within the jitter of 75 ms of it." in more
+    assert "slowest stage is retrieve: 110 ms at slow" in more
+    assert "p95 is unknown for 2 of 3" in more
+
+
+def test_no_latency_at_all_says_why(tmp_path: Path):
+    lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
+    found = table(lab, LAB)
+    rows = percentile_table(lab, found, Latency())
+    said = answer(rows, found, decide(found, Constraints()), AT_10)
+    assert said == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
+    assert "imported files" in details(rows, pl.DataFrame(), pl.DataFrame())
+
+
+def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store: Path):
+    snapshot = Store.open(published_store).read()
+    depths = latency_by_depth(snapshot, PAPER)
+    found = table(snapshot, PAPER)
+    rows = percentile_table(snapshot, found, Latency())
+    said = details(rows, stage_table(snapshot, found, stage_samples(snapshot, found, Latency())), depths)
+    assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on, by up to 2.19 s." in said
+    lines = charts.depth_lines(depths)
+    at = dict(lines.select(pl.format("{} {}", "reranker", "embedder"), "breaks_at").iter_rows())
+    assert at["rerank-2.5 voyage-3.5"] == 150
+    assert at["rerank-2.5 voyage-3-large"] is None
+    drawn = charts.by_depth(depths)
+    (ringed,) = (trace for trace in drawn.data if str(trace.name).startswith("leaves its line"))
+    assert len(ringed.x) == depths["departs"].sum()
+    assert sum(trace.mode == "lines" for trace in drawn.data) == lines["slope"].count()
+
+
+@pytest.mark.parametrize("shape", ["ECDF", "box"])
+def test_stages_are_drawn_with_one_legend_entry_per_stack(demo_store: Path, shape: charts.Shape):
+    snapshot = Store.open(demo_store).read()
+    runs = table(snapshot, DEMO).gather([0, 5])
+    samples = stage_samples(snapshot, runs, Latency())
+    colours = dict.fromkeys(runs["name"], "#0072B2")
+    drawn = charts.stages(samples, colours, shape, 75.0)
+    assert sum(bool(trace.showlegend) for trace in drawn.data) == 2
+    assert len(drawn.data) == samples.select("name", "stage").n_unique()
+    assert len(drawn.layout.shapes) == 1
+
+
+def test_long_samples_are_drawn_by_their_quantiles():
+    ms = np.random.default_rng(1).random(5000)
+    samples = pl.DataFrame({"name": ["a"] * 5000, "stage": [TOTAL] * 5000, "ms": ms})
+    (trace,) = charts.stages(samples, {"a": "#0072B2"}, "ECDF", 0.0).data
+    assert len(trace.x) == 400
+    assert trace.x[-1] == ms.max()
+
+
+def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
+    prompts = [1000.0 + 100 * at for at in range(20)]
+    made = Lab().run("a", spec={"mode": "dense"}, ms={"generate": [200 + 0.05 * each for each in prompts],
+                                                      "first_token": [100.0] * 20})  # fmt: skip
+    made._rows["usage"] += [
+        {"run_id": "a", "query_id": f"q{at}", "stage": "generate", "item": "g", "unit": "input_tokens",
+         "amount": prompt, "basis": "measured"}
+        for at, prompt in enumerate(prompts, 1)
+    ]  # fmt: skip
+    snapshot = made.write(tmp_path / "s").read()
+    timed = timed_answers(snapshot, LAB)
+    found = fitted(timed)
+    assert in_words(found) == (
+        "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms "
+        "per output token (R² 1.00, n = 20)."
+    )
+    drawn = charts.generator(timed, GENERATED, [1000.0])
+    assert [trace.name for trace in drawn.data] == [
+        "first token, timed", "first token, modelled", "whole answer, timed", "whole answer, modelled"
+    ]  # fmt: skip
+    assert in_words(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")

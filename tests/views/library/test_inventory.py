@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError, UnknownNameError
+from core.importers import Options, load
+from core.records import Origin
+from core.store import Store
+from core.views.library import deletion, inventory
+from core.views.library.inventory import ALL
+from tests.stores import Lab
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    lab = Lab().judge({"q1": {"p": 5, "x": 1}, "q2": {"y": 4}}).ask({"q1": "one"}).hold({"p": "p"})
+    lab.run("r1", label="First [one]", final={"q1": ["p", "x"], "q2": ["p"]}, pool="dense@2")
+    lab.run(
+        "r2",
+        label="Second",
+        origin=Origin.PUBLISHED,
+        figures=[{"measure": "RR", "k": 1, "value": 0.5, "n": 50}],
+    )
+    lab.run("r3", label="bare", origin=Origin.RUN)
+    return lab.write(tmp_path / "store")
+
+
+def test_the_runs_with_origin_and_n(store: Store):
+    rows = inventory.runs(store.read()).sort("run_id")
+    assert rows.select("run_id", "origin", "n", "passages", "pool", "added_revision").rows() == [
+        ("r1", "imported", 2, 3, "dense@2", 1),
+        ("r2", "published", 50, None, None, 1),
+        ("r3", "measured here", None, None, None, 1),
+    ]
+    assert inventory.runs(store.read(), removed=True).is_empty()
+    sentence, _ = inventory.answer(store.read())
+    assert sentence.startswith(
+        "The store holds 3 runs (1 imported, 1 published, 1 measured here) on 1 collection"
+    )
+    assert sentence.endswith("1 golden set, as of revision 1.")
+
+
+@pytest.mark.parametrize(
+    ("collection", "words", "found"),
+    [(ALL, "", 3), ("lab", " ", 3), ("other", "", 0), (ALL, "[ONE]", 1), (ALL, "r2", 1), (ALL, ".*", 0)],
+)
+def test_runs_are_found_by_what_they_are_called(store: Store, collection: str, words: str, found: int):
+    assert inventory.chosen(inventory.runs(store.read()), collection, words).height == found
+
+
+def test_delete_and_restore_are_one_revision_each(store: Store):
+    before = store.revision()
+    said = deletion.delete(store, ["r1", "r3"])
+    assert said.startswith("2 runs deleted in one transaction (revision 2).")
+    assert store.revision() == before + 1
+    assert inventory.runs(store.read())["run_id"].to_list() == ["r2"]
+    gone = inventory.runs(store.read(), removed=True)
+    assert set(gone["run_id"]) == {"r1", "r3"}
+    assert gone.filter(gone["run_id"] == "r1")["n"].to_list() == [2]
+    assert inventory.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
+    assert "2 runs were deleted" in inventory.answer(store.read())[1]
+    assert deletion.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
+    assert set(inventory.runs(store.read())["run_id"]) == {"r1", "r2"}
+    assert inventory.history(store.read()).select("revision", "action", "note").rows() == [
+        (3, "restore", "r1"),
+        (2, "delete", "r1, r3"),
+        (1, "test", ""),
+    ]
+    with pytest.raises(UnknownNameError):
+        deletion.delete(store, ["r1", "r9"])
+    assert store.revision() == 3
+
+
+def test_collections_and_golden_sets(store: Store):
+    assert deletion.collections(store.read()).select("collection_id", "queries", "passages").rows() == [
+        ("lab", 1, 1)
+    ]
+    assert deletion.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
+        ("gold", 2, 3)
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(inventory.formats().values()))
+def test_an_export_as_one_file(store: Store, tmp_path: Path, name: str):
+    found = inventory.packed(store.read(), name, collection_id="lab", run_ids=["r1"])
+    file = tmp_path / "x.zip"
+    file.write_bytes(found.content)
+    made = load([file], Options(collection_id="lab"))
+    assert "judgements" in made.taken
+    assert ("rankings" in made.taken) == (name != "beir")
+    with pytest.raises(UnknownNameError):
+        inventory.packed(store.read(), name, collection_id="nope", run_ids=None)
+
+
+def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
+    store = Lab().judge({"a b": {"p": 5}}).write(tmp_path / "store")
+    with pytest.raises(InputError, match="has a blank"):
+        inventory.packed(store.read(), "trec", collection_id=None, run_ids=None)
+
+
+def test_an_empty_store(tmp_path: Path):
+    snapshot = Store.open(tmp_path / "none").read()
+    assert inventory.answer(snapshot)[0] == (
+        "The store holds 0 runs on 0 collections with 0 golden sets, as of revision 0."
+    )
+    assert inventory.runs(snapshot).is_empty()
+    assert inventory.history(snapshot).is_empty()

@@ -1,0 +1,67 @@
+"""A store whose stacks have a reranker, measured by the product's own pipeline at several depths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
+from core.records import Batch, Collection, GoldenSet, Stack
+from core.store import Store
+from core.tables import frame
+from core.views.workspace.scope import Scope
+from tests.pipeline.corpora import passages, queries, random_texts
+
+ROUTED = Scope("c", "gold")
+DENSE = {"mode": "dense", "embedder": "fake", "dim": 16, "index": "flat", "reranker": "fake"}
+QUESTIONS = 24
+
+
+def write(path: Path, depths: Sequence[int], *, deepest: bool = False) -> Store:
+    """Run the fake reranker at some depths of a dense search; grades are drawn at random.
+
+    Args:
+        path: Where the store is made.
+        depths: Candidate depths, a run each.
+        deepest: Ask the reranker at the deepest only, so that the others have no latency.
+    """
+    texts = passages(random_texts(60, seed=7))
+    asked = queries(random_texts(QUESTIONS, seed=8))
+    stacks = [Stack({**DENSE, "candidates": depth}) for depth in depths]
+    job = Job(
+        name="routed",
+        collection_id="c",
+        corpora={None: corpus_of(texts)},
+        queries=asked,
+        stacks=stacks,
+        protocol=Protocol(repeats=1, warm_up=0, deepest=deepest),
+    )
+    random = np.random.default_rng(3)
+    graded = [
+        {"golden_set_id": "gold", "query_id": query, "passage_id": passage, "grade": grade, "raw": grade}
+        for query in asked["query_id"]
+        for passage in random.choice(texts["passage_id"].to_numpy(), 25, replace=False).tolist()
+        for grade in (int(random.integers(1, 6)),)
+    ]
+    tags = asked.with_columns(pl.Series("tags", [[f"type={'ab'[at % 2]}"] for at in range(QUESTIONS)]))
+    setup = Batch(
+        collections=(Collection(collection_id="c", name="C"),),
+        golden_sets=(GoldenSet(golden_set_id="gold", collection_id="c", name="Gold"),),
+        frames={
+            "queries": tags,
+            "passages": texts,
+            "judgements": frame("judgements", [{**row, "judge": None} for row in graded]),
+        },
+    )
+    store = Store.open(path)
+    _add(store, setup)
+    run_job(job, lambda batch: _add(store, batch), work=path.parent / "work")
+    return store
+
+
+def _add(store: Store, batch: Batch) -> None:
+    with store.write("test") as writer:
+        writer.add(batch)

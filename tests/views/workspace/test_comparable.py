@@ -1,0 +1,147 @@
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.store import Store
+from core.views.workspace import comparable
+from core.views.workspace.comparable import at_machine, foreign_figures, machine, machines
+from core.views.workspace.query_sets import QuerySets
+from core.views.workspace.scope import Latency
+from tests.stores import Lab
+from tests.views.made import AT_10, DEMO, LAB, PAPER, stacks, table
+
+BIG = json.dumps({"cpu": "Big", "cores": 64, "load_average": [1, 2, 3], "python": "3.11"})
+BIG_LATER = json.dumps(
+    {"cpu": "Big", "cores": 64, "load_average": [9, 9, 9], "python": "3.12", "system": "Linux"}
+)
+SMALL = json.dumps({"cpu": "Small", "cores": 2})
+
+
+def timed(environments: list[str], origins: list[str] | None = None, **columns: list[object]) -> pl.DataFrame:
+    count = len(environments)
+    made = stacks(**{"latency_ms": [10.0] * count, "latency_basis": ["measured"] * count, **columns})
+    return made.with_columns(
+        environment=pl.Series(environments), origin=pl.Series(origins or ["run"] * count)
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "origin", "words"),
+    [
+        (BIG, "run", "Big, 64 cores"),
+        (BIG_LATER, "run", "Big, 64 cores"),
+        (SMALL, "import", "Small, 2 cores (imported)"),
+        ("{}", "import", "machine not stated (imported)"),
+        ("{}", "run", "machine not stated"),
+        ('{"reported":"macOS, 24 cores"}', "published", "macOS, 24 cores (published)"),
+        ('{"cores":1,"gpu":"T4","region":"eu"}', "run", "1 core, gpu T4, region eu"),
+    ],
+)
+def test_a_machine_in_words(environment: str, origin: str, words: str):
+    assert machine(environment, origin) == words
+
+
+def test_machines_are_counted_where_latencies_are_known():
+    rows = timed([BIG, BIG_LATER, SMALL, SMALL], latency_ms=[1.0, 2.0, 3.0, None])
+    assert machines(rows) == {"Big, 64 cores": 2, "Small, 2 cores": 1}
+    assert list(machines(timed([SMALL, BIG], ["import", "run"]))) == [
+        "Big, 64 cores",
+        "Small, 2 cores (imported)",
+    ]
+    assert machines(timed([SMALL, BIG], latency_ms=[None, None])) == {}
+
+
+def test_latencies_of_another_machine_are_unknown_with_the_reason():
+    rows = at_machine(
+        timed(
+            [BIG, SMALL, SMALL], latency_ms=[1.0, 3.0, None], latency_note=[None, None, "no timings recorded"]
+        ),
+        "Big, 64 cores",
+    )
+    assert rows["latency_ms"].to_list() == [1.0, None, None]
+    assert rows["latency_basis"].to_list() == ["measured", None, "measured"]
+    assert rows["latency_note"].to_list() == [
+        None,
+        "measured on another machine: not comparable",
+        "no timings recorded",
+    ]
+    assert rows["name"].to_list() == ["stack 0", "stack 1", "stack 2"]
+
+
+def test_the_table_of_one_machine(tmp_path: Path):
+    lab = Lab().judge({"q1": {"p1": 5}})
+    for run_id, environment in (("a", {"cpu": "Big"}), ("b", {"cpu": "Small"})):
+        lab.run(run_id, final={"q1": ["p1"]}, ms={"sparse": [4.0]}, environment=environment)
+    snapshot = lab.write(tmp_path / "store").read()
+    assert list(machines(table(snapshot, LAB))) == ["Big (imported)", "Small (imported)"]
+    rows = table(snapshot, LAB, latency=Latency(machine="Big (imported)"))
+    assert rows["latency_ms"].to_list() == [4.0, None]
+    assert rows["quality"].to_list() == [1.0, 1.0]
+
+
+def averages(n: list[int | None], computed: list[bool]) -> pl.DataFrame:
+    rows = stacks(quality=[0.5] * len(n), n=n)
+    return rows.with_columns(
+        unjudged_queries=pl.Series([0 if each else None for each in computed], dtype=pl.Int32)
+    )
+
+
+FIGURES = {
+    "scores only": ([50, 50], [True, True], set()),
+    "averages of one n": ([50, 50], [False, False], set()),
+    "averages of two n": ([50, 50, 15], [False] * 3, {"r2"}),
+    "unknown n": ([50, None], [False, False], set()),
+    "averages beside scores": ([50, 50], [True, False], {"r1"}),
+    "none": ([], [], set()),
+}
+
+
+@pytest.mark.parametrize(("n", "computed", "foreign"), FIGURES.values(), ids=FIGURES)
+def test_averages_from_elsewhere(n: list[int | None], computed: list[bool], foreign: set[str]):
+    found, words = foreign_figures(averages(n, computed))
+    assert set(found) == foreign
+    assert bool(words) == bool(foreign)
+
+
+def test_averages_beside_scores_without_a_value_do_not_matter():
+    rows = averages([50, 50], [True, False]).with_columns(quality=pl.Series([0.5, None]))
+    assert foreign_figures(rows) == ({}, "")
+
+
+@pytest.mark.parametrize("scope", [DEMO, PAPER])
+def test_the_demo_and_the_paper_compare(demo_store: Path, scope: object):
+    rows = table(Store.open(demo_store).read(), scope, AT_10)  # type: ignore[arg-type]
+    assert foreign_figures(rows) == ({}, "")
+    assert len(machines(rows)) == 1
+
+
+def test_what_is_said():
+    sets = QuerySets(judged=50, fewest=4, most=50, shared=48, apart={"c": 4}, differ=True)
+    said = comparable.about_queries(sets, shared=True)
+    assert said.startswith(
+        "Not every stack was asked the same queries (4 to 50 of 50 judged). They are compared on the n = 48"
+    )
+    assert "1 stack shares fewer than 10 with the others" in said
+    assert "counts as 0 here" in comparable.about_queries(sets, shared=False)
+    assert comparable.about_queries(QuerySets(), shared=True) == ""
+    alike = QuerySets(judged=50, fewest=30, most=30, shared=30, unasked=20)
+    assert comparable.about_queries(alike, shared=False) == (
+        "20 of 50 judged queries are ranked by no stack and count as 0; “shared queries” in the sidebar "
+        "leaves them out."
+    )
+    assert "left out: n = 30;" in comparable.about_queries(alike, shared=True)
+    assert "sidebar" not in comparable.about_queries(alike, shared=True, offer=False)
+    assert "set apart" in comparable.about_figures("Words", together=False)
+    assert "one scale because" in comparable.about_figures("Words", together=True)
+    assert "sidebar" not in comparable.about_figures("Words", together=True, offer=False)
+    assert comparable.about_figures("", together=True) == ""
+    assert "1 stack keeps quality and cost only" in comparable.about_machines({"A": 3, "B": 1}, "A")
+    assert "do not compare" in comparable.about_machines({"A": 3, "B": 1}, None)
+    assert comparable.about_machines({"A": 3}, None) == ""
+    assert comparable.about_pools(["dense@50", None, "dense@50"]).endswith("dense@50, not stated.")
+    assert comparable.about_pools(["dense@50"]) == ""
+    made = comparable.comparability(["", "One."], {"r2": ("b", "why"), "r1": ("a", "so")})
+    assert made.sentences == ("One.",)
+    assert made.apart.rows() == [("a", "so"), ("b", "why")]
