@@ -16,7 +16,7 @@ from core.views.run.plan import dollars, line_rows, services, size_of, stack_row
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.plan import Plan
-    from core.pipeline.sweep.rates import Rates
+    from core.pipeline.sweep.resources import Rates
     from core.store import Snapshot
 
 SplitOption = Annotated[
@@ -51,12 +51,12 @@ def run(
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.build import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS, EVALUATIONS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
-    from core.pipeline.sweep.probe import probe  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
+    from core.pipeline.sweep.resources import probe  # noqa: PLC0415
     from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
     if schema:
@@ -144,7 +144,7 @@ def _print(made: Plan, shown: int) -> None:
 
 def _rates(snapshot: Snapshot) -> Rates:
     """Times that were measured in the latest runs."""
-    from core.pipeline.sweep.rates import Rates, measured  # noqa: PLC0415
+    from core.pipeline.sweep.resources import Rates, measured  # noqa: PLC0415
 
     runs = snapshot.runs().filter(pl.col("origin") == "run").tail(_REMEMBERED)
     return Rates(measured(runs, snapshot.timings(runs["run_id"].to_list())))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.errors import InputError
 from core.providers.base import Meter
 from core.providers.calls import Caller, Journal, Keys, Secret, caller_for
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, Place, place_of
 from core.providers.tokens import TokenCounter, counter
-from core.providers.vendors import Place, place_of
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
 
 MARGIN = 0.75
 """How much of a vendor's token limit a batch may fill when its tokens are only estimated."""
@@ -82,3 +86,23 @@ def line_to(config: ModelConfig, wiring: Wiring) -> Line:
         raise InputError(f"Models of {config.provider} run here and are not called.", where=config.name)
     caller = wiring.caller or caller_for(config, place)
     return Line(config, place, caller, counter(config.tokenizer), wiring)
+
+
+def openai_client(line: Line, key: Secret | None) -> OpenAI:
+    """Make the client; servers without keys ignore the one that it insists on.
+
+    By itself it sends what the environment says of OpenAI's account (organisation, project, headers) to any
+    address; others than OpenAI's do not get that.
+    """
+    import openai  # noqa: PLC0415 - slow to load
+
+    client = openai.OpenAI(
+        api_key=key.reveal() if key else "none",
+        base_url=line.base_url,
+        timeout=line.config.limits.timeout_s,
+        max_retries=0,
+    )
+    if not line.place.known:
+        client.organization = client.project = None
+        client._custom_headers = {}  # there is no other way
+    return client

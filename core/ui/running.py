@@ -18,7 +18,7 @@ from core.views.run.shelf import StoreShelf
 from core.views.text import count, plain
 
 if TYPE_CHECKING:  # the engines take a second to load, which looking at the page does not need
-    from core.pipeline.launch import Known
+    from core.pipeline.evaluate.launch import Known
     from core.pipeline.sweep.plan import Plan
 
 _DRAFT, _FROM = "_draft", "_draft_from"
@@ -121,7 +121,7 @@ def _plan(path: str, revision: int, text: str) -> Plan:
 def start(text: str, *, ready: bool) -> None:
     """The button that begins."""
     if st.button("Run", type="primary", icon=":material/play_arrow:", disabled=not ready):
-        from core.pipeline import launch  # noqa: PLC0415 - see above
+        from core.pipeline.evaluate import launch  # noqa: PLC0415 - see above
 
         access.require()
         launch.begin(text, cache.store().path)
@@ -134,7 +134,7 @@ def headline() -> str:
 
 
 def _known() -> list[Known]:
-    from core.pipeline import launch  # noqa: PLC0415 - see above
+    from core.pipeline.evaluate import launch  # noqa: PLC0415 - see above
 
     return launch.known(cache.store().path)
 
@@ -159,7 +159,7 @@ def evaluations(*, may_start: bool) -> None:
 
 
 def _actions(each: Known, *, may_start: bool) -> None:
-    from core.pipeline import launch  # noqa: PLC0415 - see above
+    from core.pipeline.evaluate import launch  # noqa: PLC0415 - see above
 
     bar = st.container(horizontal=True)
     if str(each.status.state) == words.RUNNING:

@@ -19,7 +19,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
     *("pandas", "pyarrow.pandas_compat", "pyarrow.vendored.version", "narwhals._interchange.dataframe"),
-    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.launch"),
+    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.evaluate.launch"),
     *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
     *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
 )

@@ -54,7 +54,7 @@ def here(kind: str, folder: Path, passages: int) -> Found:
     """Build and search an index of the product, and search the same faiss index directly."""
     import faiss
 
-    from core.pipeline.dense import make_index
+    from core.pipeline.index import make_index
 
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")[:passages]
     queries = np.load(folder / "queries.npy")
@@ -79,8 +79,8 @@ def here(kind: str, folder: Path, passages: int) -> Found:
 
 
 def _recalls(folder: Path, kind: str, hits: list[Any]) -> Found:
-    from core.pipeline.dense import ann_recall
-    from core.pipeline.hits import Hits
+    from core.pipeline.index import ann_recall
+    from core.pipeline.ranking.hits import Hits
 
     if kind == "flat":
         np.save(folder / "exact.npy", np.array([each.passages for each in hits]))
@@ -94,7 +94,7 @@ def _recalls(folder: Path, kind: str, hits: list[Any]) -> Found:
 
 def build_here(kind: str, folder: Path, passages: int) -> Found:
     """Build an index of the product over a tenth."""
-    from core.pipeline.dense import make_index
+    from core.pipeline.index import make_index
 
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")[: passages // 10]
     return {"build_s": timed(lambda: make_index(kind, vectors, params=HNSW))[0]}

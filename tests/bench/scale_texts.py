@@ -45,7 +45,7 @@ def _asked(corpus: list[str]) -> list[str]:
 
 def here(_: Path, passages: int) -> Found:
     """Build and search with the product."""
-    from core.pipeline.bm25 import Bm25Index
+    from core.pipeline.index.bm25 import Bm25Index
 
     corpus = list(texts(passages))
     queries = _asked(corpus)

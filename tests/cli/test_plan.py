@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from core.cli.app import app
-from core.pipeline.sweep.rates import measured
+from core.pipeline.sweep.resources import measured
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame

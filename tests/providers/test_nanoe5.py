@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.pipeline.sweep.rates import PROBED
+from core.pipeline.sweep.resources import PROBED
 from core.providers.base import Purpose
 from core.providers.calls import Journal
 from core.providers.config import ModelConfig

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from core.errors import ProviderError
 from core.providers.calls import Caller, Journal, Limits, caller_for
 from core.providers.chat import make_chat
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, place_of
 from core.providers.embed import RemoteEmbedder, make_embedder
 from core.providers.embed import batches as sizing
 from core.providers.embed.batches import FIRST_TOKENS, QUICK_S, SLOW_S, Sizes, batches
 from core.providers.rerank import make_reranker
-from core.providers.vendors import place_of
 from tests.vendors import Step, Vendors, answers
 
 TEXTS = [f"text number {at:03} about wings" for at in range(250)]

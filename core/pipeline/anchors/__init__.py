@@ -18,9 +18,15 @@ Judgements of whole documents or of chunks whose places are known become spans b
 are tied to passage ids cannot judge the passages of two chunkers; `require_comparable` refuses that.
 """
 
-from core.pipeline.anchors.compare import require_comparable
-from core.pipeline.anchors.derive import COVERAGE, Derived, derive, judged
-from core.pipeline.anchors.place import Anchored, anchor
+from core.pipeline.anchors.derive import (
+    COVERAGE,
+    Anchored,
+    Derived,
+    anchor,
+    derive,
+    judged,
+    require_comparable,
+)
 from core.pipeline.anchors.read import Spans, holds_spans, read_spans
 
 __all__ = [

@@ -1,7 +1,8 @@
-"""From spans to the grades of chunks; the rule is stated in the package."""
+"""From spans to the grades of chunks (the package states the rule), and from judged passages to spans."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,3 +153,69 @@ def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
 
 def _largest(rows: pl.DataFrame) -> int:
     return int(rows["end_char"].max())  # type: ignore[arg-type]
+
+
+_SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """Judgements as spans.
+
+    Attributes:
+        spans: Frame of `TABLES["spans"]`.
+        unplaced: The judgements of passages whose place is not known, frame of `TABLES["judgements"]`.
+    """
+
+    spans: pl.DataFrame
+    unplaced: pl.DataFrame
+
+
+def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> Anchored:
+    """Anchor judgements of passages to the characters that those cover.
+
+    With the chunks of a chunker this carries what was judged chunk by chunk over to other chunkers; with
+    those of "none" what was judged document by document: every chunk of a document then has its grade.
+
+    Args:
+        judgements: Frame of `TABLES["judgements"]`.
+        chunks: Frame of `TABLES["chunks"]` with the places of the passages.
+
+    Returns:
+        A span per judgement; of passages that cover the same characters the highest grade.
+    """
+    places = chunks.select("passage_id", "source", "start_char", "end_char")
+    placed = judgements.join(places, on="passage_id", how="inner", maintain_order="left")
+    best = placed.sort("grade", descending=True, maintain_order=True).unique(_SPAN, keep="first").sort(_SPAN)
+    return Anchored(
+        frame("spans", best.select(list(TABLES["spans"])).to_dict()),
+        judgements.join(places, on="passage_id", how="anti", maintain_order="left"),
+    )
+
+
+_OWN = "the collection's own passages"
+
+
+def require_comparable(
+    chunkings: Iterable[str | None], golden_set: str, *, anchored: bool, judged: Collection[str | None] = ()
+) -> None:
+    """Check that one golden set can judge all stacks.
+
+    Args:
+        chunkings: Name of the chunking that each stack searches; None = the collection's own passages.
+        golden_set: Its name, for the message.
+        anchored: Whether its grades are anchored to spans of documents.
+        judged: Chunkings that it has grades for besides (its parts); counted with those that spans can judge.
+
+    Raises:
+        InputError: Its grades are tied to passage ids, and the stacks search differently cut passages.
+    """
+    tied = sorted({name or "" for name in chunkings if not anchored and name not in judged})
+    if len(tied) > 1:
+        cut = ", ".join(name or _OWN for name in tied)
+        raise InputError(
+            f"The stacks search differently cut passages ({cut}), and the grades of {golden_set} are tied to "
+            "passages: they can judge one of these sets only, and all others would look bad.",
+            where="golden_set",
+            do="Anchor the grades to characters of the documents (spans), or compare stacks of one chunker.",
+        )

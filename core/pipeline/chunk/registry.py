@@ -8,12 +8,7 @@ from types import MappingProxyType
 from core.errors import InputError, UnknownNameError
 from core.metrics.info import Value
 from core.pipeline.chunk.base import Chunker
-from core.pipeline.chunk.fixed import FIXED
-from core.pipeline.chunk.none import NONE
-from core.pipeline.chunk.page import PAGE
-from core.pipeline.chunk.paragraph import PARAGRAPH
-from core.pipeline.chunk.recursive import RECURSIVE
-from core.pipeline.chunk.sentence import SENTENCE
+from core.pipeline.chunk.methods import FIXED, NONE, PAGE, PARAGRAPH, RECURSIVE, SENTENCE
 from core.pipeline.options import read_options
 from core.records import JsonMap, canonical_json, short_hash
 

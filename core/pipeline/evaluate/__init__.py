@@ -1,8 +1,7 @@
 """Evaluations: stacks executed, measured, within a budget, resumable."""
 
-from core.pipeline.evaluate.corpus import Corpus, corpus_of
-from core.pipeline.evaluate.job import Job, Protocol
-from core.pipeline.evaluate.outbox import merged
+from core.pipeline.evaluate.job import Corpus, Job, Protocol, corpus_of
+from core.pipeline.evaluate.results import merged
 from core.pipeline.evaluate.run import Outcome, run_job
 from core.pipeline.evaluate.status import State, Status
 

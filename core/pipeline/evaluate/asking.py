@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.pipeline.cut import keep
-from core.pipeline.dedup import DEDUPS, kept
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.corpus import Corpus
+from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Graph, Step
-from core.pipeline.fuse import FUSIONS, fusion_options
-from core.pipeline.hits import Hits
+from core.pipeline.ranking.cut import keep
+from core.pipeline.ranking.dedup import DEDUPS, kept
+from core.pipeline.ranking.fuse import FUSIONS, fusion_options
+from core.pipeline.ranking.hits import Hits
 from core.providers.base import Amount, Reply
 from core.providers.rerank import Reranked, Scores
 

@@ -10,19 +10,72 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.lib.format import open_memmap
 
-from core.pipeline.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
 from core.pipeline.chunk import vectors_of
-from core.pipeline.dense import DenseIndex, load_index, make_index
-from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.corpus import Corpus, Late
-from core.pipeline.evaluate.files import read_json, write_json
+from core.pipeline.environment import cores, threads
+from core.pipeline.evaluate.files import empty_folder, locked, read_json, sync_folder, write_json
+from core.pipeline.evaluate.job import Corpus, Late
 from core.pipeline.evaluate.models import Models
-from core.pipeline.evaluate.quiet import cores, threads
 from core.pipeline.evaluate.steps import Step
-from core.pipeline.searcher import DenseSearcher, SparseSearcher
+from core.pipeline.index import DenseIndex, load_index, make_index
+from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
+from core.pipeline.ranking.hits import DenseSearcher, SparseSearcher
 from core.providers.base import Amount, Reply, total
 from core.providers.embed import Embedder, TokenEmbedder, Vectors, unit_rows
 from core.records import Basis, JsonMap
+
+_ABOUT = "about.json"
+
+
+class Artifacts:
+    """A folder of results of steps.
+
+    Args:
+        root: Made on first use.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find(self, step: Step) -> Path | None:
+        """The folder of a step that has been built."""
+        path = self._root / step.key
+        return path if path.is_dir() else None
+
+    def about(self, step: Step) -> JsonMap:
+        """What was noted when a step was built; empty if it was not."""
+        return read_json(self._root / step.key / _ABOUT) or {}
+
+    def make(
+        self,
+        step: Step,
+        fill: Callable[[Path], JsonMap],
+        *,
+        continues: bool = False,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> Path:
+        """The folder of a step, filled now if it has not been built.
+
+        Args:
+            step: What is built; part of its name is the hash of all that it depends on.
+            fill: Puts the files into a folder; returns what is to be noted about them (JSON).
+            continues: Whether `fill` goes on with what a killed process left there; else it finds nothing.
+            waiting: Called again and again while another process builds the same; it may raise.
+        """
+        done = self._root / step.key
+        if done.is_dir():
+            return done
+        with locked(self._root / f".{step.key}.lock", wait=waiting):
+            if done.is_dir():
+                return done
+            draft = self._root / f".{step.key}.partial"
+            if not (continues and draft.is_dir()):
+                empty_folder(draft)
+            about = fill(draft)
+            write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
+            sync_folder(draft)
+            draft.rename(done)
+        return done
+
 
 VECTORS, INDEX = "vectors.npy", "index"
 _BM25 = tuple(option.name for option in BM25_OPTIONS)

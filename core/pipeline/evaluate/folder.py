@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate.status import Status, read_status
+from core.providers.calls import redact
+from core.records import now
 
 EVALUATIONS = "evaluations"
 ARTIFACTS = "artifacts"
@@ -196,3 +199,20 @@ class Measurements:
     def close(self) -> None:
         """Release the file."""
         self._db.close()
+
+
+class Log:
+    """Appends to a file; a line is on its way to the disk when `write` returns.
+
+    Args:
+        path: The file; made on first use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, event: str, **facts: object) -> None:
+        """Add a line: the time, what happened, and facts about it (JSON)."""
+        line = json.dumps({"at": now().isoformat(), "event": event, **facts}, ensure_ascii=False, default=str)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(redact(line) + "\n")

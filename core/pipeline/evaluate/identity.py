@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
-from core.pipeline.rewrite import make_rewrite, rewrite_config
+from core.pipeline.query.rewrite import make_rewrite, rewrite_config
 from core.providers.base import Amount
 from core.providers.config import ModelConfig
 from core.providers.embed import embedder_config

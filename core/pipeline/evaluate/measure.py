@@ -10,18 +10,34 @@ before it, so that all repeats do the same work.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 
 from core.pipeline.evaluate.asking import Asker, Node, Outcome
-from core.pipeline.evaluate.executor import Executor
 from core.pipeline.evaluate.folder import Block, Measurements
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.status import Tracker
 from core.pipeline.evaluate.steps import Step
 from core.providers.base import Amount
 from core.records import JsonMap
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
+    """Do work that mostly waits, at most `workers` items at once; after an error nothing more is begun."""
+    if workers <= 1 or len(items) <= 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="evaluate")
+    try:
+        yield from pool.map(work, items)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
 
 FIRST = (1, 1)
 """Round and repeat whose answers count as the results."""
@@ -67,7 +83,6 @@ class Measurer:
         asker: Makes steps that can be asked.
         label: What names a step's measurements; steps of other depths are others.
         kept: Measurements of this evaluation; None = they are not kept.
-        executor: Runs concurrent calls.
         tracker: Told about units of work.
         check: Called between queries; raises to stop.
         stage: Told what the calls that follow are for.
@@ -83,7 +98,6 @@ class Measurer:
         *,
         label: Callable[[Step], str],
         kept: Measurements | None,
-        executor: Executor,
         tracker: Tracker,
         check: Callable[[], None],
         stage: Callable[[str], None],
@@ -92,7 +106,7 @@ class Measurer:
     ) -> None:
         self.results = Results()
         self._texts, self._protocol, self._asker = texts, protocol, asker
-        self._label, self._kept, self._executor = label, kept, executor
+        self._label, self._kept = label, kept
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
         self._first = first
         self._warm: set[tuple[int, Step]] = set()
@@ -159,9 +173,7 @@ class Measurer:
     def _outcomes(self, node: Node, again: str) -> Iterator[Outcome]:
         self._stage(node.step.stage)
         workers = 1 if node.model is None else self._protocol.concurrency
-        return self._executor.each(
-            lambda query: self._ask(node, query, again), range(len(self._texts)), workers
-        )
+        return in_order(lambda query: self._ask(node, query, again), range(len(self._texts)), workers)
 
     def _told(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
         for done, outcome in enumerate(outcomes, 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.pipeline.rewrite import Rewrite, make_rewrite
+from core.pipeline.query.rewrite import Rewrite, make_rewrite
 from core.providers.base import Meter
 from core.providers.calls import Journal, Keys
 from core.providers.config import ModelConfig

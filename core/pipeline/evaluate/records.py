@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Route, Step
-from core.pipeline.hits import Hits
+from core.pipeline.ranking.hits import Hits
 from core.prices.calculator import search_units
 from core.providers.base import Amount
 from core.records import Basis

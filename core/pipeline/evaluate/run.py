@@ -8,23 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import BudgetError, InputError, ProviderError
+from core.pipeline.environment import Collector
 from core.pipeline.evaluate import manifest
-from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.budget import Budget
-from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.executor import Executor, ThisMachine
+from core.pipeline.evaluate.budget import Budget, Ledger, Spent
+from core.pipeline.evaluate.build import Artifacts, Builder
 from core.pipeline.evaluate.files import locked, write_json
-from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Measurements, folder_of
+from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, folder_of
 from core.pipeline.evaluate.identity import billed, identities
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.ledger import Ledger, Spent
-from core.pipeline.evaluate.log import Log
 from core.pipeline.evaluate.measure import Measurer
 from core.pipeline.evaluate.models import Models
-from core.pipeline.evaluate.outbox import Outbox
-from core.pipeline.evaluate.quiet import Collector
-from core.pipeline.evaluate.results import Writer
+from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Parts, Runner
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.status import Progress, State, Status, Tracker
@@ -67,7 +62,6 @@ def run_job(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     held: Collection[str] = (),
-    executor: Executor | None = None,
     keys: Keys | None = None,
 ) -> Outcome:
     """Run an evaluation, or what is left of it.
@@ -79,7 +73,6 @@ def run_job(
         progress: Told about every unit of work.
         cancelled: Whether to stop; asked several times a second.
         held: Ids of runs that the sink has already; they are not run again.
-        executor: Runs concurrent calls; this machine by default.
         keys: Where keys of providers are looked up.
 
     Returns:
@@ -101,7 +94,7 @@ def run_job(
         folder.stop.unlink(missing_ok=True)
         session = _Session(job, sink, folder, frozenset(held))
         try:
-            return session.run(progress, cancelled, executor or ThisMachine(), keys)
+            return session.run(progress, cancelled, keys)
         finally:
             session.close()
 
@@ -112,7 +105,6 @@ class _Running:
 
     tracker: Tracker
     watch: Watch
-    executor: Executor
 
 
 def _pointwise(job: Job) -> list[str]:
@@ -143,7 +135,6 @@ class _Session:
         self,
         progress: Progress | None,
         cancelled: Callable[[], bool],
-        executor: Executor,
         keys: Keys | None,
     ) -> Outcome:
         """Do what is left; see `run_job`."""
@@ -160,7 +151,7 @@ class _Session:
         with self._ending(tracker, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
             if todo:
                 self._sink(job.setup)
-                running = _Running(tracker, watch, executor)
+                running = _Running(tracker, watch)
                 parts = self._parts(every, budget, models, outbox=outbox, run=running)
                 self._run(Runner(job, todo, parts), watch)
         state = State.CANCELLED if watch.stopping else State.FINISHED
@@ -218,7 +209,6 @@ class _Session:
             Asker(every, builder, models, job.corpora),
             label=lambda step: f"{step.key}@{every.depths.get(step, 0)}",
             kept=self._kept,
-            executor=run.executor,
             tracker=run.tracker,
             check=run.watch.check,
             stage=budget.begin_stage,

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from core.pipeline.environment import Collector, threads
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import Measurements
+from core.pipeline.evaluate.folder import Log, Measurements
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.log import Log
 from core.pipeline.evaluate.measure import Measurer, words
-from core.pipeline.evaluate.quiet import Collector, threads
 from core.pipeline.evaluate.results import Writer
 from core.pipeline.evaluate.status import Tracker
 from core.pipeline.evaluate.steps import Graph, Route, Step

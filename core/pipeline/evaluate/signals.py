@@ -1,8 +1,8 @@
 """Figures of single queries that are neither time nor usage.
 
-How sure a stack was of itself (`core.pipeline.signals`) by the scores of its pool; with the prefix "dense_"
-by those of the vector search of a hybrid, and with "rerank_" by the reranker's. What an approximate index
-found of the exact neighbours ("ann_recall"). What a reranker or a rewrite told about itself.
+How sure a stack was of itself (`core.pipeline.ranking.signals`) by the scores of its pool; with the prefix
+"dense_" by those of the vector search of a hybrid, and with "rerank_" by the reranker's. What an approximate
+index found of the exact neighbours ("ann_recall"). What a reranker or a rewrite told about itself.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from core.pipeline.dense import INDEXES, ann_recall
 from core.pipeline.evaluate.asking import ordered
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.hits import Hits
-from core.pipeline.searcher import DenseSearcher
-from core.pipeline.signals import signals
+from core.pipeline.index import INDEXES, ann_recall
+from core.pipeline.ranking.hits import DenseSearcher, Hits
+from core.pipeline.ranking.signals import signals
 from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.pipeline.dedup import BY_VECTORS
-from core.pipeline.rewrite_ways import HYDE, MULTI_QUERY, QUERIES, way_of
+from core.pipeline.query.ways import HYDE, MULTI_QUERY, QUERIES, way_of
+from core.pipeline.ranking.dedup import BY_VECTORS
 from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ClqError, UnknownNameError
+from core.pipeline import chunk
 from core.pipeline.chunk import CHUNKERS
-from core.pipeline.dense import INDEXES
-from core.pipeline.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
-from core.pipeline.rewrite_ways import WAYS
-from core.pipeline.sweep.methods import METHODS
-from core.pipeline.text import LANGUAGES
+from core.pipeline.index import INDEXES
+from core.pipeline.index.terms import LANGUAGES
+from core.pipeline.query.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
+from core.pipeline.query.ways import WAYS
+from core.pipeline.ranking.cut import CUTS, cut_options
+from core.pipeline.ranking.dedup import DEDUPS, dedup_options
+from core.pipeline.ranking.fuse import FUSIONS, fusion_options
 from core.providers import chat, embed, rerank
 from core.providers.calls import Keys, Secret
 from core.providers.config import ModelConfig
@@ -24,6 +28,31 @@ from core.records import JsonMap
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.model import SweepSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """A registry of methods.
+
+    Attributes:
+        names: The methods.
+        read: Checks a table with "method" and its parameters, and gives it in its canonical form.
+    """
+
+    names: Iterable[str]
+    read: Callable[[JsonMap], JsonMap]
+
+
+METHODS: Mapping[str, Methods] = MappingProxyType(
+    {
+        "fusion": Methods(FUSIONS, fusion_options),
+        "dedup": Methods(DEDUPS, dedup_options),
+        "cut": Methods(CUTS, cut_options),
+        "chunker": Methods(CHUNKERS, chunk.canonical),
+    }
+)
+"""By the key of a stack's specification."""
+
 
 NONE = "none"
 MODELS = ("embedder", "reranker", "rewrite")

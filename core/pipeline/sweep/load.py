@@ -87,7 +87,7 @@ def parse(text: str, form: str | None = None, *, folder: Path | None = None, nam
         found = invalid.problems(error, SweepSpec, whole)
         placed = sorted(((line_of(path, lines) or 0, each) for path, each in found), key=itemgetter(0))
         raise SpecError(
-            [Problem(_where(name, line, each.where), each.found, each.do) for line, each in placed]
+            [Problem(_place(name, line, each.where), each.found, each.do) for line, each in placed]
         ) from None
 
 
@@ -204,7 +204,7 @@ def _without_shorthand(data: JsonMap) -> dict[str, Any]:
 def _preset(name: object, file: str, line: int | None) -> dict[str, Any]:
     known = presets()
     if not isinstance(name, str) or name not in known:
-        where = _where(file, line, "preset")
+        where = _place(file, line, "preset")
         raise SpecError([Problem(where, f"There is no preset {name!r}.", suggestion(name, known))])
     return _without_shorthand(tomllib.loads(known[name].read_text(encoding="utf-8")))
 
@@ -244,6 +244,6 @@ def _located(table: JsonMap, folder: Path, *, may_be_stored: bool) -> dict[str, 
     return {**table, "path": str(path)}
 
 
-def _where(file: str, line: int | None, key: str) -> str:
+def _place(file: str, line: int | None, key: str) -> str:
     place = f"{file}:{line}" if line else file
     return f"{place}, {key}" if key else place

@@ -7,18 +7,95 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.steps import Graph, Identities, Step
-from core.pipeline.sweep import usage
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.pools import Pools
 from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.config import ModelConfig, place_of
 from core.providers.embed import Embedder
 from core.providers.embed.batches import FIRST_TOKENS
 from core.providers.rerank import Reranker, reranker_config
 from core.providers.tokens import counter
-from core.providers.vendors import place_of
-from core.records import JsonMap
+from core.records import Basis, JsonMap
+
+SAMPLE = 20_000
+"""Of a larger corpus so many passages are counted, evenly spread, and the sum is scaled."""
+
+Lengths = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Tokens of many texts.
+
+    Attributes:
+        tokens: Their sum.
+        lengths: int64 [n], of the texts that were counted.
+        texts: How many texts it is the sum of; equal ones and those without content are counted once or not.
+        exact: Whether a vocabulary counted every one of them.
+        note: How it was counted, for people.
+    """
+
+    tokens: float
+    lengths: Lengths
+    texts: int
+    exact: bool
+    note: str
+
+
+def count_texts(
+    texts: Sequence[str], tokenizer: str | None, prefix: str = "", *, sample: int = SAMPLE
+) -> Counted:
+    """Tokens that embedding texts takes.
+
+    Args:
+        texts: Any number of texts; equal ones are sent once, and those of white space not at all.
+        tokenizer: The vocabulary of the model; None = an estimate.
+        prefix: What the model puts before each text.
+        sample: How many are counted at most; more are estimated from so many of them.
+    """
+    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    counts, chosen = counter(tokenizer), distinct
+    if len(distinct) > sample:
+        chosen = [distinct[at] for at in np.linspace(0, len(distinct) - 1, sample).astype(int)]
+    lengths = np.array([counts.count(prefix + text) for text in chosen], dtype=np.int64)
+    whole = len(chosen) == len(distinct)
+    note = counts.note if whole else _joined(counts.note, f"from a sample of {sample:,} passages")
+    scale = len(distinct) / len(chosen) if chosen else 0.0
+    return Counted(float(lengths.sum()) * scale, lengths, len(distinct), counts.exact and whole, note)
+
+
+def embedding(config: ModelConfig, tokens: float) -> Amount:
+    """Usage of embedding texts of so many tokens."""
+    return Amount(config.price_item, "input_tokens", tokens, Basis.MODELLED)
+
+
+def reranking(reranker: Reranker, query: str, passages: Sequence[str]) -> tuple[Amount, ...]:
+    """Usage of reranking these passages; nothing where there are none, since then nothing is asked."""
+    if not passages:
+        return ()
+    return reranker.expected(reranker.count_tokens(query), [reranker.count_tokens(each) for each in passages])
+
+
+def typical(lengths: Lengths, k: int) -> list[float]:
+    """Lengths of k passages that are not known: spread as in the corpus, and as long on average.
+
+    Args:
+        lengths: int64 [n ≥ 1], tokens of passages of the corpus.
+        k: How many.
+    """
+    spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
+    even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
+    return even
+
+
+def _joined(*notes: str) -> str:
+    return ", ".join(note for note in notes if note)
+
 
 CORPUS = "embed corpus"
 """Stage of embedding a corpus; the others are those of runs."""
@@ -91,7 +168,7 @@ class Counting:
         for route in graph.routes:
             for step in route.steps:
                 self._specs.setdefault(step, route.stack.spec)
-        self._lengths: dict[tuple[str | None, str], usage.Counted] = {}
+        self._lengths: dict[tuple[str | None, str], Counted] = {}
         self._typicals: dict[tuple[str, str | None, str, int], list[tuple[Usage, int]]] = {}
         self._rerankers: dict[str, Reranker] = {}
 
@@ -123,7 +200,7 @@ class Counting:
         corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
         counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
         planned = self._known.planned_embedder(name)
-        used = (usage.embedding(config, counted.tokens),)
+        used = (embedding(config, counted.tokens),)
         place = place_of(config)
         own = place is not None and not place.known
         calls = fewest_calls(counted, planned, own=own)
@@ -161,10 +238,10 @@ class Counting:
         certain = self._known.is_local("rewrite", rewritten)
         asked = self._pools.asked(rewritten)
         prefix = config.prefixes.get(Purpose.QUERY, "")
-        tokens = [usage.count_texts([each], config.tokenizer, prefix) for each in asked]
+        tokens = [count_texts([each], config.tokenizer, prefix) for each in asked]
         counts = counter(config.tokenizer)
         notes = (counts.note, "" if certain else REWRITTEN)
-        used = [((usage.embedding(config, each.tokens),), each.texts) for each in tokens]
+        used = [((embedding(config, each.tokens),), each.texts) for each in tokens]
         return Asked(used, counts.exact and certain, notes)
 
     def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> Asked:
@@ -175,7 +252,7 @@ class Counting:
             return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
         asked = self._pools.asked(spec.get("rewrite", NONE))
         used = [
-            (usage.reranking(reranker, query, pool), _calls(reranker, len(pool)))
+            (reranking(reranker, query, pool), _calls(reranker, len(pool)))
             for query, pool in zip(asked, pools, strict=True)
         ]
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
@@ -187,18 +264,18 @@ class Counting:
         if key not in self._typicals:
             config = reranker_config(reranker.name, self._known.models)[1]
             k = min(depth, len(self._job.corpora[chunking]))
-            lengths = usage.typical(self._counted(chunking, config.tokenizer, "").lengths, k)
+            lengths = typical(self._counted(chunking, config.tokenizer, "").lengths, k)
             self._typicals[key] = [
                 (reranker.expected(reranker.count_tokens(query), lengths), _calls(reranker, k))
                 for query in self._pools.asked(rewrite)
             ]
         return self._typicals[key]
 
-    def _counted(self, chunking: str | None, tokenizer: str | None, prefix: str) -> usage.Counted:
+    def _counted(self, chunking: str | None, tokenizer: str | None, prefix: str) -> Counted:
         key = (chunking, f"{tokenizer} {prefix}")
         if key not in self._lengths:
             texts = self._job.corpora[chunking].texts.to_list()
-            self._lengths[key] = usage.count_texts(texts, tokenizer, prefix)
+            self._lengths[key] = count_texts(texts, tokenizer, prefix)
         return self._lengths[key]
 
     def _reranker(self, name: str) -> Reranker:
@@ -207,7 +284,7 @@ class Counting:
         return self._rerankers[name]
 
 
-def fewest_calls(counted: usage.Counted, embedder: Embedder, *, own: bool) -> int:
+def fewest_calls(counted: Counted, embedder: Embedder, *, own: bool) -> int:
     """How many calls embedding texts takes; to a server of one's own each can be twice the one before."""
     by_items = math.ceil(counted.texts / embedder.batch_items)
     if own:

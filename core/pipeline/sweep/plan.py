@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
-from core.pipeline.sweep.expect import Resources, resources
 from core.pipeline.sweep.known import MODELS, Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.rates import Rates
+from core.pipeline.sweep.resources import Rates, Resources, resources
 from core.prices import CURRENCY, PriceBook
 from core.providers.base import Amount, Reply, total
-from core.providers.vendors import place_of
+from core.providers.config import place_of
 from core.records import Stack
 
 _STAGES = (CORPUS, *QUERY_STAGES.values())

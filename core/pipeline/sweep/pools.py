@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from core.pipeline.bm25 import make_bm25
-from core.pipeline.dense import make_index
 from core.pipeline.evaluate import Corpus
-from core.pipeline.fuse import fuse
-from core.pipeline.hits import Hits
+from core.pipeline.index import make_index
+from core.pipeline.index.bm25 import make_bm25
+from core.pipeline.ranking.fuse import fuse
+from core.pipeline.ranking.hits import Hits
 from core.pipeline.sweep.known import NONE, Known
 from core.providers.base import Purpose
 from core.providers.embed import Vectors, make_embedder, unit_rows

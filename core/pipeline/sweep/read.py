@@ -10,15 +10,22 @@ import polars as pl
 from core.errors import InputError
 from core.pipeline.chunk import Chunked, chunk, is_late
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
-from core.pipeline.evaluate.corpus import Late
-from core.pipeline.sweep.asked import chosen, read_queries
+from core.pipeline.evaluate.job import Late
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.grades import Graded, graded, of_asked
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.sources import Shelf, documents_of, on_shelf, read_collection, read_golden_set
+from core.pipeline.sweep.sources import (
+    Shelf,
+    chosen,
+    documents_of,
+    on_shelf,
+    read_collection,
+    read_golden_set,
+    read_queries,
+)
 from core.prices import PriceBook, load_books
 from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 

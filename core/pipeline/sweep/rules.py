@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from core.errors import ClqError, UnknownNameError
-from core.pipeline.dedup import BY_VECTORS
-from core.pipeline.dense import check_metric, index_options
+from core.pipeline.index import check_metric, index_options
+from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.problems import Severity, suggestion
 from core.records import JsonMap

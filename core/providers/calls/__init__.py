@@ -1,10 +1,9 @@
 """What every remote provider shares: keys, attempts, pacing, the journal of replies."""
 
-from core.providers.calls.caller import Caller, caller_for
+from core.providers.calls.caller import Caller, Pacer, caller_for
 from core.providers.calls.failures import Failure, failure
 from core.providers.calls.journal import Journal, call_key, text_hash
 from core.providers.calls.keys import Keys, Secret, redact
-from core.providers.calls.pacing import Pacer
 from core.providers.config import Limits
 
 __all__ = [

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from core.errors import InputError, ProviderError
 from core.paths import ROOT
-from core.providers.config import origin
-from core.providers.vendors import VENDORS, takes
+from core.providers.config import VENDORS, origin, takes
 
 SECRETS = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
 """Where the dashboard keeps its secrets, the project's own file first."""

@@ -40,7 +40,7 @@ class Chat(ABC):
 
         Args:
             system: Instructions; ours, never a user's or a corpus's text.
-            user: The message; texts of others in it stand between marks (`core.providers.chat.marks`).
+            user: The message; texts of others in it stand between marks (`core.providers.chat.ask`).
             max_tokens: The most tokens of the answer, ≥ 1.
             temperature: 0 = as repeatable as the model is; left out for models that do not take it.
             json_schema: What a JSON answer looks like; enforced only where the model is configured for it.

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.providers.base import Amount, Reply
+from core.providers.chat.ask import find_marked
 from core.providers.chat.base import Chat
-from core.providers.chat.marks import find_marked
 from core.records import Basis, JsonMap
 
 _CRITERIA = (

@@ -17,8 +17,7 @@ from core.providers.calls import Limits, call_key, text_hash
 from core.providers.calls.journal import sending
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
-from core.providers.openai_client import openai_client
-from core.providers.remote import Wiring, line_to
+from core.providers.remote import Wiring, line_to, openai_client
 from core.records import Basis, JsonMap
 
 _LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -15,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
-from core.providers.base import TOO_MUCH, Purpose, Reply, joined, total
+from core.providers.base import TOO_MUCH, Amount, Purpose, Reply, joined, total
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.embed.batches import Places, Room, batches, side_by_side
-from core.providers.embed.sums import Sums, shares, with_value
-from core.providers.embed.vectors import Vectors
-from core.records import JsonMap
+from core.providers.embed.vectors import Sums, Vectors, shares, with_value
+from core.records import Basis, JsonMap
 
 Progress = Callable[[int, int], None]
 """Called as batches are done: texts done, texts in all."""
@@ -283,3 +283,18 @@ class TokenEmbedder(Embedder):
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:
         """What a passage's vector is, given those of its tokens [n ≥ 1, dim]: float32 [dim]."""
+
+
+class LocalEmbedder(Embedder):
+    """Times `encode`; the processor time is that of the whole process, so nothing else should be at work."""
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+        """Embed a batch; see `Embedder.embed_batch`."""
+
+    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed a batch, with the milliseconds of processor time that it took."""
+        cpu, start = time.process_time(), time.perf_counter()
+        vectors = self.encode(texts, purpose)
+        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
+        return Reply(vectors, (Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED),), ms)

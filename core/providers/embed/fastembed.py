@@ -10,7 +10,7 @@ import numpy as np
 from core.errors import ProviderError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig
-from core.providers.embed.local import LocalEmbedder
+from core.providers.embed.base import LocalEmbedder
 from core.providers.embed.vectors import Vectors, require_dim, shortened
 from core.records import JsonMap
 

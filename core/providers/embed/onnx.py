@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, Pooling
-from core.providers.embed.base import TokenEmbedder, TokenVectors
-from core.providers.embed.local import LocalEmbedder
+from core.providers.embed.base import LocalEmbedder, TokenEmbedder, TokenVectors
 from core.providers.embed.vectors import Vectors, require_dim, shortened
 from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
 from core.records import JsonMap

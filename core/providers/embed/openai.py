@@ -12,7 +12,7 @@ from core.providers.base import Purpose
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
-from core.providers.openai_client import openai_client
+from core.providers.remote import openai_client
 
 _LIMITS = Limits(requests_per_minute=3000, tokens_per_minute=1_000_000)
 

@@ -18,8 +18,7 @@ from core.providers.remote import Wiring
 from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
 from core.providers.rerank.base import Reranked, Reranker, Scores
 from core.providers.rerank.by_chat import ChatReranker
-from core.providers.rerank.fake import FakeReranker
-from core.providers.rerank.local import NoReranker
+from core.providers.rerank.local import FakeReranker, NoReranker
 from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
 from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
 

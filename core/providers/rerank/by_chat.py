@@ -1,17 +1,77 @@
-"""What rerankers that ask a chat model share: how passages are shown, and how ratings become scores."""
+"""What rerankers that ask a chat model share: how passages are shown, and how ratings become scores.
+
+Source: LeVine and Varjavand, "Relevance isn't all you need", §2 (criteria), appendix C.4 (relevance alone).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from core.providers.base import Amount, Reply, carrying
-from core.providers.chat.ask import Task, ask
+from core.providers.chat.ask import Task, ask, in_sequence, mark_for, marked
 from core.providers.chat.base import Chat
-from core.providers.chat.marks import mark_for, marked
 from core.providers.chat.reading import Row, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores
+
+HIGHEST_RELEVANCE = 10
+HIGHEST_CRITERION = 5
+WEIGHT = 0.5
+THRESHOLD = 3
+"""The paper's figures: §2.1, items 2 and 3 (w = 0.5 in all of its experiments); E.2, instruction 1."""
+HIGHEST_WEIGHT = 1.0
+"""Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A quality of a passage beyond relevance, rated 0 to 5.
+
+    Attributes:
+        name: One to a few words.
+        meaning: What a high and a low rating mean.
+        weight: What a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`.
+    """
+
+    name: str
+    meaning: str
+    weight: float = WEIGHT
+
+
+AUTHORITY = "Authority"
+FIVE: tuple[Criterion, ...] = (
+    Criterion("Depth", "5: treats the subject thoroughly, from several sides; 0: only touches it."),
+    Criterion("Range of views", "5: gives several positions or sources; 0: knows only one side."),
+    Criterion("Precision", "5: clear, concrete and to the point of the question; 0: vague or general."),
+    Criterion(AUTHORITY, "5: a recognised, citable source speaks; 0: the source is unknown or doubtful."),
+    Criterion("Currency", "5: current, refers to recent work, data or events; 0: outdated, or undated."),
+)
+"""The five fixed criteria (§2.1, item 1; appendix E.2): depth, diversity of perspectives, clarity and
+specificity, authoritativeness, recency."""
+
+
+def composite(
+    relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
+) -> float:
+    """The final score of a passage: relevance + Σ weight · rating (§2.1, item 3).
+
+    Args:
+        relevance: 0 to 10.
+        ratings: Of the secondary criteria, each 0 to 5; not looked at for a discarded passage.
+        weights: Of the criteria, each ≥ 0, as many as there are ratings.
+        threshold: A passage below it is discarded, one at it is kept.
+
+    Returns:
+        The score, 0 to 10 + 5 · Σ weight (22.5 for the five fixed criteria); −inf for a discarded passage.
+    """
+    if relevance < threshold:
+        return -math.inf
+    return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
+
 
 _MARK_TOKENS = 32  # what the marks around one text cost
 _ROW_TOKENS = 4  # what one number of an answer costs, with its comma
@@ -119,3 +179,57 @@ def scores_of(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]
 def _answer_tokens(passages: int, columns: int) -> int:
     """The most tokens that an answer of the right form takes, with room for white space and names."""
     return _SPARE_TOKENS + 2 * passages * _ROW_TOKENS * (1 + columns)
+
+
+MOST_PASSAGES = 100
+_ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
+
+
+def listed(criteria: Sequence[Criterion]) -> str:
+    """The criteria as they stand in the prompt; their weights do not, as the sum is made here."""
+    return "\n".join(f"{number}. {each.name}: {each.meaning}" for number, each in enumerate(criteria, 1))
+
+
+class ListwiseReranker(ChatReranker):
+    """Rates all passages in one prompt, and discards those of too little relevance."""
+
+    pointwise = False
+    batch_items = MOST_PASSAGES
+
+    def __init__(self, chat: Chat) -> None:
+        super().__init__(chat)
+        if chat.context_tokens is not None:
+            self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
+
+    def _scored(
+        self,
+        system: str,
+        texts: Mapping[str, str],
+        passages: Sequence[str],
+        criteria: Sequence[Criterion] = (),
+        *,
+        extra: str = "",
+    ) -> Reply[Scores]:
+        """Composite scores under these criteria; ties go to authority, else to the first criterion.
+
+        The paper (E.2, instruction 5) prefers the more authoritative passage or any other consistent rule;
+        without criteria the order of retrieval stays.
+        """
+        highest = [HIGHEST_RELEVANCE, *[HIGHEST_CRITERION] * len(criteria)]
+
+        def fits(row: Row) -> bool:
+            return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
+
+        reply = self._rate(system, texts, passages, highest, fits=fits, fewest=1, extra=extra)
+        names = [each.name for each in criteria]
+        column = 1 + (names.index(AUTHORITY) if AUTHORITY in names else 0)
+        ties = scores_of(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
+        weights = [each.weight for each in criteria]
+        scores = scores_of(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
+        return carrying(reply, scores, {**reply.details, "ties": np.nan_to_num(ties).tolist()})
+
+
+def both_turns(first: Reply[Any], second: Reply[Scores], told: Mapping[str, Any]) -> Reply[Scores]:
+    """The scores of the second turn, with time and usage of both, and what is told of the first."""
+    both = in_sequence([first, second])
+    return carrying(both, second.value, {**second.details, **both.details, **told})

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.providers.base import Amount, Reply
-from core.providers.chat.ask import Task, ask
+from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
 from core.providers.chat.base import Chat
-from core.providers.chat.marks import NOTICE, mark_for, marked
 from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
-from core.providers.rerank.criteria import HIGHEST_WEIGHT, WEIGHT, Criterion
+from core.providers.rerank.by_chat import HIGHEST_WEIGHT, WEIGHT, Criterion
 
 MOST_CRITERIA = 5
 USUAL_ANSWER_TOKENS = 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -52,3 +53,22 @@ class NoReranker(LocalReranker):
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
         """Nothing."""
         return ()
+
+
+_WORDS = re.compile(r"\w+")
+
+
+def overlap(query: str, passage: str) -> float:
+    """Share of the query's distinct words that the passage holds, 0 to 1; 0 for a query without words."""
+    asked = set(_WORDS.findall(query.lower()))
+    return len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
+
+
+class FakeReranker(LocalReranker):
+    """Scores a passage by the share of the query's words that it holds."""
+
+    name = provider = "fake"
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """Scores 0 to 1."""
+        return np.array([overlap(query, passage) for passage in passages], dtype=np.float64), {}

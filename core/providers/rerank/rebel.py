@@ -2,7 +2,7 @@
 
 Source: LeVine and Varjavand, "Relevance isn't all you need", §2.1 (one turn, five fixed criteria), §2.2 (two
 turns, criteria and their weights inferred from the query), appendix E. The scoring rule is the paper's, see
-`core.providers.rerank.criteria`; the prompts are ours. Two things differ: the model writes down its ratings
+`core.providers.rerank.by_chat`; the prompts are ours. Two things differ: the model writes down its ratings
 and the sum is made here, where the paper lets the model add up; and the first turn infers criteria, which are
 put into a second prompt of ours, where the paper lets the model write the whole second prompt.
 """
@@ -13,17 +13,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.providers.base import Amount, Reply, total
-from core.providers.chat.marks import NOTICE
+from core.providers.chat.ask import NOTICE
 from core.providers.rerank.base import Scores
-from core.providers.rerank.criteria import (
+from core.providers.rerank.by_chat import (
     FIVE,
     HIGHEST_CRITERION,
     HIGHEST_RELEVANCE,
     THRESHOLD,
     Criterion,
+    ListwiseReranker,
+    both_turns,
+    listed,
 )
 from core.providers.rerank.infer import QUALITIES
-from core.providers.rerank.listwise import ListwiseReranker, both_turns, listed
 
 _SYSTEM = f"""You rate passages as sources for answering a question.
 

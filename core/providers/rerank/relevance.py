@@ -11,12 +11,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.providers.base import Amount, Reply, carrying, total
-from core.providers.chat.marks import NOTICE
+from core.providers.chat.ask import NOTICE
 from core.providers.rerank.base import Scores
-from core.providers.rerank.by_chat import ChatReranker, scores_of
-from core.providers.rerank.criteria import HIGHEST_RELEVANCE, THRESHOLD
+from core.providers.rerank.by_chat import (
+    HIGHEST_RELEVANCE,
+    THRESHOLD,
+    ChatReranker,
+    ListwiseReranker,
+    both_turns,
+    listed,
+    scores_of,
+)
 from core.providers.rerank.infer import POINTS, USUAL_ANSWER_TOKENS
-from core.providers.rerank.listwise import ListwiseReranker, both_turns, listed
 
 _SCALE = """\
 10: it answers the question directly and fully.

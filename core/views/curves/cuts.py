@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.metrics.info import rel_param
-from core.pipeline.cut import CUTS, keep
-from core.pipeline.cut_report import CutReport, cut_report
+from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.views import text, theme

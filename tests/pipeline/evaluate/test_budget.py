@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import BudgetError
-from core.pipeline.evaluate.budget import Budget
-from core.pipeline.evaluate.ledger import Ledger
+from core.pipeline.evaluate.budget import Budget, Ledger
 from core.prices import Price, PriceBook
 from core.providers.base import Amount
 from core.records import Basis

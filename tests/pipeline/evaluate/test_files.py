@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.executor import ThisMachine
+from core.pipeline.evaluate.build import Artifacts
 from core.pipeline.evaluate.files import is_locked, locked, read_json, write_json
 from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
+from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.steps import Step
 from core.records import now
 
@@ -176,10 +176,9 @@ def test_concurrent_work_keeps_the_order_and_stops_at_an_error(workers: int):
             raise ValueError("five")
         return item * item
 
-    run = ThisMachine().each
-    assert list(run(work, range(5), workers)) == [0, 1, 4, 9, 16]
+    assert list(in_order(work, range(5), workers)) == [0, 1, 4, 9, 16]
     begun.clear()
     with pytest.raises(ValueError, match="five"):
-        list(run(work, range(100), workers))
+        list(in_order(work, range(100), workers))
     assert workers > 1 or begun == [0, 1, 2, 3, 4, 5]
-    assert list(run(work, [], workers)) == []
+    assert list(in_order(work, [], workers)) == []

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.pipeline.evaluate.budget import Ledger
 from core.pipeline.evaluate.folder import Folder, folders
-from core.pipeline.evaluate.ledger import Ledger
 from core.pipeline.evaluate.status import State
 from core.store import Snapshot, Store
 from core.store.doctor import examine

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from core.metrics import Measure, score
-from core.pipeline.cut import keep
 from core.pipeline.evaluate import Outcome, run_job
+from core.pipeline.ranking.cut import keep
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.providers.calls.keys import ALLOW

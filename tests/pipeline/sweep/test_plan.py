@@ -13,10 +13,9 @@ from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.paid import CORPUS, POOL_KNOWN, POOL_TYPICAL, REWRITTEN
+from core.pipeline.sweep.paid import CORPUS, POOL_KNOWN, POOL_TYPICAL, REWRITTEN, count_texts, typical
 from core.pipeline.sweep.plan import Plan, plan
-from core.pipeline.sweep.probe import probe
-from core.pipeline.sweep.rates import (
+from core.pipeline.sweep.resources import (
     ENCODER_PASSAGES_PER_S,
     MEASURED,
     PROBED,
@@ -24,8 +23,8 @@ from core.pipeline.sweep.rates import (
     Rates,
     Speed,
     corpus_s,
+    probe,
 )
-from core.pipeline.sweep.usage import count_texts, typical
 from core.prices import Price, PriceBook, load_books
 from core.providers.base import Amount
 from core.providers.calls import Keys

@@ -7,8 +7,7 @@ import pytest
 from core.errors import BudgetError, ClqError, ProviderError
 from core.providers.base import Amount
 from core.providers.calls import Caller, Limits, caller_for
-from core.providers.config import ModelConfig
-from core.providers.vendors import place_of
+from core.providers.config import ModelConfig, place_of
 from core.records import Basis
 from tests.providers.calls.made import Ledger, Time, caller
 

@@ -8,7 +8,7 @@ import pytest
 from core.errors import InputError, ProviderError
 from core.providers.calls import Keys, Secret, redact
 from core.providers.calls.keys import ALLOW
-from core.providers.vendors import VENDORS
+from core.providers.config import VENDORS
 
 KEY = "pa-0123456789abcdefSECRET"
 

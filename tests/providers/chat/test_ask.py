@@ -3,8 +3,7 @@
 import pytest
 
 from core.providers.chat import FakeChat
-from core.providers.chat.ask import Task, ask
-from core.providers.chat.marks import find_marked, mark_for, marked
+from core.providers.chat.ask import Task, ask, find_marked, mark_for, marked
 from core.providers.chat.reading import Reading, read_rows, rows_schema
 
 

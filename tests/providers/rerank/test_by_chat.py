@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from core.errors import InputError, ProviderError
 from core.providers.calls import Journal, Keys
 from core.providers.chat import CHATS, FakeChat
-from core.providers.chat.marks import find_marked
+from core.providers.chat.ask import find_marked
 from core.providers.rerank import BY_CHAT, make_reranker
-from core.providers.rerank.criteria import FIVE
+from core.providers.rerank.by_chat import FIVE
 from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
 from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
 from core.records import Basis

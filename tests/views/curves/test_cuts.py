@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.pipeline.cut import CUTS, keep
+from core.pipeline.ranking.cut import CUTS, keep
 from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme

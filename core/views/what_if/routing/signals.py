@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.routing.replay import replayed
-from core.pipeline.signals import SIGNALS, signals
+from core.pipeline.ranking.signals import SIGNALS, signals
 from core.store import Snapshot
 from core.views.what_if.routing.families import Option
 

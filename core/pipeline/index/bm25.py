@@ -1,0 +1,193 @@
+"""Sparse retrieval: BM25 in the Lucene variant, by bm25s.
+
+score(q, d) = Σ over t in q: ln(1 + (N − n + ½) / (n + ½)) · f / (f + k1·(1 − b + b·|d| / mean |d|)),
+with f the count of t in d, n the passages that hold t, N all passages (Kamphuis et al., ECIR 2020). A term
+that stands twice in the query counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import bm25s
+import numpy as np
+
+from core.errors import InputError
+from core.metrics.info import Param
+from core.pipeline.folders import about_folder, new_folder
+from core.pipeline.index.terms import LANGUAGES, Analyzer, Terms, tokenise
+from core.pipeline.options import number, read_options
+from core.pipeline.ranking.hits import Hits, top_k
+from core.records import JsonMap
+
+BM25_OPTIONS = (
+    Param(name="k1", default=1.5, low=0.0, high=10.0, text="Saturation of the count of a term."),
+    Param(name="b", default=0.75, low=0.0, high=1.0, text="Normalisation by the length of the passage."),
+    Param(name="language", default="english", choices=tuple(LANGUAGES), text="Stop words and stemmer."),
+)
+_KIND = "BM25 index"
+_ARRAYS = ("data", "indices", "indptr")
+
+
+class Bm25Index:
+    """A BM25 index over passages.
+
+    Args:
+        texts: The passages; positions in it are what a search returns.
+        k1: Saturation of the term count, ≥ 0.
+        b: Length normalisation, 0 to 1.
+        analyzer: How text becomes terms; English by default.
+        workers: Processes that share the analysis of the passages; see `core.pipeline.index.terms.tokenise`.
+
+    Attributes:
+        parameters: What the index was built with, for the manifest.
+        build_s: Seconds that building it took.
+
+    Raises:
+        InputError: If no passage holds a term, or k1 or b is out of range.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        analyzer: Analyzer | None = None,
+        workers: int | None = None,
+    ) -> None:
+        read_options(BM25_OPTIONS, {"k1": k1, "b": b}, where="bm25")
+        started = perf_counter()
+        self._analyzer = analyzer or Analyzer()
+        terms = tokenise(texts, self._analyzer, workers=workers)
+        if not terms.vocabulary:
+            raise InputError("No passage holds a word that BM25 could index.", where="passages")
+        # The numpy back end: no compilation pause, whether or not numba happens to be installed.
+        self._index = _Index(k1=k1, b=b, method="lucene", backend="numpy")
+        self._index.index(_Corpus(terms, terms.vocabulary), create_empty_token=False, show_progress=False)
+        self.build_s = perf_counter() - started
+
+    @property
+    def parameters(self) -> JsonMap:
+        """What the index was built with, for the manifest."""
+        return {
+            "variant": "lucene",
+            "k1": self._index.k1,
+            "b": self._index.b,
+            "stemmer": self._analyzer.language,
+            "stop_words": self._analyzer.language,
+        }
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the postings and of the vocabulary's text."""
+        postings = sum(int(self._index.scores[name].nbytes) for name in _ARRAYS)
+        return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
+
+    def search(self, text: str, k: int) -> Hits:
+        """The best passages for a query.
+
+        Args:
+            text: The query as asked.
+            k: How many passages at most, ≥ 1.
+
+        Returns:
+            At most k passages, equal scores in corpus order; those without any term of the query are left
+            out.
+        """
+        ids = self._index.get_tokens_ids(self._analyzer.terms(text))
+        if not ids:
+            return Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+        scores = self._index.get_scores_from_ids(ids)
+        matching = np.flatnonzero(scores > 0)
+        return top_k(matching, scores[matching], k)
+
+    def search_batch(self, texts: Sequence[str], k: int) -> list[Hits]:
+        """The best passages for each of many queries; see `search`."""
+        return [self.search(text, k) for text in texts]
+
+    def save(self, path: Path) -> None:
+        """Write the index into a folder: arrays and JSON, not the passages' texts.
+
+        Args:
+            path: The folder; replaced if it exists.
+        """
+        about = {"language": self._analyzer.language, "build_s": self.build_s}
+        with new_folder(path, _KIND, about) as folder:
+            self._index.save(folder, show_progress=False)
+
+    @classmethod
+    def load(cls, path: Path, *, mapped: bool = True) -> Bm25Index:
+        """Read what `save` wrote.
+
+        Args:
+            path: The folder.
+            mapped: Whether the arrays stay on disk and are read as searches need them.
+
+        Raises:
+            InputError: If the folder holds no such index.
+        """
+        about = about_folder(path, _KIND)
+        loaded = cls.__new__(cls)
+        loaded._analyzer = Analyzer(about["language"])
+        loaded._index = _Index.load(path, mmap=mapped, show_progress=False)
+        scores = loaded._index.scores
+        # As plain views of the mapped files: slicing a memmap costs microseconds that a query would pay.
+        scores.update({name: np.asarray(scores[name]) for name in _ARRAYS})
+        loaded.build_s = about["build_s"]
+        return loaded
+
+
+def make_bm25(
+    texts: Sequence[str], options: JsonMap | None = None, *, workers: int | None = None
+) -> Bm25Index:
+    """Build a BM25 index from the options of a specification.
+
+    Args:
+        texts: The passages.
+        options: Some of `BM25_OPTIONS`: k1, b, language.
+        workers: See `Bm25Index`.
+
+    Raises:
+        UnknownNameError: If an option is not declared.
+        InputError: If a value is out of range, or no passage holds a term.
+    """
+    read = read_options(BM25_OPTIONS, options, where="bm25")
+    analyzer = Analyzer(str(read["language"]))
+    return Bm25Index(texts, k1=number(read, "k1"), b=number(read, "b"), analyzer=analyzer, workers=workers)
+
+
+class _Corpus(NamedTuple):
+    """What `bm25s.BM25.index` takes apart: it hands `ids` to `build_index_from_ids`."""
+
+    ids: Terms
+    vocab: dict[str, int]
+
+
+class _Index(bm25s.BM25):  # type: ignore[misc]  # the package has no types
+    """bm25s with another way of building: over arrays at once, some ten times as fast, to the same bits."""
+
+    def build_index_from_ids(
+        self, unique_token_ids: Sequence[int], corpus_token_ids: Terms, **_progress: bool
+    ) -> dict[str, Any]:
+        """Score every (term, passage) pair once; columns of a sparse matrix by term, passages ascending."""
+        self.nonoccurrence_array = None
+        lengths, count = corpus_token_ids.lengths, len(corpus_token_ids.lengths)
+        pairs = corpus_token_ids.ids * np.int64(count)
+        pairs += np.repeat(np.arange(count, dtype=np.int64), lengths)
+        pairs.sort()
+        starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        found = np.diff(starts, append=len(pairs))
+        term, passage = np.divmod(pairs[starts], count)
+        holders = np.bincount(term, minlength=len(unique_token_ids))
+        idf = np.log(1 + (count - holders + 0.5) / (holders + 0.5)).astype(np.float32)
+        damping = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
+        return {
+            "data": (idf[term] * (found / (damping[passage] + found))).astype(np.float32),
+            "indices": passage.astype(np.int32),
+            "indptr": np.concatenate(([0], np.cumsum(holders))),
+            "num_docs": count,
+        }

@@ -1,0 +1,262 @@
+"""How text becomes the terms that BM25 counts, of one text and of a whole corpus.
+
+How text becomes the terms that BM25 counts.
+
+Words are runs of two or more letters, digits or underscores, in lower case, Unicode NFC. An apostrophe ends a
+word, so French and Italian elisions ("l'eau", "qu'il", "dell'acqua") fall apart into the article, which is a
+stop word or has one letter, and the word itself. Scripts that write no spaces are not segmented.
+
+Accents: the Snowball stemmer sees the word as written. In the languages where accents mark a vowel and are
+often left out when typing (French, Spanish, Italian, Portuguese, Dutch, German) they are taken off the stem
+afterwards, so that "élève", "eleve" and "élèves" are one term; ñ stays a letter of its own. In the others
+(English, the Scandinavian languages, Turkish, Russian) the stem stays as the stemmer leaves it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
+
+import numpy as np
+import Stemmer
+from bm25s import stopwords
+from numpy.typing import NDArray
+
+from core.errors import UnknownNameError
+from core.pipeline.processes import end_with_parent
+
+_WORDS = re.compile(r"(?u)\b\w\w+\b")
+_MARKS = frozenset(
+    "\u0300\u0301\u0302\u0303\u0308\u0327"
+)  # grave, acute, circumflex, tilde, diaeresis, cedilla
+
+
+def _without_accents() -> dict[int, str]:
+    table = {}
+    for code in range(0xC0, 0x180):
+        parts = unicodedata.normalize("NFD", chr(code))
+        if len(parts) > 1 and _MARKS.issuperset(parts[1:]) and chr(code) not in "ñÑ":
+            table[code] = parts[0]
+    return table
+
+
+_FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What is particular to a language.
+
+    Attributes:
+        stemmer: Name of a Snowball stemmer; None to keep words as they are.
+        stop_words: Words that are no terms.
+        fold: Whether accents are taken off the stems; stop words are then known without them, too.
+        spelling: Characters written in another way before the text is lower-cased.
+    """
+
+    stemmer: str | None
+    stop_words: frozenset[str]
+    fold: bool = False
+    spelling: tuple[tuple[str, str], ...] = ()
+
+
+def _language(
+    stemmer: str,
+    words: Iterable[str],
+    *,
+    articles: str = "",
+    fold: bool = False,
+    spelling: tuple[tuple[str, str], ...] = (),
+) -> Language:
+    stop_words = frozenset((*words, *articles.split()))
+    if fold:
+        stop_words |= {word.translate(_FOLD) for word in stop_words}
+    return Language(stemmer, stop_words, fold, spelling)
+
+
+# Ligatures of French as most keyboards write them, and the two letters i of Turkish, which `str.lower` mixes.
+_LIGATURES = (("œ", "oe"), ("Œ", "OE"), ("æ", "ae"), ("Æ", "AE"))
+_TURKISH_I = (("I", "ı"), ("İ", "i"))
+_FRENCH_ARTICLES = "qu jusqu lorsqu puisqu quoiqu"
+_ITALIAN_ARTICLES = "gl coll pell quest quell"
+
+LANGUAGES: Mapping[str, Language] = MappingProxyType(
+    {
+        "english": _language("english", stopwords.STOPWORDS_EN),
+        "french": _language(
+            "french",
+            stopwords.STOPWORDS_FRENCH,
+            articles=_FRENCH_ARTICLES,
+            fold=True,
+            spelling=_LIGATURES,
+        ),
+        "german": _language("german", stopwords.STOPWORDS_GERMAN, fold=True),
+        "spanish": _language("spanish", stopwords.STOPWORDS_SPANISH, fold=True),
+        "italian": _language("italian", stopwords.STOPWORDS_ITALIAN, articles=_ITALIAN_ARTICLES, fold=True),
+        "portuguese": _language("portuguese", stopwords.STOPWORDS_PORTUGUESE, fold=True),
+        "dutch": _language("dutch", stopwords.STOPWORDS_DUTCH, fold=True),
+        "danish": _language("danish", stopwords.STOPWORDS_DANISH),
+        "norwegian": _language("norwegian", stopwords.STOPWORDS_NORWEGIAN),
+        "swedish": _language("swedish", stopwords.STOPWORDS_SWEDISH),
+        "russian": _language("russian", stopwords.STOPWORDS_RUSSIAN),
+        "turkish": _language("turkish", stopwords.STOPWORDS_TURKISH, spelling=_TURKISH_I),
+        "none": Language(None, frozenset()),
+    }
+)
+"""Name of a language to what is particular to it; "none" keeps every word as written, in lower case."""
+
+
+class Analyzer:
+    """Turns text into terms: words, stop words removed, stemmed.
+
+    The same terms as ``bm25s.tokenize`` with the same stop words and stemmer, one text at a time and without
+    its set-up cost, which would otherwise be part of every query's latency. Several threads may use one.
+
+    Args:
+        language: A key of `LANGUAGES`.
+
+    Raises:
+        UnknownNameError: If the language is not known.
+    """
+
+    def __init__(self, language: str = "english") -> None:
+        if language not in LANGUAGES:
+            raise UnknownNameError("language", language, LANGUAGES)
+        self.language = language
+        self._rules = LANGUAGES[language]
+        self._of_thread = threading.local()
+
+    def __reduce__(self) -> tuple[type[Analyzer], tuple[str]]:
+        return type(self), (self.language,)
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text before stop words and stemming, in order; may be empty."""
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text).replace("\u02bc", "'")  # a letter to Unicode
+        for written, meant in self._rules.spelling:
+            text = text.replace(written, meant)
+        return _WORDS.findall(text.lower())
+
+    def is_stop_word(self, word: str) -> bool:
+        """Whether a word as `words` gives it is no term."""
+        return word in self._rules.stop_words
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The terms of words as `words` gives them, one each."""
+        if self._rules.stemmer is None:
+            return list(words)
+        stems: list[str] = self._stemmer(self._rules.stemmer).stemWords(words)
+        if self._rules.fold:
+            return [stem if stem.isascii() else stem.translate(_FOLD) for stem in stems]
+        return stems
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text, in order, with repetitions; may be empty."""
+        stop_words = self._rules.stop_words
+        return self.stems([word for word in self.words(text) if word not in stop_words])
+
+    def _stemmer(self, name: str) -> Stemmer.Stemmer:
+        # A stemmer has state and serves one thread; without its cache it is as fast and always equally so.
+        if not hasattr(self._of_thread, "stemmer"):
+            self._of_thread.stemmer = Stemmer.Stemmer(name, 0)
+        return self._of_thread.stemmer
+
+
+BLOCK = 20_000
+"""Texts that one task takes."""
+
+PARALLEL_FROM = 100_000
+"""From how many texts on several processes pay for being started (about a second)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of texts.
+
+    Attributes:
+        ids: int32 [sum of `lengths`], the terms of all texts, one text after the other.
+        lengths: int64 [texts], how many terms each text has.
+        vocabulary: Term to its number, which counts from 0 in the order of first appearance.
+    """
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    vocabulary: dict[str, int]
+
+
+_Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
+
+
+def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = None) -> Terms:
+    """The terms of texts, the same as `Analyzer.terms` of each.
+
+    Args:
+        texts: Any number of texts.
+        analyzer: How text becomes terms.
+        workers: Processes that share the work; by default one below `PARALLEL_FROM` texts, else one per
+            usable core.
+
+    Returns:
+        The terms; equal whatever the number of processes.
+    """
+    blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
+    count = min(_workers(len(texts)) if workers is None else workers, len(blocks))
+    task = partial(_part, analyzer)
+    if count > 1 and not multiprocessing.current_process().daemon:
+        try:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(count, context, initializer=end_with_parent) as pool:
+                return _merged(pool.map(task, blocks))
+        except BrokenProcessPool:
+            pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
+    return _merged(map(task, blocks))
+
+
+def _workers(texts: int) -> int:
+    if texts < PARALLEL_FROM:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Numbers(dict[str, int]):
+    """Numbers words in the order in which they are first asked for."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
+
+
+def _part(analyzer: Analyzer, texts: Sequence[str]) -> _Part:
+    words = _Numbers()
+    numbers = [list(map(words.__getitem__, analyzer.words(text))) for text in texts]
+    lengths = np.fromiter(map(len, numbers), np.int64, len(numbers))
+    flat = np.fromiter(chain.from_iterable(numbers), np.int32, int(lengths.sum()))
+
+    kept = [word for word in words if not analyzer.is_stop_word(word)]
+    terms = _Numbers()
+    term_of_word = np.full(len(words) + 1, -1, dtype=np.int32)
+    term_of_word[[words[word] for word in kept]] = [terms[stem] for stem in analyzer.stems(kept)]
+    ids = term_of_word[flat]
+    counted = ids >= 0
+    ends = np.concatenate(([0], np.cumsum(counted)))[np.cumsum(lengths)]
+    return ids[counted], np.diff(ends, prepend=0), list(terms)
+
+
+def _merged(parts: Iterable[_Part]) -> Terms:
+    vocabulary = _Numbers()
+    ids: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
+    lengths: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    for part_ids, part_lengths, terms in parts:
+        ids.append(np.array([vocabulary[term] for term in terms], dtype=np.int32)[part_ids])
+        lengths.append(part_lengths)
+    return Terms(np.concatenate(ids), np.concatenate(lengths), dict(vocabulary))

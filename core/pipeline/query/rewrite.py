@@ -1,0 +1,210 @@
+"""What is done to a query before it is searched: nothing, hygiene, rules, or a rewrite by a chat model.
+
+What a chat model is asked for stands in `core.pipeline.query.ways`. A rewrite that cannot be used never
+reaches the search: the cleaned query is taken instead, and the details say why.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from core.errors import UnknownNameError
+from core.pipeline.query.denoise import denoise, hygiene
+from core.pipeline.query.ways import RESTATE, WAYS, way_of
+from core.providers.base import Amount, Meter, Reply, carrying
+from core.providers.calls import Caller, Journal, Keys
+from core.providers.chat import Chat, chat_config, make_chat
+from core.providers.chat.ask import Task, ask, mark_for, marked
+from core.providers.config import ModelConfig
+from core.records import Basis
+
+_ANSWER_TOKENS = 400
+_WORD = re.compile(r"\w")
+
+
+class Rewrite(ABC):
+    """Turns a query into the one that is searched.
+
+    Attributes:
+        name: As it stands in `Stack.spec["rewrite"]`.
+        item: What price books name its usage.
+        local: Whether it runs here, so that nothing is paid per call.
+    """
+
+    name: str
+    item: str = "local-cpu"
+    local: bool = True
+
+    @abstractmethod
+    def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
+        """Rewrite a query.
+
+        Args:
+            query: As the person typed it.
+            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
+
+        Returns:
+            The text to search for. `details` hold "changed", and "fallback" with the reason where the
+            rewrite could not be used and the cleaned query stands in for it.
+
+        Raises:
+            ProviderError: If a chat model gives no answer.
+        """
+
+    def expected(self, query: str) -> tuple[Amount, ...]:  # noqa: ARG002 - most use no more than time
+        """Usage of rewriting a query, as an estimate."""
+        return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
+
+    def ready(self) -> None:  # noqa: B027 - most are
+        """Look up the key: whatever is missing is found before anything is asked."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of connections."""
+
+    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
+        """End waits for a vendor that are under way."""
+
+
+class LocalRewrite(Rewrite):
+    """A function of the text.
+
+    Args:
+        name: Registry name.
+        change: The function; what it makes empty falls back to the cleaned query.
+    """
+
+    def __init__(self, name: str, change: Callable[[str], str]) -> None:
+        self.name = name
+        self._change = change
+
+    def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:  # noqa: ARG002
+        """Apply the function, with the processor time that it took."""
+        cpu, start = time.process_time(), time.perf_counter()
+        text = self._change(query)
+        details: dict[str, object] = {}
+        if not text and query:
+            text, details["fallback"] = hygiene(query), "nothing but small talk"
+        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
+        details["changed"] = text != query
+        return Reply(text, (Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED),), ms, details=details)
+
+
+class ChatRewrite(Rewrite):
+    """Asks a chat model for what is to be searched.
+
+    Args:
+        chat: The model.
+        way: A key of `WAYS`. Under "multi-query" the text has one query a line, the query itself first.
+    """
+
+    def __init__(self, chat: Chat, way: str = RESTATE) -> None:
+        self.name = f"{way}:{chat.name}"
+        self.item, self.local = chat.item, chat.local
+        self._chat, self._way = chat, WAYS[way]
+
+    def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
+        """Ask the model, once more if its answer cannot be used, and fall back to the cleaned query."""
+        clean = hygiene(query)
+        if not _WORD.search(clean):
+            return Reply(clean, attempts=0, fresh=False, details=_told(query, clean, "it holds no word"))
+        reply = ask(self._chat, self._task(clean), extra=extra)
+        text = reply.value.value or clean
+        reason = "" if reply.value.value else reply.value.problem
+        return carrying(reply, text, {**reply.details, **_told(query, text, reason)})
+
+    def expected(self, query: str) -> tuple[Amount, ...]:
+        """One prompt, and an answer of the usual length."""
+        asked = self._task(hygiene(query))
+        tokens = self._chat.count_tokens(asked.system) + self._chat.count_tokens(asked.user)
+        answer = self._way.answer(len(query)) / max(len(query), 1)
+        return self._chat.expected(tokens, round(answer * self._chat.count_tokens(query)))
+
+    def ready(self) -> None:
+        """Look the chat model's key up."""
+        self._chat.ready()
+
+    def close(self) -> None:
+        """Let go of the chat model's connections."""
+        self._chat.close()
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self._chat.interrupt()
+
+    def _task(self, clean: str) -> Task[str]:
+        mark, way = mark_for(clean), self._way
+        tokens = _ANSWER_TOKENS + way.answer(len(clean))
+        return Task(
+            way.system,
+            marked("question", clean, mark),
+            lambda answer: way.read(answer, clean, mark),
+            tokens,
+            way.schema,
+        )
+
+
+def _told(query: str, text: str, reason: str) -> dict[str, object]:
+    return {"changed": text != query} | ({"fallback": reason} if reason else {})
+
+
+REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"none": lambda query: query, "hygiene": hygiene, "rules": denoise}
+)
+"""Rewrites without a model: as it is; Unicode and white space; English and French small talk taken out."""
+
+
+def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig | None:
+    """The chat model behind a rewrite; needs no key.
+
+    Args:
+        name: A key of `REWRITES`, or a key of `WAYS` with the name of a chat model: "hyde:<chat model>".
+        models: Configurations of models that no catalogue has, by name.
+
+    Returns:
+        Its configuration; None for a rewrite without a model.
+
+    Raises:
+        UnknownNameError: If the name or the chat model is not known.
+    """
+    if name in REWRITES:
+        return None
+    way, _, chat = name.partition(":")
+    if way not in WAYS:
+        raise UnknownNameError("rewrite", name, [*REWRITES, *(f"{each}:<chat model>" for each in WAYS)])
+    return chat_config(chat, models)
+
+
+def make_rewrite(
+    name: str,
+    *,
+    models: Mapping[str, ModelConfig] | None = None,
+    keys: Keys | None = None,
+    journal: Journal | None = None,
+    meter: Meter | None = None,
+    caller: Caller | None = None,
+    ready: bool = True,
+) -> Rewrite:
+    """Make a rewrite.
+
+    Args:
+        name: See `rewrite_config`.
+        models: See `rewrite_config`.
+        keys: Where keys are looked up; the environment and secrets.toml by default.
+        journal: Where replies of a chat model are kept and looked up.
+        meter: What watches the spending.
+        caller: Sends the calls of a remote model; the one that the process shares for it by default.
+        ready: Look the key up at once; False = to plan with it, which needs no key.
+
+    Raises:
+        UnknownNameError: If the name or the chat model is not known.
+        ProviderError: If there is no key, or a package that it needs is not installed.
+    """
+    config = rewrite_config(name, models)
+    if config is None:
+        return LocalRewrite(name, REWRITES[name])
+    chat = make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller, ready=ready)
+    return ChatRewrite(chat, way_of(name))

@@ -1,0 +1,331 @@
+"""How long a sweep will take, and how much memory: rates with their sources, measured ones first.
+
+Times of vendors vary with the hour and the network; what is expected here is for deciding between minutes,
+hours and days.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from core.pipeline.evaluate import Corpus, Job
+from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.index import expected_bytes
+from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, Known
+from core.pipeline.sweep.paid import CORPUS, Paid
+from core.pipeline.sweep.pools import FREE
+from core.providers.base import Amount, Purpose
+from core.providers.config import place_of
+from core.providers.embed import make_embedder
+
+EMBED_MS = 140.0
+"""A query at a vendor: the CLQ paper's Table 1 has medians of 133 to 149 ms."""
+RERANK_MS, RERANK_MS_PER_PASSAGE = 230.0, 2.25
+"""A call at a vendor: the CLQ paper's Table 15 has 331 ms at K = 50 and 668 ms at K = 200 (rerank-2.5)."""
+CHAT_MS, OUTPUT_TOKENS_PER_S = 1000.0, 60.0
+"""A call at a vendor: an assumption."""
+BATCH_MS = 1000.0
+"""A batch of passages at a vendor: an assumption."""
+STATIC_PASSAGES_PER_S, ENCODER_PASSAGES_PER_S = 500.0, 20.0
+"""Embedding here, static vectors and encoders: measured on a busy core, and an assumption."""
+BM25_PASSAGES_PER_S = 5_000.0
+INDEX_NUMBERS_PER_S: Mapping[str, float] = {
+    "flat": 5e6,
+    "int8": 5e6,
+    "hnsw-f32": 2.5e5,
+    "hnsw-int8": 2e5,
+    "pq": 5e5,
+    "opq": 2e5,
+}
+"""Numbers (passages × dimensions) that an index takes in a second, of a busy core; pq, opq: assumptions."""
+SEARCH_MS = 1.0
+"""A query and a step here, in a small corpus; exact search adds its own."""
+NUMBERS_COMPARED_PER_MS = 1e6
+LOCAL_RERANK_MS_PER_PASSAGE = 20.0
+"""A cross-encoder here: an assumption."""
+
+PUBLISHED, ASSUMED, MEASURED = "published medians", "assumed", "measured earlier"
+PROBED = "servers of one's own asked now"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A time.
+
+    Attributes:
+        ms: Milliseconds.
+        basis: Where it comes from: `PUBLISHED`, `ASSUMED`, `MEASURED` or `PROBED`.
+    """
+
+    ms: float
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast an embedder was a moment ago.
+
+    Attributes:
+        query_ms: Milliseconds of one query.
+        tokens_per_s: Tokens of passages in a second, one call at a time.
+    """
+
+    query_ms: float
+    tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Times of calls at vendors and at servers of one's own.
+
+    Attributes:
+        probed: Speeds of embedders by their name, of `core.pipeline.sweep.resources`.
+        measured: Median ms by stage, model and candidate depth (0 where none matters), of earlier runs.
+    """
+
+    measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
+    probed: Mapping[str, Speed] = field(default_factory=dict)
+
+    def call(self, stage: str, model: str, *, depth: int = 0, used: tuple[Amount, ...] = ()) -> Expected:
+        """The time of asking a vendor about one query.
+
+        Args:
+            stage: "embed", "rerank" or "rewrite".
+            model: Its name.
+            depth: How many passages are reranked.
+            used: What it uses; answers of chat models take time by their length.
+        """
+        if stage == "embed" and model in self.probed:
+            return Expected(self.probed[model].query_ms, PROBED)
+        near = {k: ms for (at, name, k), ms in self.measured.items() if (at, name) == (stage, model)}
+        if near:
+            return Expected(near[min(near, key=lambda k: abs(k - depth))], MEASURED)
+        if stage == "embed":
+            return Expected(EMBED_MS, PUBLISHED)
+        written = sum(each.amount or 0.0 for each in used if each.unit == "output_tokens")
+        if written:
+            return Expected(CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED)
+        return Expected(RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED)
+
+
+_MODELS = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}
+
+
+def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
+    """Median times of models in earlier runs.
+
+    Args:
+        runs: run_id and spec (JSON).
+        timings: Rows of the table "timings" of these runs.
+
+    Returns:
+        Milliseconds by stage, model and candidate depth (0 for stages that it does not matter to).
+    """
+    specs = {row["run_id"]: json.loads(row["spec"]) for row in runs.select("run_id", "spec").to_dicts()}
+    found: dict[tuple[str, str, int], float] = {}
+    medians = (
+        timings.filter(pl.col("stage").is_in(list(_MODELS)))
+        .group_by("run_id", "stage")
+        .agg(pl.col("ms").median())
+    )
+    for run_id, stage, ms in medians.sort("run_id").iter_rows():
+        spec = specs.get(run_id, {})
+        model = spec.get(_MODELS[stage])
+        if model and ms is not None:
+            found[stage, model, int(spec.get("candidates", 0)) if stage == "rerank" else 0] = ms
+    return found
+
+
+def corpus_s(calls: int, tokens: float, *, concurrency: int, tokens_per_minute: float | None) -> float:
+    """Seconds of embedding a corpus at a vendor: by its pace or by its batches, whichever takes longer."""
+    paced = 60 * tokens / tokens_per_minute if tokens_per_minute else 0.0
+    return max(paced, calls * BATCH_MS / 1000 / max(1, concurrency))
+
+
+_PROBED_PASSAGES = 8
+
+
+def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
+    """Time the embedders of a sweep that answer from a server of one's own; vendors are not asked.
+
+    Each is sent the sweep's first question twice, the first time unmeasured, and one call of at most 8
+    passages of usual length. Nothing is kept.
+
+    Args:
+        job: The evaluation.
+        known: What names stand for; None = the catalogues and the job's own models.
+
+    Returns:
+        Speeds by the name of the embedder.
+
+    Raises:
+        ProviderError: If a server does not answer, or there is no key.
+    """
+    known = known or Known(job.models)
+    searched = {str(stack.spec.get("embedder", NONE)): stack.spec for stack in job.stacks}
+    speeds = {}
+    for name in sorted(searched.keys() - {NONE}):
+        config = known.config("embedder", name)
+        place = place_of(config)
+        if place is None or place.known:
+            continue
+        passages = _usual(next(iter(job.corpora.values())).texts.to_list())
+        with make_embedder(config, searched[name]["dim"], keys=known.keys) as embedder:
+            asked = job.queries["text"][0]
+            embedder.embed_query(asked)
+            query = embedder.embed_query(asked)
+            reply = embedder.embed_batch(passages, Purpose.PASSAGE)
+            tokens = sum(map(embedder.count_tokens, passages))
+        speeds[name] = Speed(query.ms, 1000 * tokens / max(reply.ms, 1e-3))
+    return speeds
+
+
+def _usual(texts: list[str]) -> list[str]:
+    """A few texts from the middle of all lengths."""
+    ordered = sorted(filter(str.strip, texts), key=len)
+    first = max(0, (len(ordered) - _PROBED_PASSAGES) // 2)
+    return ordered[first : first + _PROBED_PASSAGES]
+
+
+BYTES_PER_NUMBER = 4
+BM25_BYTES_PER_CHARACTER = 0.6
+"""Of an index over English abstracts: 578 bytes for passages of 1,021 characters (Cranfield)."""
+BUILD, ASK = "build here", "ask here"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Time and memory.
+
+    Attributes:
+        seconds: By stage: those that are paid for, `BUILD` and `ASK`.
+        pause_s: Seconds between rounds.
+        basis: What the times rest on.
+        vector_bytes: Of all vectors, on disk.
+        index_bytes: Of all indexes, in memory if all are open together.
+        largest_bytes: Of the largest index.
+    """
+
+    seconds: Mapping[str, float]
+    pause_s: float
+    basis: tuple[str, ...]
+    vector_bytes: int
+    index_bytes: int
+    largest_bytes: int
+
+    @property
+    def total_s(self) -> float:
+        """Seconds in all."""
+        return sum(self.seconds.values()) + self.pause_s
+
+
+def resources(
+    job: Job,
+    steps: Graph,
+    paid: Sequence[Paid],
+    *,
+    known: Known,
+    rates: Rates,
+    built: Callable[[Step], bool],
+) -> Resources:
+    """Time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
+    corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
+    seconds: dict[str, float] = {}
+    bases: dict[str, None] = {}
+    for each in paid:
+        taken, basis = _paid_s(each, job, known, rates)
+        seconds[each.stage] = seconds.get(each.stage, 0.0) + taken
+        bases[basis] = None
+    seconds[BUILD] = sum(
+        _build_s(step, corpora, known) for step in steps.builds if step.kind != "slice" and not built(step)
+    )
+    seconds[ASK] = _ask_s(job, steps, corpora, known)
+    vectors = [_vector_bytes(step, corpora) for step in steps.builds if step.kind in {"vectors", "slice"}]
+    indexes = [_index_bytes(step, corpora) for step in steps.builds if step.kind in {"index", "bm25"}]
+    return Resources(
+        seconds=seconds,
+        pause_s=job.protocol.pause_s * (job.protocol.rounds - 1),
+        basis=(*bases, ASSUMED) if ASSUMED not in bases else tuple(bases),
+        vector_bytes=sum(vectors),
+        index_bytes=sum(indexes),
+        largest_bytes=max(indexes, default=0),
+    )
+
+
+def _paid_s(each: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, str]:
+    if each.stage == CORPUS:
+        config = known.config("embedder", each.model)
+        tokens = sum(used.amount or 0.0 for used in each.used)
+        if each.model in rates.probed:
+            return tokens / rates.probed[each.model].tokens_per_s, PROBED
+        place = place_of(config)
+        if place is not None and not place.known:
+            corpus = next(c for c in job.corpora.values() if c.hash == each.step.params["corpus"])
+            return len(corpus) / ENCODER_PASSAGES_PER_S, ASSUMED
+        limits = config.limits
+        taken = corpus_s(
+            each.calls,
+            tokens,
+            concurrency=limits.concurrency,
+            tokens_per_minute=limits.tokens_per_minute,
+        )
+        return taken, ASSUMED
+    depth = int(each.step.params.get("depth", 0))
+    one = rates.call(each.stage, each.model, depth=depth, used=each.per_query)
+    asked = job.queries.height * max(1, job.protocol.passes)
+    return asked * one.ms / 1000 / job.protocol.concurrency, one.basis
+
+
+def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
+    """Seconds of building here; vectors of vendors are paid for and counted there."""
+    size = len(_corpus(step, corpora))
+    if step.kind == "bm25":
+        return size / BM25_PASSAGES_PER_S
+    if step.kind == "index":
+        return size * _dim(step) / INDEX_NUMBERS_PER_S.get(step.params["name"], 1e5)
+    provider = known.config("embedder", step.params["model"]["name"]).provider
+    if provider not in LOCAL_ENGINES:
+        return 0.0
+    return size / (STATIC_PASSAGES_PER_S if provider in FREE else ENCODER_PASSAGES_PER_S)
+
+
+def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) -> float:
+    """Seconds of asking here: each query once unmeasured and then in every pass."""
+    ms = 0.0
+    for step in steps.steps:
+        if step.kind == "search":
+            index = step.built
+            exact = index.params["name"] in {"flat", "int8"}
+            compared = len(_corpus(index, corpora)) * _dim(index) if exact else 0
+            ms += SEARCH_MS + compared / NUMBERS_COMPARED_PER_MS
+        elif step.kind == "rerank" and known.is_local("reranker", step.params["model"]["name"]):
+            ms += LOCAL_RERANK_MS_PER_PASSAGE * int(step.params["depth"])
+        elif step.kind in {"sparse", "fuse", "dedup", "cut"}:
+            ms += SEARCH_MS
+    return ms / 1000 * job.queries.height * (1 + job.protocol.passes)
+
+
+def _corpus(step: Step, corpora: Mapping[str, Corpus]) -> Corpus:
+    while "corpus" not in step.params:
+        step = step.needs[0]
+    return corpora[step.params["corpus"]]
+
+
+def _dim(step: Step) -> int:
+    return int(step.params["dim"]) if "dim" in step.params else _dim(step.needs[0])
+
+
+def _vector_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:
+    return BYTES_PER_NUMBER * _dim(step) * len(_corpus(step, corpora))
+
+
+def _index_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:
+    corpus = _corpus(step, corpora)
+    if step.kind == "bm25":
+        return int(BM25_BYTES_PER_CHARACTER * int(corpus.texts.str.len_chars().sum()))
+    params = step.params["params"]
+    return expected_bytes(step.params["name"], dim=_dim(step), passages=len(corpus), options=params)

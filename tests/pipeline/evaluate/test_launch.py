@@ -1,0 +1,66 @@
+"""An evaluation begun as a process of its own, as the dashboard does it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError
+from core.pipeline.evaluate import State, launch
+from core.store import Store
+from tests.stores import Lab
+
+SPEC = """
+name = "launched"
+collection.stored = "lab"
+golden_set.stored = "gold"
+[axes]
+mode = ["sparse", "dense"]
+embedder = ["fake"]
+dim = [16]
+index = ["flat"]
+candidates = [2]
+[latency]
+repeats = 1
+"""
+PATIENCE_S = 120
+
+
+def wait(store: Path, *states: State) -> launch.Known:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        found = launch.known(store)
+        if found and found[0].status.state in states:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError([each.status for each in launch.known(store)])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    lab = Lab().ask({"q1": "wing lift", "q2": "heat"}).judge({"q1": {"p1": 5}, "q2": {"p2": 4}})
+    lab.hold({"p1": "lift of a wing", "p2": "heat of a plate", "p3": "noise"}).write(tmp_path / "store")
+    return tmp_path / "store"
+
+
+def test_it_runs_by_itself_and_lands_in_the_store(store: Path):
+    assert launch.known(store) == []
+    launch.begin(SPEC, store)
+    (begun,) = launch.known(store)
+    assert (begun.status.name, begun.status.state) == ("launched", State.RUNNING)
+    done = wait(store, State.FINISHED, State.FAILED)
+    assert (done.status.state, done.status.message) == (State.FINISHED, "")
+    assert Store.open(store).read().runs("lab").height == done.status.runs_total == 2
+    assert len(launch.known(store)) == 1
+    launch.resume(done, store)  # there is nothing left to do
+    assert wait(store, State.FINISHED).name == done.name
+
+
+def test_what_cannot_begin_says_why(store: Path):
+    with pytest.raises(InputError, match="axes"):
+        launch.begin('collection = "lab"\naxis = 1\n', store)
+    assert launch.known(store) == []
+    launch.begin(SPEC.replace('"lab"', '"nowhere"'), store)
+    failed = wait(store, State.FAILED)
+    assert "nowhere" in failed.status.message
+    assert failed.folder is None
