@@ -59,16 +59,7 @@ def waiting(seconds: float) -> None:
 
 
 def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Run ids of what the user named: ids, or labels that only one run has.
-
-    Args:
-        runs: With run_id and label.
-        names: Ids or labels.
-
-    Raises:
-        UnknownNameError: A name is neither.
-        InputError: Several runs have the label.
-    """
+    """Run ids of what the user named: ids, or labels that only one run has."""
     ids = set(runs["run_id"])
     found: list[str] = []
     for name in names:
@@ -88,20 +79,7 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """The golden set to score a collection with: the one asked for, or else its only one.
-
-    Args:
-        snapshot: Where to read.
-        collection: The collection.
-        asked: What the user named; None = nothing.
-
-    Returns:
-        None where the collection has none, or the one asked for is another collection's.
-
-    Raises:
-        InputError: If there are several and none was asked for.
-        UnknownNameError: If there is none of the name asked for.
-    """
+    """The golden set to score a collection with: the one asked for, or else its only one."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
         if len(known) > 1:

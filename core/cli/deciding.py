@@ -93,11 +93,7 @@ class Question:
     """How fast the generator is; no option says so, a record may."""
 
     def on_store(self, context: Context) -> Case:
-        """Find what is asked about.
-
-        Raises:
-            ClqError: If a name does not exist, or there are several to choose from.
-        """
+        """Find what is asked about."""
         # Here because the frontier's library takes long to load, which no other command should wait for.
         from core.report.data import Case  # noqa: PLC0415
         from core.views.decision.facts import Asked  # noqa: PLC0415
@@ -227,14 +223,7 @@ def question(
 
 
 def deciding(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `question`, which it gets as its argument of that name.
-
-    Args:
-        command: A function that takes a parameter "question" beside arguments and options of its own.
-
-    Returns:
-        The command as typer reads it: its own parameters, and after them those of `question`.
-    """
+    """Give a command the options of `question`, which it gets as its argument of that name."""
     shared = inspect.signature(question, eval_str=True).parameters
     own = {
         name: each
@@ -255,11 +244,7 @@ def deciding(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def quality_of(text: str) -> Quality:
-    """The measure and cutoff that the user wrote; one that the product cannot compute is read as reported.
-
-    Raises:
-        InputError: If there is no cutoff of at least 1.
-    """
+    """The measure and cutoff that the user wrote; one that the product cannot compute is read as reported."""
     try:
         measure = Measure.parse(text)
     except UnknownNameError:

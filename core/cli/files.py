@@ -18,19 +18,7 @@ ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace a file t
 
 
 def destination(path: Path, endings: Sequence[str], *, overwrite: bool) -> str:
-    """Check where a file is to go.
-
-    Args:
-        path: The file.
-        endings: Endings that it may have, in small letters.
-        overwrite: Whether it may be there already.
-
-    Returns:
-        Its ending.
-
-    Raises:
-        InputError: If the ending is another, the folder does not exist, or the file does.
-    """
+    """Check where a file is to go."""
     ending = path.suffix.lower()
     if ending not in endings:
         raise InputError(

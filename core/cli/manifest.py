@@ -102,23 +102,14 @@ def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """The evaluation that repeats what a manifest tells of, measured anew.
-
-    Raises:
-        InputError: If it cannot be repeated from its manifest, or what it was made from has changed.
-    """
+    """The evaluation that repeats what a manifest tells of, measured anew."""
     told = find(context, name)
     job, problems = _as_it_was(context, told, name, (*_SEARCHED, *_GRADED), to_run=to_run)
     return anew(job), problems
 
 
 def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
-    """The evaluation that was begun under a name.
-
-    Raises:
-        UnknownNameError: If there is none.
-        InputError: If what it was made from has changed.
-    """
+    """The evaluation that was begun under a name."""
     from core.pipeline.evaluate import folder  # noqa: PLC0415
     from core.pipeline.evaluate.files import read_json  # noqa: PLC0415
 

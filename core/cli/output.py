@@ -37,13 +37,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How to print the
 
 
 def emit(rows: pl.DataFrame, form: Format, *, empty: str = "Nothing.") -> None:
-    """Print a frame to standard output.
-
-    Args:
-        rows: Any frame; its texts are untrusted.
-        form: Table, JSON (a list of objects; NaN and missing become null) or CSV (formulas defused).
-        empty: What a table without rows says.
-    """
+    """Print a frame to standard output."""
     if form is Format.JSON:
         objects = [{name: _plain(value) for name, value in row.items()} for row in rows.to_dicts()]
         typer.echo(escaped(json.dumps(objects, ensure_ascii=False, indent=2, allow_nan=False)))

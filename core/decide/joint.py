@@ -251,16 +251,7 @@ def latencies(sample: JointSample, drawn: Floats) -> Floats:
 
 
 def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float) -> Floats:
-    """A percentile, interpolated linearly between order statistics, of every resample of a sample.
-
-    Args:
-        values: [Q]; NaN = no value, never drawn.
-        counts: [Q, B], how often each value is drawn in each resample.
-        share: The percentile, 0..1.
-
-    Returns:
-        [B], equal to `numpy.quantile` of the values repeated by their counts; NaN where none is drawn.
-    """
+    """A percentile, interpolated linearly between order statistics, of every resample of a sample."""
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
     size = counts[order].sum(axis=0)
     place = share * (size - 1)
@@ -289,12 +280,6 @@ def feasible_in(
     """Which stacks meet the limits in each resample [S, B], of those known on every required axis.
 
     Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
-
-    Args:
-        values: Of `JointSample.drawn`.
-        limits: What a stack must meet.
-        asked: What is best, and `JointSample.required`.
-        known: Of `JointSample.known`.
     """
     rule, required = asked
     found = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]

@@ -107,16 +107,7 @@ def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[
 
 
 def lets_in(value: float, *, upper: bool = True) -> float:
-    """The nearest round number that a value meets as a limit.
-
-    Args:
-        value: Of the stack, 0 or more.
-        upper: Whether the limit is an upper one.
-
-    Returns:
-        At or above the value for an upper limit, else at or below it; of as few digits as stay within
-        `ROUNDING` of the value.
-    """
+    """The nearest round number that a value meets as a limit."""
     exact = Decimal(repr(value))
     if not exact:
         return 0.0

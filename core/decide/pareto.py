@@ -23,18 +23,6 @@ def nondominated(
     A point is dominated if another is at least as good on every axis and strictly better on one. The weak
     form is the paper's: dominated only if another is strictly better on every axis. Equal points stand or
     fall together.
-
-    Args:
-        cost: [n], lower is better; None = the axis is not compared.
-        latency: [n], lower is better; None = the axis is not compared.
-        quality: [n], higher is better.
-        weak: Use the paper's form.
-
-    Returns:
-        Mask [n]; False where an axis that is compared is unknown (NaN).
-
-    Raises:
-        InputError: If the axes differ in length, or quality is the only one.
     """
     given = [np.asarray(axis, dtype=np.float64) for axis in (cost, latency) if axis is not None]
     axes = [*given, -np.asarray(quality, dtype=np.float64)]

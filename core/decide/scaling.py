@@ -68,20 +68,7 @@ def linear_fit(
     jitter_ms: float = JITTER_MS,
     relative: float = RELATIVE_TOLERANCE,
 ) -> LinearFit:
-    """Fit the latency of one reranker against K and flag what leaves the line.
-
-    Args:
-        depths: K of every figure [n].
-        ms: Latency of every figure [n]; ms, finite.
-        jitter_ms: Distance from the line that is noise; ms.
-        relative: The same as a share of the fitted latency; the larger of the two counts.
-
-    Returns:
-        The fit. Neither slope nor intercept is ever negative: more candidates take no less time.
-
-    Raises:
-        InputError: If the lengths differ.
-    """
+    """Fit the latency of one reranker against K and flag what leaves the line."""
     at, took = np.asarray(depths, dtype=np.float64), np.asarray(ms, dtype=np.float64)
     if at.shape != took.shape or at.ndim != 1:
         raise InputError(f"{at.shape} depths and {took.shape} latencies do not belong together.")

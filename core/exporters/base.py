@@ -103,11 +103,7 @@ def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
 
 
 def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None:
-    """Refuse ids that the format cannot hold.
-
-    Raises:
-        InputError: With the first of them.
-    """
+    """Refuse ids that the format cannot hold."""
     bad = rows.filter(pl.col(column).str.contains(pattern))[column]
     if len(bad):
         raise InputError(

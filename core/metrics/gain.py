@@ -102,16 +102,7 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
 
 
 def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]:
-    """How many passages of each kind are among the K that are worth most, at every K = 1..depth.
-
-    Args:
-        counts: Integers [kinds, ...], how many there are of each kind.
-        worth: float64 [kinds, ...], what one is worth; broadcasts against `counts`.
-        depth: Largest K.
-
-    Returns:
-        From the number of a kind to its tally [depth, ...].
-    """
+    """How many passages of each kind are among the K that are worth most, at every K = 1..depth."""
     shape = np.broadcast_shapes(counts.shape, worth.shape)
     order = np.broadcast_to(np.argsort(-worth, axis=0, kind="stable"), shape)
     ends = np.cumsum(np.take_along_axis(np.broadcast_to(counts, shape), order, axis=0), axis=0)

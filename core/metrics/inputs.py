@@ -187,11 +187,7 @@ class Inputs(_Kept):
         return made
 
     def candidate_counts(self) -> Counts:
-        """Grade counts [5, runs, queries] of each candidate pool.
-
-        Raises:
-            InputError: If no candidate pools were given.
-        """
+        """Grade counts [5, runs, queries] of each candidate pool."""
         made: Counts = self.once("candidates", self._count_candidates)
         return made
 
@@ -218,11 +214,7 @@ class Inputs(_Kept):
         return made
 
     def first_of_source(self, grade: int) -> Tally:
-        """How many of Top(K) have a grade and are the first of their source, at every K.
-
-        Raises:
-            InputError: If no sources were given.
-        """
+        """How many of Top(K) have a grade and are the first of their source, at every K."""
         made: Tally = self.once(
             ("first", grade), lambda: running_count((self.grades == grade) & ~self._repeats())
         )
@@ -238,11 +230,7 @@ class Inputs(_Kept):
         return made
 
     def candidate_facets(self) -> Counts:
-        """The sources of each candidate pool by their sets of grades: integers [32, runs, queries].
-
-        Raises:
-            InputError: If no candidate pools with sources were given.
-        """
+        """The sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
         pool, sources = self._pool_grades, self._pool_sources
         if pool is None or sources is None:
             raise InputError(

@@ -172,11 +172,7 @@ def _what_if(price: Price, amount: float) -> Price:
 
 
 def check_amount(amount: float, least: float, where: str) -> None:
-    """Refuse what is not a number of at least so much.
-
-    Raises:
-        PriceError: If it is not.
-    """
+    """Refuse what is not a number of at least so much."""
     if not (math.isfinite(amount) and amount >= least):
         raise PriceError(
             f"{amount!r} is not an amount.", where=where, do="Give a number that is not negative."

@@ -242,14 +242,6 @@ def rerank_usd_per_1k(candidates: float, tokens_per_candidate: float, price: Pri
     """Rerank cost of 1,000 queries, as in the paper's table (§3.2.1).
 
     K = 50 at 500 tokens of rerank-2.5 is $1.25.
-
-    Args:
-        candidates: K.
-        tokens_per_candidate: Query + chunk + metadata.
-        price: Of input tokens, search units or requests.
-
-    Returns:
-        $ per 1,000 queries; None if the price is not in dollars.
     """
     inputs = CostInputs(candidates=candidates, tokens_per_candidate=tokens_per_candidate, reranker=price.item)
     return calculator(inputs, PriceBook("one price", (price,))).per_1k

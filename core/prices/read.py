@@ -95,15 +95,7 @@ def own_files(folder: Path | None = None) -> list[Path]:
 
 
 def check_name(name: str, where: str = "") -> str:
-    """Refuse a name that a book cannot have.
-
-    Returns:
-        The name.
-
-    Raises:
-        PriceError: If it is empty, longer than 60 characters or holds anything but letters, digits, spaces
-            and ``. _ + -``.
-    """
+    """Refuse a name that a book cannot have."""
     if not _NAME.fullmatch(name):
         raise PriceError(
             f"{name[:60]!r} cannot be the name of a price book.",

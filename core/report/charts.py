@@ -19,15 +19,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], quality: str) -> go.Figure | None:
-    """The quality of the finalists with its interval, one line each, the chosen one on top.
-
-    Args:
-        rows: Stacks with status, stack, quality, quality_low, quality_high and n.
-        quality: Name of the measure.
-
-    Returns:
-        The chart; None where no interval is known or there is nothing to compare.
-    """
+    """The quality of the finalists with its interval, one line each, the chosen one on top."""
     shown = [row for row in rows if row["quality"] is not None][:SHOWN]
     if len(shown) < 2 or all(row["quality_low"] is None for row in shown):
         return None

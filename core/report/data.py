@@ -85,21 +85,7 @@ def decision_data(case: Case, found: Verdict) -> dict[str, object]:
 
 
 def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> dict[str, object]:
-    """The decision with everything around it.
-
-    Args:
-        case: What was asked, and where.
-        found: What was decided.
-        link: Opens the same view of the same data in the dashboard.
-        made_at: The time of the record; nothing else in it depends on when it is made.
-
-    Returns:
-        The fields of `decision_data`, and format, version, made_at, made_by, link, command, question (what to
-        ask again, see `core.report.question`), answer (sentence, reason, warning), definition (of the
-        measure), remarks, limiting, soundness, environment, workspace, stack (what the chosen one is made
-        of), runs, revision_made, price_book, price_entries, unpriced and stacks (every stack and what became
-        of it). All of it can be written as JSON; unknown is null.
-    """
+    """The decision with everything around it."""
     chosen, runner_up = overview.chosen_rows(found.table, found.decision)
     asked = case.asked
     said = decide.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)

@@ -9,12 +9,5 @@ from core.bidi import escaped
 
 
 def record_json(data: Mapping[str, object]) -> str:
-    """Write a record's data.
-
-    Args:
-        data: What `core.report.data.record_data` returns.
-
-    Returns:
-        The file; no NaN, no infinity: what is unknown is null.
-    """
+    """Write a record's data."""
     return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"

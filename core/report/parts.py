@@ -207,12 +207,7 @@ def excluded(data: Data) -> tuple[Block, ...]:
 
 
 def all_stacks(rows: Sequence[Data], measure: str) -> Table:
-    """Every stack with its three numbers and what became of it.
-
-    Args:
-        rows: As `core.views.decision.facts.status_rows` lists them.
-        measure: Name of the quality.
-    """
+    """Every stack with its three numbers and what became of it."""
     columns = (
         Column("status"),
         Column("stack", wide=True),

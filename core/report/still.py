@@ -56,16 +56,7 @@ def still_file(case: Case, found: Verdict, *, address: str, made_at: datetime) -
 
 
 def still_document(case: Case, found: Verdict, data: Mapping[str, Any]) -> Document:
-    """Put a workspace into words, tables and charts.
-
-    Args:
-        case: What was asked, and where.
-        found: What was decided.
-        data: What `core.report.data.record_data` returns.
-
-    Returns:
-        The document; its texts are plain.
-    """
+    """Put a workspace into words, tables and charts."""
     sections = (
         Section("Latency and quality", _pareto(case, found, data)),
         Section(HEADING, near(data)),

@@ -41,15 +41,7 @@ _ORIGINS = {"run": "measured here", "import": "imported", "published": "publishe
 
 
 def record_document(data: Data, pareto: go.Figure) -> Document:
-    """Put a record into words, tables and charts.
-
-    Args:
-        data: What `core.report.data.record_data` returns.
-        pareto: The chart of all stacks with the frontier, limits and choice.
-
-    Returns:
-        The document; its texts are plain.
-    """
+    """Put a record into words, tables and charts."""
     sections = [
         Section("All stacks", (_pareto(data, pareto),)),
         Section(HEADING, near(data)),

@@ -23,19 +23,7 @@ _BLOCK = 1024  # rows per matrix product; bounds the memory of one product to ab
 
 
 def resample_weights(queries: int, resamples: int = 2000, seed: int = SEED) -> NDArray[np.float64]:
-    """Bootstrap weights: how often each query is drawn in each resample.
-
-    Args:
-        queries: Number of queries Q, at least 1.
-        resamples: Number of resamples R, at least 1.
-        seed: Seed of the generator; equal arguments give equal weights.
-
-    Returns:
-        Counts [R, Q]; every row sums to Q.
-
-    Raises:
-        InputError: If either number is below 1.
-    """
+    """Bootstrap weights: how often each query is drawn in each resample."""
     if queries < 1 or resamples < 1:
         raise InputError(
             f"A bootstrap of {queries} queries with {resamples} resamples is not possible.",
@@ -131,14 +119,6 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
 
     Equal tails where both exist. Where one bound would fall outside the sample, the extreme value takes its
     place and the other tail gives up what that cost, so the coverage is kept.
-
-    Args:
-        n: Sample size.
-        q: Quantile in (0, 1).
-        level: Coverage in (0, 1).
-
-    Returns:
-        (lower, upper), counted from 1, or None when no pair of order statistics covers enough.
     """
     spare = 1 - level
     lower, upper = _binomial_quantile(n, q, spare / 2), _binomial_quantile(n, q, 1 - spare / 2) + 1
@@ -157,16 +137,7 @@ def _binomial_quantile(n: int, q: float, tail: float) -> int:
 
 
 def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> QuantileInterval:
-    """Distribution-free interval of a quantile from the order statistics of a sample.
-
-    Args:
-        samples: [n], sorted ascending, no NaN.
-        q: Quantile in (0, 1), for example 0.5 or 0.95.
-        level: Coverage in (0, 1); the true coverage is at least this.
-
-    Returns:
-        The interval, or none with the reason when n is too small.
-    """
+    """Distribution-free interval of a quantile from the order statistics of a sample."""
     _check_level(level)
     values = np.asarray(samples, dtype=np.float64)
     ranks = quantile_ranks(len(values), q, level)

@@ -85,15 +85,7 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
 
 
 def kappa(counts: Floats, weights: Weights = "none") -> Floats:
-    """Cohen's kappa of confusion matrices.
-
-    Args:
-        counts: [..., 5, 5].
-        weights: "none": any difference counts the same; "quadratic": by the square of the distance.
-
-    Returns:
-        [...]; NaN where it is not defined.
-    """
+    """Cohen's kappa of confusion matrices."""
     distance = _distances("nominal" if weights == "none" else "interval")
     total = counts.sum(axis=(-1, -2))
     rows, columns = counts.sum(axis=-1), counts.sum(axis=-2)

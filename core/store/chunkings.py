@@ -38,16 +38,7 @@ def judging(runs: pl.DataFrame, golden_set_id: str, parts: Ids[str]) -> dict[str
 
 
 def check_parts(kind: str, offered: Iterable[Mapping[str, Any]], known: Mapping[str, str | None]) -> None:
-    """Refuse a part that could not be found again from its whole.
-
-    Args:
-        kind: "collection" or "golden_set".
-        offered: Records about to be stored.
-        known: Id to `part_of` of every record of the kind, the offered ones included.
-
-    Raises:
-        InputError: If the whole does not exist or is a part itself, or the id does not begin with its id.
-    """
+    """Refuse a part that could not be found again from its whole."""
     for record in offered:
         name, whole = record[f"{kind}_id"], record["part_of"]
         if whole is None:

@@ -195,9 +195,6 @@ def coded(filed: Filed) -> Coded:
 
     Kept, for files of a store never change. Arrow follows the offsets in a file wherever they lead, so only a
     file with the checksum that it was written with is mapped.
-
-    Raises:
-        StoreDamagedError: If the part itself is needed, and missing or damaged.
     """
     if filed.codes is not None and sound(filed.codes):
         return _mapped(filed.codes.path)
@@ -224,13 +221,7 @@ def _mapped(path: str) -> Coded:
 
 
 def renew(part: Path, made: Coded, *, only: str = "") -> None:
-    """Put the codes of a part in the place of their file, at once: another process may have mapped it.
-
-    Args:
-        part: The part.
-        made: Its codes.
-        only: Do so only if the file then has this checksum.
-    """
+    """Put the codes of a part in the place of their file, at once: another process may have mapped it."""
     path = path_of(part)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -242,15 +233,7 @@ def renew(part: Path, made: Coded, *, only: str = "") -> None:
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:
-    """The place of every id of some parts in a list of ids; its length where it is not there.
-
-    Args:
-        ids: Per part its ids (Arrow large_string).
-        known: Distinct ids (Arrow large_string).
-
-    Returns:
-        Per part int32 [ids].
-    """
+    """The place of every id of some parts in a list of ids; its length where it is not there."""
     together = pa.chunked_array(list(ids), type=pa.large_string())
     places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
     return np.split(places, np.cumsum([len(each) for each in ids])[:-1])

@@ -27,16 +27,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 def coded_column(part: Path, column: str) -> tuple[npt.NDArray[np.int32], pa.Array] | None:
-    """Code a column of ids.
-
-    Args:
-        part: A Parquet file.
-        column: A column of texts without nulls.
-
-    Returns:
-        Per row the place of its id among the distinct ones (int32 [rows], kept on disk), and these (Arrow
-        large_string); None where two of them have one hash.
-    """
+    """Code a column of ids."""
     ids, hashes = _distinct(part, column)
     order = np.argsort(hashes).astype(np.int32)
     hashes = hashes[order]

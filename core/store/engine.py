@@ -82,11 +82,7 @@ class Catalogue:
             return [row[0] for row in found.fetchall()]
 
     def read_all(self) -> None:
-        """Read every row of its own tables, so that damage shows where no checksum tells.
-
-        Raises:
-            StoreError: If a row cannot be read.
-        """
+        """Read every row of its own tables, so that damage shows where no checksum tells."""
         for table in self.column(_OWN_TABLES):
             self.frame(f"SELECT * FROM {table}")  # noqa: S608 - own names
 

@@ -140,15 +140,7 @@ def _fill(
     golden: Judged,
     positions: Sequence[int],
 ) -> None:
-    """Grade lists with one golden set, some runs at a time.
-
-    Args:
-        grades: [runs, queries, depth], to be filled where there are lists.
-        lists: Per part.
-        places: Per part, see `_places`.
-        golden: Its judgements.
-        positions: Per query of the golden set its position in `grades`.
-    """
+    """Grade lists with one golden set, some runs at a time."""
     runs = np.unique(np.concatenate([each.run for each in lists]))
     some = max(1, _CELLS // (grades.shape[1] * grades.shape[2]))
     for first in range(0, len(runs), some):

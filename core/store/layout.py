@@ -166,11 +166,7 @@ class Layout:
         return sorted(named, key=lambda entry: (self.revision_of(entry.name), entry.name), reverse=True)
 
     def revision_of(self, name: str) -> int:
-        """The revision that a catalogue's file name states.
-
-        Raises:
-            StoreDamagedError: If it is not the name of a catalogue.
-        """
+        """The revision that a catalogue's file name states."""
         parts = _CATALOGUE.fullmatch(name)
         if parts is None:
             raise StoreDamagedError(
@@ -255,9 +251,6 @@ def copy_catalogue(catalogue: Path, target: Path) -> None:
 
     Closing the copy's handle drops this process's locks on the original. That is harmless only because a
     published catalogue is never opened for writing by anybody.
-
-    Raises:
-        StoreDamagedError: If it has other bytes than were written.
     """
     shutil.copyfile(catalogue, target)
     seal = sealed(catalogue)

@@ -60,18 +60,7 @@ class Ledger:
         return [row[0] for row in self._cursor.execute("SELECT path FROM parts").fetchall()]
 
     def add_records(self, batch: Batch, replacing: frozenset[str] = frozenset()) -> None:
-        """Append a batch's records; those that exist with equal content are left alone.
-
-        Args:
-            batch: Its records.
-            replacing: Collections and golden sets whose record may give way to another.
-
-        Raises:
-            InputError: If a record cannot be stored, or a part could not be found from its whole.
-            UnknownNameError: If a record refers to a collection that does not exist, or a run to a chunking
-                without a collection of its chunks.
-            StoreError: If an id exists with other content, or what it names is deleted.
-        """
+        """Append a batch's records; those that exist with equal content are left alone."""
         self._refuse_deleted(batch)
         collections = _rows("collection", batch.collections, asdict)
         self._records("collection", collections, replacing)

@@ -48,18 +48,7 @@ def held(path: Path) -> bool:
 def exclusive(
     path: Path, action: str, wait_s: float, on_wait: Callable[[float], None] | None
 ) -> Iterator[None]:
-    """Hold the writers' lock.
-
-    Args:
-        path: The lock file; made when absent.
-        action: What the writer is doing; others are shown it while they wait.
-        wait_s: How long to wait for another writer, in seconds.
-        on_wait: Called with the seconds waited so far, at once and then about once a second.
-
-    Raises:
-        StoreBusyError: If the other writer did not finish in time.
-        StoreError: If the system refuses the file.
-    """
+    """Hold the writers' lock."""
     with told("taking the lock", path.parent, "Nothing was changed."):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -103,20 +103,7 @@ def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
 
 
 def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "", *, empty: bool) -> int:
-    """Apply the missing steps inside the caller's transaction.
-
-    Args:
-        cursor: A connection whose default is the catalogue.
-        where: The store, for messages.
-        empty: Whether the catalogue is a new file.
-
-    Returns:
-        How many steps were applied.
-
-    Raises:
-        StoreError: If a step fails; the caller must roll back.
-        StoreVersionError: If the catalogue is newer than this release.
-    """
+    """Apply the missing steps inside the caller's transaction."""
     # Asked of an empty catalogue, the version would be an error, which ends the transaction.
     missing = MIGRATIONS[0 if empty else version(cursor, where) :]
     if empty:

@@ -78,22 +78,6 @@ def write_parts(
     """Validate frames and write their new rows as one part folder.
 
     Rows of an owner that has rows in that table already must equal those and are left out.
-
-    Args:
-        cursor: Any connection; used to check and sort.
-        layout: The store's paths.
-        revision: The revision being made.
-        frames: Rows by table.
-        known: What is there.
-        on_step: Told what is being done, in a few words.
-
-    Returns:
-        The folder (absent when nothing was new) and its parts.
-
-    Raises:
-        InputError: If a frame breaks a rule or cannot be read.
-        UnknownNameError: If a table is not declared or rows belong to an unknown record.
-        StoreError: If an owner's rows differ from those in the store.
     """
     name = f"{revision:08d}-{secrets.token_hex(4)}"
     working = layout.parts / f".{name}"

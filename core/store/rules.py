@@ -142,19 +142,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
 
 
 def conform(table: str, rows: Frame) -> pl.LazyFrame:
-    """Give a frame the declared columns and types; only casts that lose nothing.
-
-    Args:
-        table: A key of `TABLES`.
-        rows: The frame that was handed over; its columns may be in any order.
-
-    Returns:
-        A lazy frame with the declared schema. Numbers out of range are found when it runs.
-
-    Raises:
-        UnknownNameError: If the table is not declared.
-        InputError: If a column is missing, unknown, or has a type that does not fit.
-    """
+    """Give a frame the declared columns and types; only casts that lose nothing."""
     if table not in TABLES:
         raise UnknownNameError("table", table, TABLES)
     lazy = rows.lazy()

@@ -26,17 +26,7 @@ HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
 
 
 def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Where every record stands.
-
-    Args:
-        state: kind, id, added_revision, event (the last one), as `STATE` answers.
-        wholes: Reads kind, id, collection_id and part_of of every record (`WHOLES`); asked only where a
-            collection or a golden set is deleted.
-
-    Returns:
-        The state with a column more: behind, the deleted collection or golden set that hides a record, as
-        "collection 'c'"; null where none does, whether the record itself is deleted or not.
-    """
+    """Where every record stands."""
     gone = state.filter((pl.col("event") == "removed") & (pl.col("kind") != "run"))
     if gone.is_empty():
         return state.with_columns(behind=pl.lit(None, pl.String))

@@ -42,11 +42,6 @@ def sweep(layout: Layout, referenced: set[str], working: Path) -> None:
     """Move what writers left into the trash and take out what has lain there for a day.
 
     A disk that refuses, or a pointer that is damaged, leaves all of it for the next time.
-
-    Args:
-        layout: The store, whose writers' lock is held.
-        referenced: Names of the part folders that the current catalogue lists.
-        working: The catalogue that this writer works on.
     """
     now = time.time()
     with suppress(OSError, StoreDamagedError):

@@ -30,13 +30,7 @@ class Writer:
     """
 
     def __init__(self, layout: Layout, base: Path | None, revision: int) -> None:
-        """Begin a transaction.
-
-        Args:
-            layout: The store, whose writers' lock is held.
-            base: The catalogue to go on from; None for a new store.
-            revision: The one to make.
-        """
+        """Begin a transaction."""
         self._layout = layout
         self._base = 0 if base is None else layout.revision_of(base.name)
         self.revision = revision
@@ -113,11 +107,7 @@ class Writer:
         self.restore("run", run_ids)
 
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
-        """List derived files with other bytes; a revision is made even where there are none.
-
-        Args:
-            files: Path relative to the store to bytes and checksum.
-        """
+        """List derived files with other bytes; a revision is made even where there are none."""
         self._guarded(lambda: self._ledger.reseal(files))
 
     def _guarded(self, change: Callable[[], None]) -> None:
@@ -151,11 +141,7 @@ class Writer:
             self._ledger.add_parts(folder, parts)
 
     def publish(self, action: str, note: str) -> None:
-        """Make this transaction's result the current revision, unless nothing changed.
-
-        Raises:
-            StoreError: If a step failed (and its error was swallowed), or the disk refuses.
-        """
+        """Make this transaction's result the current revision, unless nothing changed."""
         self._refuse_failed()
         if not self._ledger.changed:
             self.discard()

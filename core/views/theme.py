@@ -133,9 +133,6 @@ def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:
     """Margins that fit a chart's labels without a try, for charts of many marks.
 
     Plotly otherwise draws all marks, finds that the labels need room, and draws all of them again.
-
-    Args:
-        scale_labels: Tick labels of the colour scale on the right; empty where they are short numbers.
     """
     right = 72 + 7 * max((len(label) for label in scale_labels), default=0)
     return {"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False}

@@ -53,14 +53,6 @@ class ByThreshold:
         """The thresholds with the highest mean quality, ties to fewer queries sent deeper.
 
         Exact: every cut between different urgencies is tried, for all depths together.
-
-        Args:
-            quality: [D, Q].
-            rows: Positions of the queries to learn from.
-
-        Returns:
-            One threshold per deeper depth, ascending: a query whose urgency reaches the d-th goes to depth
-            d or deeper. inf = nobody, -inf = everybody whose signal is known.
         """
         known = rows[np.isfinite(self.urgency[rows])]
         order = known[np.argsort(-self.urgency[known], kind="stable")]
@@ -127,15 +119,7 @@ class ByTag:
         object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
-        """Per tag the depth with the best mean, the tags of the greatest gain a query first.
-
-        Args:
-            quality: [D, Q].
-            rows: Positions of the queries to learn from.
-
-        Returns:
-            The tags that go deeper, with their depth; a tag that was not seen stays shallow.
-        """
+        """Per tag the depth with the best mean, the tags of the greatest gain a query first."""
         found = []
         for code, name in enumerate(self._names):
             mine = rows[self._codes[rows] == code]

@@ -30,14 +30,7 @@ _POLICY = (
 
 
 def html(document: Document) -> str:
-    """Write a document as a self-contained HTML file.
-
-    Args:
-        document: What to write; its texts are escaped here.
-
-    Returns:
-        The whole file, some 5 MB where it has charts: the library that draws them is in it.
-    """
+    """Write a document as a self-contained HTML file."""
     drawn = charts(document)
     scripts = [*([_library()] if drawn else []), _file("page.js")]
     return _page().render(

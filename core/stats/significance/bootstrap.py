@@ -157,14 +157,7 @@ def _acceleration(left_out: Floats) -> Floats:
 
 
 def share_best(replicates: Floats) -> Floats:
-    """In which share of the resamples each stack is the best; equal bests share one.
-
-    Args:
-        replicates: [S, R], from `resampled`.
-
-    Returns:
-        [S], adding up to 1 over the resamples in which any stack has a value.
-    """
+    """In which share of the resamples each stack is the best; equal bests share one."""
     if not replicates.size:
         return np.zeros(len(replicates))
     filled = np.where(np.isnan(replicates), -np.inf, replicates)

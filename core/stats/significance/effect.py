@@ -20,17 +20,7 @@ TOLERANCE = 0.01
 
 
 def detectable(sd: ArrayLike, n: ArrayLike, *, alpha: float = ALPHA, power: float = POWER) -> Floats:
-    """The smallest true difference that n queries show with the given power.
-
-    Args:
-        sd: Standard deviation of the per-query differences.
-        n: Number of queries.
-        alpha: Level of the two-sided test.
-        power: Chance of finding the difference.
-
-    Returns:
-        The difference, in the unit of sd; NaN below two queries.
-    """
+    """The smallest true difference that n queries show with the given power."""
     counts = np.asarray(n, dtype=np.float64)
     spread = np.asarray(sd, dtype=np.float64)
     return np.where(counts >= 2, _z(alpha, power) * spread / np.sqrt(np.maximum(counts, 1)), np.nan)

@@ -13,12 +13,6 @@ def holm(p: ArrayLike) -> Floats:
 
     Step-down Bonferroni (Holm 1979, Scand. J. Statist. 6): the smallest of m is multiplied by m, the next by
     m − 1 and so on, never below an earlier one, at most 1.
-
-    Args:
-        p: [m]; NaN = no test, which does not count towards the family.
-
-    Returns:
-        Adjusted p-values in the same order; NaN where there was no test.
     """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]

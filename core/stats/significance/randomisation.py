@@ -44,15 +44,6 @@ def swap_test(
     Queries on which both stacks have the same figures stay as they are under any swap and are left out of the
     enumeration. A drawn test counts the observed assignment as one of the draws, (b + 1) / (m + 1), so that
     it is never 0 and keeps its level (Phipson & Smyth 2010).
-
-    Args:
-        sample: Figures of the stacks.
-        first: [P], row of the first stack of each pair.
-        second: [P], row of the second.
-        swaps: How many to draw, from which seed.
-
-    Returns:
-        p [P], NaN where no query counts for both stacks, and whether each is exact (every swap was tried).
     """
     one, other = paired_rows(sample, first, second)
     moved = (one.top != other.top) | (one.bottom != other.bottom)

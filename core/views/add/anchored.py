@@ -46,14 +46,6 @@ def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
 
     These are the chunks of every chunking that the store has of the collection, and its own passages where
     they are the documents. Grades that are there already stay, unless the spans give way to others.
-
-    Args:
-        snapshot: What is in the store.
-        settled: The import under the names that it is written with.
-
-    Returns:
-        The import with the grades, and a sentence that says what was graded and which spans were lost; empty
-        where there was nothing to do.
     """
     made = settled.made
     if JudgedSpans.name not in {each.format for each in made.detected}:

@@ -106,14 +106,7 @@ def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
 
 
 def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int) -> float | None:
-    """The difference second − first in the case that is worst for the one ahead.
-
-    Args:
-        pair: Grades of the two.
-        measure: With its cutoff.
-        alone: From `_alone`; None where the two rank differently cut passages.
-        ahead: Which of them leads.
-    """
+    """The difference second − first in the case that is worst for the one ahead."""
     top = pair.grades[:, :, : measure.k]
     holes = top == _HOLE
     mine = holes if alone is None else holes & alone[..., : top.shape[2]]

@@ -110,16 +110,7 @@ _NO_RANKING = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.Strin
 
 
 def by_tag(rows: pl.DataFrame, setup: Setup) -> pl.DataFrame:
-    """Compare a pair on the queries of each tag; the tags are one family.
-
-    Args:
-        rows: From `flips`, one pair.
-        setup: How to compare.
-
-    Returns:
-        tag, then the columns of `differences` from n on; by tag. Tags with fewer than two scored queries, and
-        those that every scored query carries, are left out.
-    """
+    """Compare a pair on the queries of each tag; the tags are one family."""
     known = rows.filter(pl.col("delta").is_not_null()).sort("query_id")
     tagged = known.select("query_id", pl.col("tags").alias("tag")).explode("tag").drop_nulls().unique()
     sizes = tagged.group_by("tag").len().filter((pl.col("len") > 1) & (pl.col("len") < known.height))

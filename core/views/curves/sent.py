@@ -82,18 +82,7 @@ class Running:
 def running_tokens(
     snapshot: Snapshot, runs: pl.DataFrame, counts: str, *, depth: int, only: Container[str] | None = None
 ) -> dict[str, Running]:
-    """Tokens of Top(K) of every query.
-
-    Args:
-        snapshot: Where to read.
-        runs: run_id and has_rankings.
-        counts: A vocabulary, or the estimate; see `vocabulary`.
-        depth: Deepest K.
-        only: The queries that count; None for every ranked one.
-
-    Returns:
-        By run_id, for the runs that rank something.
-    """
+    """Tokens of Top(K) of every query."""
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     searched = snapshot.searched(ranked)
     made: dict[str, Running] = {}

@@ -105,17 +105,7 @@ def _of(panel: Panel, x: _Floats, y: _Floats) -> NDArray[np.int32]:
 
 
 def density(drawn: pl.DataFrame, over: Grid, quality: Axis = QUALITY) -> list[theme.Spec]:
-    """Draw how many stacks each cell holds.
-
-    Args:
-        drawn: The rows that `over` was laid on, with row and feasible.
-        over: The grids.
-        quality: The axis of quality, in its direction.
-
-    Returns:
-        A heatmap each of what the limits exclude and, above it, of what they allow, per panel. z is the
-        square root of the count; customdata the row of the best stack in the cell and the count.
-    """
+    """Draw how many stacks each cell holds."""
     feasible = drawn["feasible"].to_numpy()
     cells = sum(panel.cells for panel in over.panels)
     traces: list[theme.Spec] = []

@@ -163,12 +163,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
 
 
 def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None], int]:
-    """The categories in their order: with more than there are colours, the most frequent and the others.
-
-    Returns:
-        The values, with None for the others; the categories, None last where there are others; and how many
-        the others are.
-    """
+    """The categories in their order: with more than there are colours, the most frequent and the others."""
     counted = values.value_counts(sort=True, name="n").sort(["n", values.name], descending=[True, False])
     kept = counted[values.name].to_list()
     most = len(theme.OKABE_ITO)

@@ -38,13 +38,7 @@ _AXES = (
 
 
 def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
-    """What becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected.
-
-    Args:
-        rows: The stack table with row, feasible and frontier (`chart.marked`), in any order.
-        decision: What was chosen from it.
-        selected: run_id of a stack to look at, if it is not the chosen one.
-    """
+    """What becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected."""
     chosen = -1 if decision.chosen is None else decision.chosen
     found = [
         CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else DOMINATED

@@ -19,18 +19,7 @@ MAX_RUNS = 200
 def leave_one_out(
     found: Evidence, rankings: pl.DataFrame, judgements: pl.DataFrame, measure: Measure
 ) -> pl.DataFrame:
-    """Score every run without the judgements of passages that no other run ranks.
-
-    Args:
-        found: Grades of the runs.
-        rankings: run_id, query_id, stage, rank, passage_id of the same runs.
-        judgements: query_id, passage_id and grade of the golden set.
-        measure: With its cutoff.
-
-    Returns:
-        run_id, unique (judged passages that only this run ranks), score, without (the score when those are
-        unjudged; null where not applicable), bias (score − without); sorted by bias, largest first.
-    """
+    """Score every run without the judgements of passages that no other run ranks."""
     unique = _unique(rankings, judgements)
     grades = found.grades[:, :, : measure.k].copy()
     counts = np.broadcast_to(found.pool_counts, (*grades.shape[:2], 5)).copy()

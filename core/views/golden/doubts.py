@@ -8,14 +8,7 @@ _PAIR = ("query_id", "passage_id")
 
 
 def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
-    """Passages whose text is the same up to letter case and white space.
-
-    Args:
-        passages: Frame of `TABLES["passages"]`.
-
-    Returns:
-        group (the first id of the copies), passage_id, text; sorted. Passages without text are left out.
-    """
+    """Passages whose text is the same up to letter case and white space."""
     bare = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     return (
         passages.select("passage_id", "text", bare=bare)
@@ -28,16 +21,7 @@ def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
 
 
 def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
-    """Copies of one passage that were graded differently for one query.
-
-    Args:
-        copies: What `duplicates` returns.
-        judgements: Frame of `TABLES["judgements"]`.
-
-    Returns:
-        query_id, group, passages (list of ids), grades (list, same order), spread (largest − smallest grade);
-        largest spread first. A copy without a grade does not count.
-    """
+    """Copies of one passage that were graded differently for one query."""
     return (
         copies.join(judgements, on="passage_id")
         .sort("passage_id")

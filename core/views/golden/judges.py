@@ -189,21 +189,7 @@ def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
 
 
 def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:
-    """Make one golden set of several.
-
-    Args:
-        found: Their grades.
-        policy: Which grade a passage gets that several judged; one that a single judge graded keeps it.
-        into: Name of the new golden set.
-        revision: What the grades were read at; recorded.
-
-    Returns:
-        The new golden set with its judgements; mapping, judge and notes say from what and how.
-
-    Raises:
-        UnknownNameError: If there is no such policy.
-        InputError: If the name is empty.
-    """
+    """Make one golden set of several."""
     if policy not in POLICIES:
         raise UnknownNameError("merge policy", policy, POLICIES)
     name = into.strip()

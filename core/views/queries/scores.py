@@ -35,19 +35,7 @@ _SCORES = {
 def query_scores(
     snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str], *, as_zero: bool
 ) -> pl.DataFrame:
-    """Score the judged queries of one run, or of two.
-
-    Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        run_ids: One or two runs with rankings.
-        as_zero: Whether a query that a run was not asked scores 0; else its score is unknown.
-
-    Returns:
-        query_id, score (of the first run), other (of the second), best (PROC), holes, judged, counts, note:
-        see `core.views.queries.page.query_table`.
-    """
+    """Score the judged queries of one run, or of two."""
     if scope.golden_set_id is None:
         return pl.DataFrame(schema=_SCORES)
     measure, ceiling = quality.measure, quality.ceiling
@@ -89,15 +77,7 @@ def _notes(
     known: np.ndarray[Any, Any],
     asked: np.ndarray[Any, Any],
 ) -> pl.Series:
-    """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same.
-
-    Args:
-        found: Grades of one run or two.
-        measure: With its cutoff.
-        scores: [queries] of the first run.
-        known: [runs, queries], whether the score is shown.
-        asked: [runs, queries], whether the run was asked.
-    """
+    """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
     missing, counts = np.isnan(scores), found.counts_of(0)
     reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
     nothing = ~(found.grades[0] >= 0).any(axis=-1)

@@ -61,19 +61,7 @@ def score_files(
 
 
 def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
-    """Join the rankings of an import with its judgements.
-
-    Args:
-        made: What was read.
-        golden_set_id: The judgements, where there are several sets of them.
-
-    Returns:
-        The grades of the final rankings and of the candidate pools.
-
-    Raises:
-        InputError: If there are no rankings or no judgements, or several golden sets and none is named.
-        UnknownNameError: If there is no golden set of that name.
-    """
+    """Join the rankings of an import with its judgements."""
     if "rankings" not in made.frames:
         raise InputError("There are no rankings among these files.", do="Add the files of the runs.")
     chosen = _golden_set(made, golden_set_id)
@@ -103,14 +91,7 @@ def _golden_set(made: Import, asked: str | None) -> str:
 
 
 def _graded(rows: pl.DataFrame, made: Import, judged: pl.DataFrame, stage: str) -> Graded:
-    """Rankings of one stage as arrays.
-
-    Args:
-        rows: run_id, stage, rank, query_id, and grade, which is null where nobody judged.
-        made: For the runs.
-        judged: The judgements.
-        stage: "final" or "pool".
-    """
+    """Rankings of one stage as arrays."""
     rows = rows.filter(stage=stage)
     runs = tuple(run.run_id for run in made.runs)
     queries = tuple(judged["query_id"].unique().sort())

@@ -96,24 +96,14 @@ def score_table(
 
 
 def require_cutoffs(measures: Sequence[Measure]) -> None:
-    """Refuse a measure without a cutoff.
-
-    Raises:
-        InputError: Naming the first.
-    """
+    """Refuse a measure without a cutoff."""
     for measure in measures:
         if measure.k is None:
             raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
 
 
 def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
-    """The rows of `score_table` for runs with rankings; stack is null.
-
-    Args:
-        seen: Rankings with grades, on the queries that count.
-        measures: Each with its cutoff.
-        per_query: One row per query instead of the mean.
-    """
+    """The rows of `score_table` for runs with rankings; stack is null."""
     make = _queries if per_query else _means
     parts = [make(seen, measure, values) for measure, values in _scored(seen, measures).items()]
     return pl.concat([pl.DataFrame(schema=COLUMNS), *parts], how="diagonal")

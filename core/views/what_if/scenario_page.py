@@ -42,15 +42,7 @@ class Choice:
 
 
 def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:
-    """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5).
-
-    Args:
-        table: The stack table.
-        higher_is_better: The direction of the quality.
-
-    Returns:
-        Those that the workspace can tell apart: a limit on dimensions needs two of them, for example.
-    """
+    """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
     best = table["quality"].max() if higher_is_better else table["quality"].min()
     dims, depths = table["dim"].unique(), table["candidates"].unique()
     found = [Scenario("Baseline")]

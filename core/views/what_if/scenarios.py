@@ -44,24 +44,7 @@ def scenario_matrix(
     latency: Latency | None = None,
     measures: Sequence[Quality] = MEASURES,
 ) -> pl.DataFrame:
-    """Put named stacks side by side.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        scenarios: Name → run_id, the paper's (`named`) or the user's own.
-        book: Prices.
-        latency: Percentile and scope; by default the paper's, the reranker's median.
-        measures: The columns of quality.
-
-    Returns:
-        One row per scenario in the given order: scenario, run_id, name, embedder, dim, reranker, candidates,
-        cost ($ per 1,000 queries) with least, missing and note, latency_ms, latency_note, and one column per
-        measure; null = unknown.
-
-    Raises:
-        UnknownNameError: If a run is not in the workspace.
-    """
+    """Put named stacks side by side."""
     rows = figures(snapshot, scope, measures)
     for run_id in scenarios.values():
         if run_id not in set(rows["run_id"]):

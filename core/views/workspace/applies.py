@@ -10,16 +10,7 @@ from core.views.workspace.scores import Evidence
 
 
 def applies_to_none(found: Evidence, measure: Measure) -> str:
-    """Why no query has a value.
-
-    Args:
-        found: Of the runs; at least one query is judged.
-        measure: With its cutoff.
-
-    Returns:
-        How many queries that are; where the measure would apply if their highest grade were the best one, the
-        grades that occur and how to import them otherwise.
-    """
+    """Why no query has a value."""
     said = f"applies to none of the {text.count(len(found.query_ids), 'judged query', 'judged queries')}"
     counts = found.pool_counts.reshape(-1, 5).sum(axis=0)
     grades = [grade for grade, count in enumerate(counts, 1) if count]

@@ -10,18 +10,7 @@ from core.views.workspace.scope import Scope
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """The runs that a workspace shows.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-
-    Returns:
-        The columns of `Snapshot.runs`: the chosen runs, or all of the collection, less those set apart.
-
-    Raises:
-        UnknownNameError: If a chosen run does not exist in the collection.
-    """
+    """The runs that a workspace shows."""
     runs = snapshot.runs(scope.collection_id)
     if scope.run_ids:
         absent = set(scope.run_ids) - set(runs["run_id"])

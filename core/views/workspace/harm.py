@@ -17,14 +17,6 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
     """Decide which harm a workspace goes by.
 
     The same for all stacks, since Harm of one does not compare with an upper bound of another.
-
-    Args:
-        table: One row per stack with harm (of judged passages) and harm_upper (every unjudged one counted as
-            harmful, null = unknown).
-        k: The cutoff.
-
-    Returns:
-        The table with harm and harm_of (the measure it is; null where no harm is known) in their place.
     """
     holes = table.select((pl.col("harm_upper") - pl.col("harm")).max()).item()
     upper = holes is not None and holes > HOLES + _TINY

@@ -42,16 +42,7 @@ def _scored(found: Evidence, top: Grades, measure: Measure, grade: int) -> Float
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
-    """Say when holes could overturn a decision.
-
-    Args:
-        table: The stack table, with `hole_low` and `hole_high`.
-        decision: What was chosen from it.
-        quality: Measure and cutoff.
-
-    Returns:
-        A sentence; None when no feasible stack could overtake the chosen one, or nothing was judged here.
-    """
+    """Say when holes could overturn a decision."""
     if decision.chosen is None:
         return None
     chosen = table.row(decision.chosen, named=True)

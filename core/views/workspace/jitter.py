@@ -24,14 +24,6 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
     Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
     runs of the collection, shown or not, the 95th percentile of the differences of the p50 between the passes
     of a run. For the others it is the paper's.
-
-    Args:
-        snapshot: Where to read.
-        runs: run_id and collection_id, of one collection.
-        latency: Whose stages are looked at; the percentile does not matter.
-
-    Returns:
-        run_id and `COLUMNS`: ms, and in words where that comes from.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
     here = held.filter(pl.col("origin") == Origin.RUN.value)["run_id"].to_list()

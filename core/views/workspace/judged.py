@@ -31,16 +31,7 @@ def holes(found: Evidence, k: int) -> npt.NDArray[np.int64]:
 
 
 def well_judged(found: Evidence, k: int, least: float) -> Mask:
-    """Queries of which no run has more holes than it may.
-
-    Args:
-        found: Rankings with grades.
-        k: The cutoff, from 1.
-        least: 0..1; 1 − Hole@K of every run is at least this.
-
-    Returns:
-        bool [queries].
-    """
+    """Queries of which no run has more holes than it may."""
     return np.asarray((holes(found, k) <= k * (1 - least) + 1e-9).all(axis=0))
 
 

@@ -13,16 +13,7 @@ _ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
 
 
 def run_totals(runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Price runs.
-
-    Args:
-        runs: run_id, manifest and spec of every run.
-        usage: Their rows of the table "usage".
-        book: Prices.
-
-    Returns:
-        The columns of `cost.totals`, and assumed: what of the cost is not from the source, in words.
-    """
+    """Price runs."""
     recorded, further = with_embedding(runs, usage)
     scopes = {
         run_id: scope_of(json.loads(manifest), json.loads(spec))

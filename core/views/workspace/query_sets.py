@@ -95,12 +95,7 @@ def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
 
 
 def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """The queries in common, and which groups do not have enough of them.
-
-    Args:
-        groups: [groups, queries], the distinct sets.
-        runs: [groups], how many runs have each.
-    """
+    """The queries in common, and which groups do not have enough of them."""
     sizes = groups.sum(axis=1)
     order = sorted(range(len(groups)), key=lambda row: (-int(runs[row]), -int(sizes[row]), row))
     common, apart = groups[order[0]].copy(), np.zeros(len(groups), dtype=np.bool_)
@@ -124,15 +119,7 @@ def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tup
 
 
 def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
-    """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for.
-
-    Args:
-        found: Rankings and pools of the runs.
-        timings: Reads the timings of some runs; only called where they can matter.
-
-    Returns:
-        bool [runs, queries].
-    """
+    """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for."""
     mask = _begun(found.grades) | _begun(found.pool_grades)
     missing = [run_id for run_id, full in zip(found.run_ids, all_of(mask, 1), strict=True) if not full]
     if missing:

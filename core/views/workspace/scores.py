@@ -72,17 +72,7 @@ class Evidence:
         )
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
-        """A measure at its cutoff, were the slots graded otherwise.
-
-        Args:
-            measure: With its cutoff, and of a ranking alone (no PROC).
-            grades: int8 [runs, queries, K].
-            counts: Integers [runs, queries, 5], judged passages then.
-
-        Returns:
-            float64 [runs, queries]; NaN where it is not applicable, and everywhere for a measure of sources,
-            for a passage that nobody judged has no known place among those of the ideal.
-        """
+        """A measure at its cutoff, were the slots graded otherwise."""
         if "sources" in measure.info.needs:
             return np.full(grades.shape[:2], np.nan)
         return score_at(measure, grades, counts, extra=self.extra)
@@ -237,14 +227,7 @@ def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) 
 
 
 def at_cutoff(found: Evidence, measure: Measure) -> Floats:
-    """A measure at its own cutoff.
-
-    Returns:
-        float64 [runs, queries]; NaN where the measure is not applicable.
-
-    Raises:
-        InputError: If the measure has no cutoff.
-    """
+    """A measure at its own cutoff."""
     if measure.k is None:
         raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
     return found.score([measure], depth=measure.k)[measure][..., measure.k - 1]

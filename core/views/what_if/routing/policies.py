@@ -89,13 +89,7 @@ def nothing(found: Routable | None) -> str | None:
 
 
 def rule_of(found: Routable, signal: Signal, most: float) -> ByThreshold | ByTag:
-    """The rule that decides by a signal.
-
-    Args:
-        found: The queries.
-        signal: What is looked at.
-        most: Share of the queries that may leave the shallowest depth, 0..1.
-    """
+    """The rule that decides by a signal."""
     if signal.tags:
         return ByTag([signal.tags.get(query_id, "") for query_id in found.query_ids], most)
     return ByThreshold(signal.urgency(found.query_ids), most)
