@@ -8,7 +8,7 @@ HOST ?= localhost
 NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
-.PHONY: run demo test check format e2e bench clean
+.PHONY: run demo test slow check format e2e bench clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
@@ -18,7 +18,10 @@ demo: $(VENV)/.run
 	$(BIN)/python -m core demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e and not slow"
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not e2e"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -34,7 +37,7 @@ e2e: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m e2e tests/e2e
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m bench
 
 clean:
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

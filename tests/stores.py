@@ -13,7 +13,7 @@ from core.pipeline.spec import grid
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import TABLES, frame
-from tests.bench.many_stacks import seed
+from tests.many_stacks import seed
 
 HOSTILE = (
     "<b>bold</b><img src=x onerror=alert(1)>",

@@ -7,7 +7,7 @@ Nothing is deleted: what was removed is an event, and any earlier revision can b
 catalogue.
 
 Why not one DuckDB file: it is open to one writer or to many readers, never to both. Measured by
-``tests/bench/store_concurrency.py`` (one writer, four readers, a million ranking rows, 20 s; 2 cores with
+``bench/store_concurrency.py`` (one writer, four readers, a million ranking rows, 20 s; 2 cores with
 nothing else to do, 2026-11): no failed read and no lost write. Reads took 23 ms at the median and 60 ms at
 the 95th percentile, writes 132 ms at the 95th; a single file that every operation opens with retries took 2.2
 and 2.6 times as long for reads, 1.4 times for writes. The goal of 50 ms for the 95th percentile of reads is

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.client import Session
+from tests.client import Session
 from tests.server import serve
 
 LIMIT = 256

@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.ui.door import HEADERS
-from tests.bench.client import Session
+from tests.client import Session
 from tests.pages.reading import PAGES
 from tests.server import Server, serve
 

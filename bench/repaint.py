@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from tests.bench import many_stacks
+from tests import many_stacks
 from tests.server import CHROMIUM_ARGS, find_chromium, serve
 
 COUNTS = (1_000, 10_000)

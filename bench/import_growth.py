@@ -14,10 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench.import_speed import row
 from core.importers import Options, load
 from core.store import Store
 from core.views.add.imports import bring
-from tests.bench.import_speed import row
 
 SIZES = (4_000, 8_000, 16_000)
 SUBSETS, TASKS = 10, 100

@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m tests.bench [NAME…]``; a table, and build/bench.json.
+"""Run the benchmarks: ``python -m bench [NAME…]``; a table, and build/bench.json.
 
 Without names all run but the long ones: ``growth`` (about three minutes), ``scale`` and ``scale_texts`` (half
 an hour for corpora of a million passages; ``--passages N`` sets another size). Name them, or say ``--all``.
@@ -40,7 +40,7 @@ OUT = ROOT / "build" / "bench.json"
 
 def main(arguments: list[str]) -> None:
     """Run the named benchmarks, or all, one after the other."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument(
         "names",
         nargs="*",
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
     for name in names or MODULES + (LONG if given.all else ()):
         console.print(f"{name}…")
         sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
-        rows += importlib.import_module(f"tests.bench.{name}").run(**sizes)
+        rows += importlib.import_module(f"bench.{name}").run(**sizes)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     show(rows)

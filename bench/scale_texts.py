@@ -1,6 +1,6 @@
 """BM25 over many short passages: how fast they are indexed and searched, against bm25s called directly.
 
-``python -m tests.bench scale_texts --passages 100000`` for fewer than a million. Texts have 8 to 40 words
+``python -m bench scale_texts --passages 100000`` for fewer than a million. Texts have 8 to 40 words
 of a vocabulary that follows Zipf's law. Either side builds and searches in a process of its own; the peer is
 bm25s with its own tokeniser and index. The peak of memory is that of the process with its texts, without
 the processes that share the analysis of the passages.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.children import Case, Found, in_a_process, memory, peak_gib, row, timed, turns
+from bench.children import Case, Found, in_a_process, memory, peak_gib, row, timed, turns
 
 PASSAGES, QUERIES, DEPTH = 1_000_000, 100, 100
 VOCABULARY = 200_000

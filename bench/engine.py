@@ -20,15 +20,15 @@ from typing import Any
 import polars as pl
 from ranx import Qrels, Run, evaluate
 
+from bench import metrics_speed
+from bench.cpu import faster, least_cpu
+from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec
 from core.importers import Options, load
 from core.store import Store
 from core.store.graded import forget
 from core.views.scoring.every_k import every_k
 from core.views.scoring.from_files import evidence_of
 from core.views.workspace.scores import evidence
-from tests.bench import metrics_speed
-from tests.bench.cpu import faster, least_cpu
-from tests.bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec
 
 RANX = ["ndcg@10", "map", "mrr", "precision@10", "recall@100", "ndcg@100"]
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import bootstrap, permutation_test
 
+from bench.metrics_speed import median_seconds
 from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
 from core.stats.significance.paired import without_one
-from tests.bench.metrics_speed import median_seconds
 
 STACKS, QUERIES, RESAMPLES, SWAPS = 1_000, 500, 2_000, 10_000
 SCIPY_STACKS, SCIPY_PAIRS, LOOPED = 20, 5, 100
@@ -97,7 +97,7 @@ def check(values: Floats) -> None:
 
 
 def run() -> list[dict[str, Any]]:
-    """One row per question, as `tests.bench` shows them."""
+    """One row per question, as `bench` shows them."""
     values = synthesise()
     check(values)
     few = values[:SCIPY_STACKS]

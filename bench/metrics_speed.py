@@ -26,9 +26,9 @@ import numpy as np
 import polars as pl
 from ir_measures import AP, RR, P, R, nDCG
 
+from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, fill, synthesise, write_trec
 from core.metrics import REGISTRY, Measure, score_all
 from core.store import Graded, Store
-from tests.bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, fill, synthesise, write_trec
 
 REPEATS = 3
 Dictionaries = dict[str, dict[str, Any]]

@@ -24,7 +24,7 @@ TURNS = 3
 def in_a_process(module: str, case: str, folder: Path, passages: int) -> Found:
     """Run one of a module's `CASES` and read what it found."""
     out = folder / "found.json"
-    command = [sys.executable, "-m", "tests.bench.children", module, case, str(folder), str(passages)]
+    command = [sys.executable, "-m", "bench.children", module, case, str(folder), str(passages)]
     subprocess.run(command, check=True, cwd=ROOT)
     found: Found = json.loads(out.read_text(encoding="utf-8"))
     shown = ", ".join(f"{name} {value:.4g}" for name, value in found.items())

@@ -15,9 +15,9 @@ from typing import Any
 
 import ir_measures
 
+from bench.large_files import FORMS, peak, written
 from core.importers import Options, load
 from core.store import Store
-from tests.bench.large_files import FORMS, peak, written
 
 ROWS, TIMES = 1_000_000, 3
 

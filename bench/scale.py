@@ -1,6 +1,6 @@
 """A large corpus of vectors: how fast it is indexed and searched, in how much memory, against faiss itself.
 
-``python -m tests.bench scale --passages 100000`` for fewer than a million.
+``python -m bench scale --passages 100000`` for fewer than a million.
 
 Vectors are clustered and of unit length, 256 dimensions, drawn with a seed block by block into a file that
 the indexes read memory-mapped. Every index is built in a process of its own; its peak of memory contains the
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import open_memmap
 
-from tests.bench.children import Case, Found, in_a_process, memory, peak_gib, row, timed, turns
+from bench.children import Case, Found, in_a_process, memory, peak_gib, row, timed, turns
 
 PASSAGES, DIM, QUERIES, DEPTH = 1_000_000, 256, 200, 100
 ALONE = {"flat": 5, "int8": 5, "hnsw-f32": 200}

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from bench.cpu import faster, least_cpu
 from core.store import Snapshot, Store, graded
 from core.store.seals import Sealed
-from tests.bench.cpu import faster, least_cpu
 from tests.store.material import GOLD, judgements, large
 
 RUNS = 10

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from tests.bench import many_stacks
-from tests.bench.repaint import BARE, PATH, move, open_page
+from bench.repaint import BARE, PATH, move, open_page
+from tests import many_stacks
 from tests.server import CHROMIUM_ARGS, find_chromium, serve
 
 COUNTS = (1_000, 10_000)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench import many_stacks
-from tests.bench.client import Session
+from tests import many_stacks
+from tests.client import Session
 from tests.server import serve
 
 STACKS = 1_000

@@ -1,6 +1,6 @@
 """How the cost of scoring grows from 200,000 to 20,000,000 ranking rows, and in how much memory.
 
-``python -m tests.bench growth``; about three minutes, most of them for writing the stores.
+``python -m bench growth``; about three minutes, most of them for writing the stores.
 
 Every size is a store of its own with runs of 100,000 rows (1,000 queries × 100), and is read in a process of
 its own: from the files to tables of six measures per run, query and K, some runs at a time as the product
@@ -19,13 +19,13 @@ from typing import Any
 
 import polars as pl
 
+from bench.children import Case, Found, in_a_process, peak_gib
+from bench.cpu import faster
+from bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise
 from core.store import Snapshot, Store
 from core.store.graded import forget
 from core.views.scoring.every_k import every_k, in_parts
 from core.views.workspace.scores import evidence
-from tests.bench.children import Case, Found, in_a_process, peak_gib
-from tests.bench.cpu import faster
-from tests.bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise
 
 SIZES = (200_000, 2_000_000, 20_000_000)
 LIMIT_GIB = 4.0

@@ -21,7 +21,7 @@ from core.views.decision.answer import answer
 from core.views.decision.chart import pareto
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
-from tests.bench import many_stacks
+from tests import many_stacks
 
 STACKS = 10_000
 MOVES = 20
