@@ -53,13 +53,6 @@ def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]
     trec_eval reads scores in single precision, sorts by them, and breaks ties by descending passage id. A run
     keeps its scores where they fall strictly, in single precision, down every ranking; otherwise all its
     scores become length of the ranking + 1.5 − rank.
-
-    Args:
-        batch: What is exported.
-        fractions: A run whose scores are all whole numbers gets new ones too (they would look like grades).
-
-    Returns:
-        run_id, query_id, rank, passage_id, score in order; and how many runs got new scores.
     """
     rows = rows_of(batch, "rankings").filter(pl.col("stage") == "final").sort("run_id", "query_id", "rank")
     of_list = ["run_id", "query_id"]

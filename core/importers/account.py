@@ -28,20 +28,14 @@ _MOST_SHOWN, _MOST_LISTED = 12, 200
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The parts that a file has.
+    """The parts that a file has."""
 
-    Attributes:
-        file: Its name.
-        kind: What a part is: "column", "key" (of JSON, with those above it: ``results.metrics``), "file", or
-            "field" of a line where the format fixes which there are.
-        taken: Names of those that are taken.
-        left_out: Names of the others, each with the reason.
-    """
-
-    file: str
+    file: str  # its name
+    # what a part is: "column", "key" (of JSON, with those above it: ``results.metrics``), "file", or "field"
+    # of a line where the format fixes which there are
     kind: str
-    taken: tuple[str, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()  # names of those that are taken
+    left_out: Mapping[str, str] = field(default_factory=dict)  # names of the others, each with the reason
 
 
 @dataclass(slots=True)
@@ -68,14 +62,7 @@ class _Node:
 
 
 def account(piece: Piece, parts: Parts | str) -> Account:
-    """Hold what a file has against what its format knows of it.
-
-    Args:
-        piece: The file: a delimited or Parquet table, JSON, or JSON lines.
-        parts: What the format knows: columns, or keys as ``results.metrics.qps`` (lists count as what they
-            hold). A known key stands for all below it that is not named itself. A text says why the file is
-            left out as a whole.
-    """
+    """Hold what a file has against what its format knows of it."""
     if isinstance(parts, str):
         return Account(piece.name, "file", (), {piece.relative: parts})
     if piece.head.startswith(PARQUET):

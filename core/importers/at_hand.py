@@ -28,16 +28,7 @@ class _Brought:
 
 
 def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-    """The named documents of a collection; none where nobody has any.
-
-    Args:
-        documents: What the caller has.
-        collection_id: The collection.
-        sources: Names of documents.
-
-    Returns:
-        source, text.
-    """
+    """The named documents of a collection; none where nobody has any."""
     if documents is None:
         return pl.DataFrame(schema={"source": pl.String, "text": pl.String})
     return documents(collection_id, sources)

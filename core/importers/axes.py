@@ -32,12 +32,7 @@ _NONE = ("none", "off", "false", "no", "")
 
 
 def axes_of(settings: Mapping[str, object]) -> Json:
-    """Axes that settings name; what has no axis stays with the caller, who keeps the settings as they are.
-
-    Args:
-        settings: Names as the tool or its user wrote them; values of any kind. Settings within a setting
-            (``{"retriever": {"top_k": 5}}``) count too, the outer ones first.
-    """
+    """Axes that settings name; what has no axis stays with the caller, who keeps the settings as they are."""
     flat = _flat(settings)
     made: Json = {}
     mode = _text(flat, ("mode", "search_type", "search_mode", "retrieval_mode", "retriever", "retrieval"))

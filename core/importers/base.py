@@ -206,19 +206,13 @@ def _together(found: Sequence[Frame]) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The beginning of a file.
+    """The beginning of a file."""
 
-    Attributes:
-        rows: Its first rows as text.
-        columns: Names of the columns, where it is a table.
-        mapping: Meaning → column as recognised, where it is a table.
-        row: What one of its rows is, where that is known.
-    """
-
-    rows: pl.DataFrame
-    columns: tuple[str, ...] = ()
+    rows: pl.DataFrame  # its first rows as text
+    columns: tuple[str, ...] = ()  # names of the columns, where it is a table
+    # meaning → column as recognised, where it is a table
     mapping: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None
+    row: Row | None = None  # what one of its rows is, where that is known
 
 
 class Format(ABC):
@@ -347,17 +341,7 @@ def imported_run(
     spec: JsonMap | None = None,
     pool: str | None = None,
 ) -> Run:
-    """A run with a stable identity: equal content under an equal label gives an equal id.
-
-    Args:
-        options: For the collection.
-        label: What people read; untrusted.
-        digest: Hash of the content that the run came from.
-        importer: Name of the format.
-        decided: Decisions that shaped the content, for example the ordering rule; part of the identity.
-        spec: Axes of the stack as far as they are known; by default the label alone.
-        pool: Convention of the candidate pool.
-    """
+    """A run with a stable identity: equal content under an equal label gives an equal id."""
     collection = options.collection_id or "imported"
     stack = Stack(spec or {"name": shown(label, 200)})
     changed: JsonMap = {
@@ -377,15 +361,7 @@ def imported_run(
 
 
 def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
-    """Readable names of runs.
-
-    Args:
-        own: For each run the name it carries (may be empty) and the stem of its file.
-        options: Its label replaces the name of a single run and is put before the names of several.
-
-    Returns:
-        One label for each; equal names get their file's stem added.
-    """
+    """Readable names of runs."""
     names = [name or stem for name, stem in own]
     if options.label:
         names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]

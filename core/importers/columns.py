@@ -60,18 +60,7 @@ AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AX
 def mapped(
     columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, object], name: str
 ) -> dict[str, str]:
-    """Role → column as the user mapped them.
-
-    Args:
-        columns: Names as they stand in the file.
-        given: What the user said.
-        roles: The roles that there are.
-        name: File, for messages.
-
-    Raises:
-        InputError: A mapped column does not exist.
-        UnknownNameError: A mapped role does not exist.
-    """
+    """Role → column as the user mapped them."""
     for role, column in given.items():
         if role not in roles:
             raise UnknownNameError("role of a column", role, roles, where=name)

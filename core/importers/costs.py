@@ -20,17 +20,7 @@ UNNAMED = "not named"
 
 
 def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
-    """Timings in milliseconds.
-
-    Args:
-        table: The table.
-        means: What its columns mean.
-        keys: run_id, query_id, repeat (or null), line; one row for each of the table.
-        per_row: Whether each row is a repeat of its own; else a query's rows repeat one value.
-
-    Raises:
-        InputError: A latency is no number or negative, or differs within a query of a table of rankings.
-    """
+    """Timings in milliseconds."""
     parts, notes, empty = [], [], []
     for value in means.timings:
         rows, missing = _values(table, value, keys, per_row=per_row)
@@ -55,17 +45,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
 
 
 def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
-    """Usage per query; the mean over the repeats of a query where each row is one.
-
-    Args:
-        table: The table.
-        means: What its columns mean.
-        keys: As for `timings`.
-        per_row: As for `timings`.
-
-    Raises:
-        InputError: An amount is no number or negative, or differs within a query of a table of rankings.
-    """
+    """Usage per query; the mean over the repeats of a query where each row is one."""
     parts, notes, empty = [], [], []
     for value in means.usage:
         rows, missing = _values(table, value, keys, per_row=per_row)

@@ -44,17 +44,7 @@ class GradeMapping:
 
 
 def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool = False) -> GradeMapping:
-    """Choose the mapping of a golden set.
-
-    Args:
-        wanted: A name of `GRADE_MAPPINGS`, text such as "0→1, 1→3, 2→5", or None to choose by the values.
-        values: Distinct raw grades.
-        where: File, for messages.
-        from_zero: Whether the format counts from 0 for "not relevant", even where no 0 occurs.
-
-    Raises:
-        InputError: The text is not a mapping, or a grade has no place in it, or no mapping fits.
-    """
+    """Choose the mapping of a golden set."""
     chosen, note = (
         (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where, from_zero)
     )

@@ -34,25 +34,7 @@ def golden_set(
     table: Literal["judgements", "spans"] = "judgements",
     from_zero: bool = False,
 ) -> Import:
-    """Make a golden set of judged pairs; one per judge where several judged the same pair.
-
-    Args:
-        rows: query_id, passage_id, grade (text or number), line; `judge` if passages name theirs. Of spans
-            source, start_char and end_char instead of passage_id.
-        name: File, for messages.
-        stem: Names the golden set where the options do not.
-        options: Its grade mapping, golden set and collection.
-        judge: Who judged, in words.
-        table: Whether passages were judged or spans.
-        from_zero: Whether the format counts grades from 0 for "not relevant".
-
-    Returns:
-        The golden set with its judgements; notes say how grades were mapped. Several judges make the golden
-        sets "<name>-<judge>".
-
-    Raises:
-        InputError: A grade is no integer or is empty, a judge judged a pair twice, no mapping fits.
-    """
+    """Make a golden set of judged pairs; one per judge where several judged the same pair."""
     raw = numbers(rows, "grade", name, whole=True)
     rows = rows.with_columns(raw.alias("raw"))
     _refuse(rows.filter(pl.col("raw").is_null()), name, "The grade is empty.", column="grade")
@@ -92,11 +74,7 @@ def golden_set(
 
 
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:
-    """The judges, where several judged one pair; else none.
-
-    Raises:
-        InputError: If one of them, or nobody in particular, judged a pair twice.
-    """
+    """The judges, where several judged one pair; else none."""
     if rows.select(pl.struct(pair).n_unique()).item() == rows.height:
         return []
     named = "judge" in rows.columns and not rows["judge"].null_count()

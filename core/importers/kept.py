@@ -25,9 +25,6 @@ def kept(config: object) -> object:
 
     Keys that usually hold a secret or an address keep no value, and texts that look like a key are left out;
     everything else stays as it is (numbers that JSON cannot hold become null).
-
-    Args:
-        config: Maps, lists and plain values, as the tool wrote them.
     """
     return _clean(plain(config, _TEXT_LIMIT))
 

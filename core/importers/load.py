@@ -161,11 +161,7 @@ def _told(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
 
 
 def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:
-    """Which format reads the tree; a folder that is of no format as a whole is read file by file.
-
-    Returns:
-        The claims, and the files that are of no format, each with the reason.
-    """
+    """Which format reads the tree; a folder that is of no format as a whole is read file by file."""
     formats = _wanted(options)
     if len(tree.pieces) == 1:
         return [_single(tree, formats, options)], {}

@@ -50,27 +50,17 @@ class TableAs:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What every column of a table means.
+    """What every column of a table means."""
 
-    Attributes:
-        row: What a row is, where the user said so.
-        roles: Role → column.
-        timings: Columns of times of one query; `factor` makes milliseconds of them.
-        usage: Columns of usage; `measure` is the unit.
-        items: Stage → column that names what is priced.
-        aggregates: Columns of results over all queries.
-        axes: Stack axis → column.
-        ignored: Columns without a meaning, each with the reason.
-    """
-
-    row: Row | None = None
-    roles: dict[str, str] = field(default_factory=dict)
+    row: Row | None = None  # what a row is, where the user said so
+    roles: dict[str, str] = field(default_factory=dict)  # role → column
+    # columns of times of one query; `factor` makes milliseconds of them
     timings: list[Value] = field(default_factory=list)
-    usage: list[Value] = field(default_factory=list)
-    items: dict[str, str] = field(default_factory=dict)
-    aggregates: list[Value] = field(default_factory=list)
-    axes: dict[str, str] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
+    usage: list[Value] = field(default_factory=list)  # columns of usage; `measure` is the unit
+    items: dict[str, str] = field(default_factory=dict)  # stage → column that names what is priced
+    aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
+    axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
+    ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
 
     @property
     def kind(self) -> str | None:
@@ -112,18 +102,7 @@ class Meaning:
 
 
 def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
-    """Find out what the columns mean.
-
-    Args:
-        columns: Names as they stand in the file.
-        said: What the user said of them; it stands before what is recognised. A meaning is a role, or any
-            name of a column that is recognised by itself, such as ``latency_p95_s``.
-        name: File, for messages.
-
-    Raises:
-        InputError: A mapped column does not exist.
-        UnknownNameError: A mapped meaning does not exist.
-    """
+    """Find out what the columns mean."""
     found = Meaning(row=said.row)
     for meant, column in said.columns.items():
         if column not in columns:

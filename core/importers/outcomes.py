@@ -19,12 +19,7 @@ _CORRECTNESS = (
 
 
 def grade_measure(names: list[str], wanted: str | None) -> str | None:
-    """Which measure stands for how good an answer is; None if none compares it with a reference.
-
-    Args:
-        names: Measures that were taken of each query.
-        wanted: The one that the user chose, if any.
-    """
+    """Which measure stands for how good an answer is; None if none compares it with a reference."""
     if wanted is not None:
         return wanted if wanted in names else None
     bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
@@ -38,18 +33,7 @@ def grade_measure(names: list[str], wanted: str | None) -> str | None:
 def graded_by(
     answers: pl.DataFrame, values: pl.DataFrame, run_id: str, where: str, wanted: str | None
 ) -> Import:
-    """Answers with the measures of each query.
-
-    Args:
-        answers: query_id, text, k (null = from how many passages is not known).
-        values: query_id, signal, value; null and NaN = not measured.
-        run_id: The run that answered.
-        where: File, for messages.
-        wanted: The measure that grades answers, where the user chose one.
-
-    Returns:
-        Answers and signals, with a note about the grade, and how many values are missing.
-    """
+    """Answers with the measures of each query."""
     values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
     known = values.filter(pl.col("value").is_finite())
     names = known["signal"].unique(maintain_order=True).to_list()
@@ -94,13 +78,7 @@ def _missing(
 
 
 def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
-    """Means over the queries that have a value, as aggregates with their n.
-
-    Args:
-        values: query_id, signal, value.
-        run_id: The run.
-        k: How many passages the answers were written from, where that is the same for all.
-    """
+    """Means over the queries that have a value, as aggregates with their n."""
     found = (
         values.filter(pl.col("value").is_finite())
         .group_by("signal", maintain_order=True)

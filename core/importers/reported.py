@@ -37,47 +37,21 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """One stack as a tool reported it.
+    """One stack as a tool reported it."""
 
-    Attributes:
-        label: What people read.
-        stem: Told apart by it where labels are equal.
-        digest: Hash of the content it came from.
-        decided: What tells it from others of the same content; part of its identity.
-        spec: Axes of the stack.
-        figures: Its results.
-        collection: Name of what it was measured on; empty = the collection of the options.
-        manifest: Kept as it is, for example the tool's configuration.
-        environment: Where it ran.
-    """
-
-    label: str
-    stem: str
-    digest: str
-    decided: JsonMap
-    spec: JsonMap
-    figures: tuple[Figure, ...]
-    collection: str = ""
-    manifest: JsonMap = field(default_factory=dict)
-    environment: JsonMap = field(default_factory=dict)
+    label: str  # what people read
+    stem: str  # told apart by it where labels are equal
+    digest: str  # hash of the content it came from
+    decided: JsonMap  # what tells it from others of the same content; part of its identity
+    spec: JsonMap  # axes of the stack
+    figures: tuple[Figure, ...]  # its results
+    collection: str = ""  # name of what it was measured on; empty = the collection of the options
+    manifest: JsonMap = field(default_factory=dict)  # kept as it is, for example the tool's configuration
+    environment: JsonMap = field(default_factory=dict)  # where it ran
 
 
 def reported_runs(found: Sequence[Reported], options: Options, *, importer: str, source: str) -> Import:
-    """Make runs with aggregates.
-
-    Args:
-        found: The stacks; figures without a value are not among them.
-        options: Collection and label. A collection that the user named holds everything, or begins the names
-            of several.
-        importer: Name of the format.
-        source: What the collections come from, in words.
-
-    Returns:
-        Collections, runs and aggregates.
-
-    Raises:
-        InputError: A figure is too large to be one, or stands twice.
-    """
+    """Make runs with aggregates."""
     own: dict[str, list[Reported]] = {}
     for each in found:
         own.setdefault(each.collection, []).append(each)

@@ -41,31 +41,21 @@ _PLACE = pl.Schema(
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What one stack retrieved and answered.
+    """What one stack retrieved and answered."""
 
-    Attributes:
-        label: Its own name; may be empty.
-        name, stem, digest: File, for messages; its name without ending; hash of the content.
-        rows: Columns of `SAMPLE`, `query_id` as `with_ids` gives it.
-        values: Columns of `VALUE`: measures of each question; null and NaN = not measured.
-        spec: Axes of the stack, as far as they are known.
-        decided: What tells it from others of the same content, and what is kept of its configuration.
-        frames: More tables with `query_id` and without `run_id`.
-        scores: query_id, rank, score of the retrieved passages, where they have any.
-        figures: Aggregates besides the means of `values`, without run_id.
-    """
-
-    label: str
-    name: str
+    label: str  # its own name; may be empty
+    name: str  # file, for messages; its name without ending; hash of the content
     stem: str
     digest: str
-    rows: pl.DataFrame
-    values: pl.DataFrame
-    spec: JsonMap = field(default_factory=dict)
+    rows: pl.DataFrame  # columns of `SAMPLE`, `query_id` as `with_ids` gives it
+    values: pl.DataFrame  # columns of `VALUE`: measures of each question; null and NaN = not measured
+    spec: JsonMap = field(default_factory=dict)  # axes of the stack, as far as they are known
+    # what tells it from others of the same content, and what is kept of its configuration
     decided: JsonMap = field(default_factory=dict)
+    # more tables with `query_id` and without `run_id`
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    scores: pl.DataFrame | None = None
-    figures: Sequence[Mapping[str, object]] = ()
+    scores: pl.DataFrame | None = None  # query_id, rank, score of the retrieved passages, where they have any
+    figures: Sequence[Mapping[str, object]] = ()  # aggregates besides the means of `values`, without run_id
 
 
 def text_id(text: str, prefix: str) -> str:
@@ -75,11 +65,7 @@ def text_id(text: str, prefix: str) -> str:
 
 
 def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give every question an id; one that stands several times counts as another question each time.
-
-    Args:
-        rows: Columns of `SAMPLE` and any others.
-    """
+    """Give every question an id; one that stands several times counts as another question each time."""
     named = pl.Series(
         "query_id",
         [own or text_id(text, "q") for own, text in rows.select("query_id", "text").iter_rows()],
@@ -91,14 +77,7 @@ def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
-    """Make runs of everything that was offered together.
-
-    Args:
-        parts: One for each stack.
-        options: The user's decisions; "grade" of its columns names the measure that grades answers.
-        importer: Name of the format.
-        source: What the collection comes from, in words.
-    """
+    """Make runs of everything that was offered together."""
     labels = run_labels(_own_names(parts), options)
     known = _names(parts)
     lists = [_placed(part.rows, "contexts", "context_ids", known) for part in parts]

@@ -20,17 +20,7 @@ _OWN = {"queries", "passages", "chunks"}
 
 
 def stripped(made: Import, patterns: Mapping[str, str]) -> Import:
-    """Take a beginning and an end off the ids that rankings, judgements, answers and costs name.
-
-    Args:
-        made: The import.
-        patterns: "queries" or "passages" → a pattern with one star, for example "doc-*" or "*.txt"; of an id
-            the part that the star stands for is kept. What the import itself defines keeps its ids.
-
-    Raises:
-        UnknownNameError: Something else is to be stripped.
-        InputError: A pattern has not one star, or an id does not fit it.
-    """
+    """Take a beginning and an end off the ids that rankings, judgements, answers and costs name."""
     frames = dict(made.frames)
     for what, pattern in patterns.items():
         if what not in ID_COLUMNS:

@@ -132,11 +132,7 @@ def _split(pieces: list[Piece], options: Options) -> list[Piece]:
 
 
 def _objects(piece: Piece) -> pl.DataFrame:
-    """_id, title, text and metadata (JSON text) with `line`.
-
-    Raises:
-        InputError: A line is no JSON object, has no _id or no text, or repeats an _id.
-    """
+    """_id, title, text and metadata (JSON text) with `line`."""
     parts = []
     for block in blocks(piece):
         lines = json_lines(block.data, block.first_line)

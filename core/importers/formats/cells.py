@@ -27,13 +27,6 @@ def text_list(cell: str | None, where: str) -> list[str] | None:
 
     NumPy prints lists without commas, which Python would read as one long text: every quoted text is one of
     the list, with a comma before it or without.
-
-    Args:
-        cell: For example ``["a", "b"]``, ``['a', 'b']`` or ``['a' 'b']``.
-        where: File, line and column, for messages.
-
-    Raises:
-        InputError: It is no list of texts.
     """
     text = (cell or "").strip()
     if not text or text.lower() in ("nan", "none", "null"):

@@ -70,11 +70,7 @@ class ContextGrid(Format):
         return {f"runs.{key}": TAKEN for key in known}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Every configuration is a run.
-
-        Raises:
-            InputError: A value is not of its type, naming its key.
-        """
+        """Every configuration is a run."""
         parts = [Import(collections=collection_of(options, "imported: context-grid"))]
         parts += [_file(piece, options) for tree in trees for piece in tree.pieces]
         made = merged(parts)

@@ -86,11 +86,7 @@ class Excel(TableFormat):
 
 
 def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
-    """A sheet of a workbook, or its first rows.
-
-    Raises:
-        InputError: It cannot be read, or has no rows.
-    """
+    """A sheet of a workbook, or its first rows."""
     rows, lines = open_workbook(piece).rows(sheet, most)
     if rows.is_empty():
         raise InputError("The sheet holds no rows below its header.", where=f"{piece.name}, {shown(sheet)}")
@@ -125,12 +121,7 @@ def _seen(columns: Sequence[str], options: Options, name: str) -> Meaning:
 
 
 def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
-    """The sheet to read: as chosen, else the only one that is a table, else the first.
-
-    Raises:
-        InputError: Several are tables and none was chosen.
-        UnknownNameError: The chosen one does not exist.
-    """
+    """The sheet to read: as chosen, else the only one that is a table, else the first."""
     book = open_workbook(piece)
     if options.sheet is not None:
         if options.sheet not in (*book.sheets, *book.hidden):

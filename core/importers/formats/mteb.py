@@ -104,20 +104,13 @@ class Mteb(Format):
 
 @dataclass
 class _Read:
-    """What was read so far.
+    """What was read so far."""
 
-    Attributes:
-        all_tasks: Whether other tasks than retrieval are taken.
-        found: Results that are taken.
-        accounts, notes: Of the files.
-        other_tasks, empty, others, timed: Files of other tasks, results without a measure, scores that are
-            none, and times, counted.
-    """
-
-    all_tasks: bool
-    found: list[Reported] = field(default_factory=list)
-    accounts: list[Account] = field(default_factory=list)
+    all_tasks: bool  # whether other tasks than retrieval are taken
+    found: list[Reported] = field(default_factory=list)  # results that are taken
+    accounts: list[Account] = field(default_factory=list)  # of the files
     notes: list[str] = field(default_factory=list)
+    # files of other tasks, results without a measure, scores that are none, and times, counted
     other_tasks: int = 0
     empty: int = 0
     others: int = 0

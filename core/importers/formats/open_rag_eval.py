@@ -51,11 +51,7 @@ class OpenRagEval(Format):
         return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Every repeat of the queries is a run.
-
-        Raises:
-            InputError: A query without an id, or with two texts or two answers in one repeat.
-        """
+        """Every repeat of the queries is a run."""
         found = [each for tree in trees for piece in tree.pieces for each in _read(piece)]
         made = assemble(
             [each for each, _ in found], options, importer=self.name, source="imported: open-rag-eval"

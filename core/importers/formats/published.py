@@ -96,17 +96,7 @@ def published_batch(source: Path | Piece | None = None) -> Batch:
 
 
 def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
-    """The printed figures, one row per table, stack, quantity and cutoff.
-
-    Args:
-        source: The table of figures; None = the one that comes with the product.
-
-    Returns:
-        The columns of data/published/clq_tables.csv.
-
-    Raises:
-        InputError: If the file is missing or malformed, or a table prints one thing twice.
-    """
+    """The printed figures, one row per table, stack, quantity and cutoff."""
     source = source or DEFAULT_PATH
     integers = ("table", "dim", "candidates_k", "k", "n_queries")
     try:
@@ -128,15 +118,7 @@ def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
 
 
 def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
-    """Quantities that two tables print with different values.
-
-    Args:
-        figures: As `read_figures` gives them.
-
-    Returns:
-        One row per quantity: what it holds for, metric, k, and the lists `tables` and `values`; empty when
-        all agree.
-    """
+    """Quantities that two tables print with different values."""
     found = [
         rows.group_by(*_HOLDS_FOR.get(metric, _STACK), "metric", "k").agg(
             pl.col("table").alias("tables"), pl.col("value").alias("values")

@@ -84,11 +84,7 @@ class Ragas(Format):
         return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Every file is a run; questions and passages of the same text are the same.
-
-        Raises:
-            InputError: A cell that should hold a list or a number does not.
-        """
+        """Every file is a run; questions and passages of the same text are the same."""
         found = [_read(piece) for tree in trees for piece in tree.pieces]
         made = assemble([each for each, _ in found], options, importer=self.name, source="imported: RAGAS")
         return merged((made, *(rest for _, rest in found)))

@@ -115,11 +115,7 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
 
 
 def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]:
-    """Measure, query and value of every result of a line; None where a value is no number.
-
-    Raises:
-        InputError: A result is of neither form, or its number is infinite.
-    """
+    """Measure, query and value of every result of a line; None where a value is no number."""
     for index, each in enumerate(expect(entry, "result", list, where)):
         spot = at(where, "result", index)
         if isinstance(each, dict):

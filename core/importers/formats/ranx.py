@@ -126,11 +126,7 @@ def _is_grades(piece: Piece) -> bool:
 
 
 def _graded(piece: Piece) -> pl.DataFrame:
-    """query_id, passage_id, score, line of a Parquet file.
-
-    Raises:
-        InputError: A column is not there, or a score is no integer.
-    """
+    """query_id, passage_id, score, line of a Parquet file."""
     table = read_table(piece, "parquet")
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
     scores = rows["score"].cast(pl.Int64, strict=False)
@@ -230,11 +226,7 @@ def _keys(value: dict[object, object]) -> Iterator[object]:
 
 
 def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
-    """query_id, passage_id, score, line (the number of the pair).
-
-    Raises:
-        InputError: The file is of another shape, or a score is no number (no integer if `whole`).
-    """
+    """query_id, passage_id, score, line (the number of the pair)."""
     value = _cbor(piece) if _is_cbor(piece.head) else read_json(piece)
     if not isinstance(value, dict):
         raise InputError(f"It is {kind_of_value(value)}, not an object.", where=piece.name)

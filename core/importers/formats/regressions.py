@@ -94,11 +94,7 @@ def _heads(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Iterator[_Result]:
-    """The figures of all tables, line by line; lines of what is left out are added to `lost` by reason.
-
-    Raises:
-        InputError: A cell of a table of measures is no number.
-    """
+    """The figures of all tables, line by line; lines of what is left out are added to `lost` by reason."""
     measure: re.Match[str] | None = None
     systems: list[str] = []
     for number, line in enumerate(lines, 1):

@@ -85,11 +85,7 @@ class RetrievalResponse(Format):
         )
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read texts, rankings and answers together.
-
-        Raises:
-            InputError: A file is no JSON, an index is out of its pool, or a sample stands twice.
-        """
+        """Read texts, rankings and answers together."""
         pieces = [piece for tree in trees for piece in tree.pieces]
         tables = {kind: _read(pieces, kind) for kind in _SCHEMAS}
         ranked = _deepest(tables["ranked"], tables["graded"], pieces[0].name)
@@ -165,11 +161,7 @@ def _block(data: bytes, first: int, piece: Piece, kind: str) -> pl.DataFrame:
 
 
 def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataFrame:
-    """The deepest ranking of every (id, E, Nc, Np): the whole one where it is there.
-
-    Raises:
-        InputError: A ranking names a candidate that the pool does not have, or one twice.
-    """
+    """The deepest ranking of every (id, E, Nc, Np): the whole one where it is there."""
     keys = list(_POOL)
     together = pl.concat([ranked, graded.select(list(_RANKED))])
     found = (

@@ -121,14 +121,7 @@ class TrecQrels(Format):
 
 
 class _Read:
-    """A run file, read.
-
-    Attributes:
-        piece: The file.
-        done: Its rows in order.
-        ignored: What was counted on the way: comments, fields beyond the known ones.
-        in_memory: Rows that are held in memory.
-    """
+    """A run file, read."""
 
     def __init__(self, piece: Piece, room: int, ties: TieOrder) -> None:
         _refuse_json(piece)

@@ -19,32 +19,16 @@ _NEWLINE, _TAB, _HASH = 10, 9, ord("#")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a file of fields held.
+    """What a file of fields held."""
 
-    Attributes:
-        rows: One text column for each wanted field, and `line`.
-        comments: Lines that begin with ``#``.
-        longer: Lines with more fields than wanted, and the first of them.
-        first_longer: Its line; 0 if there is none.
-    """
-
-    rows: pl.DataFrame
-    comments: int
-    longer: int
-    first_longer: int
+    rows: pl.DataFrame  # one text column for each wanted field, and `line`
+    comments: int  # lines that begin with ``#``
+    longer: int  # lines with more fields than wanted, and the first of them
+    first_longer: int  # its line; 0 if there is none
 
 
 def read_fields(piece: Piece, columns: Sequence[str], short: str) -> Fields:
-    """Read a file of fields separated by any number of blanks or tabs; blank lines do not count.
-
-    Args:
-        piece: The file.
-        columns: Names of the wanted fields; more fields in a line are ignored and counted.
-        short: What to say of a line with fewer fields, with ``{n}`` for their number.
-
-    Raises:
-        InputError: A line has too few fields, a field is longer than the limits allow, or none has data.
-    """
+    """Read a file of fields separated by any number of blanks or tabs; blank lines do not count."""
     parts = list(field_blocks(piece, columns, short))
     return Fields(
         pl.concat([part.rows for part in parts], rechunk=True),
@@ -82,9 +66,6 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     """Read a block whose every line is the wanted fields between single blanks, or between single tabs.
 
     Most files are like this, and need nothing but counting and searching to be known so.
-
-    Returns:
-        The rows, or None where anything is otherwise.
     """
     text = np.frombuffer(data, dtype=np.uint8)
     ends = text == _NEWLINE
@@ -159,17 +140,7 @@ def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> No
 
 
 def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) -> pl.Series:
-    """A text column as numbers, refusing what is none.
-
-    Args:
-        rows: With `line`.
-        column: Its name; empty cells stay null.
-        name: File, for messages.
-        whole: Integers (Int64) instead of finite numbers (Float64).
-
-    Raises:
-        InputError: Naming the first cell that is not a finite number (or not an integer).
-    """
+    """A text column as numbers, refusing what is none."""
     direct = rows[column].cast(pl.Float64, strict=False)
     if not whole and not direct.null_count() and direct.is_finite().all():
         return direct

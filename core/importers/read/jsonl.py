@@ -19,18 +19,7 @@ _MOST_BYTES = 4 * MOST_BYTES
 
 
 def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Some fields of a file of JSON lines.
-
-    Args:
-        piece: The file; blank lines do not count.
-        schema: Field → type. Fields that are not there are null; numbers where texts are wanted become texts.
-
-    Returns:
-        The fields with `line`; NaN is null.
-
-    Raises:
-        InputError: Naming the file (and line) of what is no JSON object or has a field of another type.
-    """
+    """Some fields of a file of JSON lines."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     read = 0
     try:

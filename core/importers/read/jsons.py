@@ -33,18 +33,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def read_json(piece: Piece, most: int = MOST_BYTES) -> object:
-    """One JSON value from a file.
-
-    Args:
-        piece: The file.
-        most: Bytes beyond which it is refused.
-
-    Returns:
-        Maps, lists, texts, numbers (NaN and infinite ones as floats), booleans, None.
-
-    Raises:
-        InputError: Naming the file (and line): not JSON, too large, nested too deeply, a key twice.
-    """
+    """One JSON value from a file."""
     if piece.size > most:
         raise too_large(piece, most)
     data = whole(piece)
@@ -86,15 +75,7 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
 
 
 def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json]]:
-    """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count.
-
-    Args:
-        piece: The file.
-        most: Bytes beyond which it is refused, for those who keep all rows; None = as the limits allow.
-
-    Raises:
-        InputError: Naming the line that is not one JSON object, or the file that is too large.
-    """
+    """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count."""
     read = 0
     for block in blocks(piece):
         read += len(block.data)
@@ -139,13 +120,7 @@ def _check(value: object, where: str, *, halves: bool) -> None:
 
 
 def at(name: str, *path: str | int, line: int | None = None) -> str:
-    """Where a value stands, as ``file, key `results[3].metrics```.
-
-    Args:
-        name: File.
-        path: Keys and indices down to the value.
-        line: Its line in a file of JSON lines.
-    """
+    """Where a value stands, as ``file, key `results[3].metrics```."""
     spot = place(name, line)
     text = "".join(f"[{each}]" if isinstance(each, int) else f".{shown(each)}" for each in path).lstrip(".")
     return f"{spot}, key `{text}`" if text else spot
@@ -157,17 +132,7 @@ def kind_of_value(value: object) -> str:
 
 
 def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
-    """A value that has to be there, of its type (an integer where a float is wanted is one).
-
-    Args:
-        holder: The object that should have it; refused if it is none.
-        key: Its key.
-        kind: str, int, float, bool, dict or list.
-        where: File and key of the holder, for messages.
-
-    Raises:
-        InputError: The holder is no object, the key is not there, or its value is of another type.
-    """
+    """A value that has to be there, of its type (an integer where a float is wanted is one)."""
     found = optional(holder, key, kind, where)
     if found is None:
         raise InputError(f"There is no {shown(key)!r} here.", where=where)
@@ -192,11 +157,7 @@ def optional(holder: object, key: str, kind: type[Value], where: str) -> Value |
 
 
 def number(holder: object, key: str, where: str) -> float | None:
-    """A finite number; None where it is absent, null or NaN (missing is never 0).
-
-    Raises:
-        InputError: It is no number (a text, true or false), or it is infinite.
-    """
+    """A finite number; None where it is absent, null or NaN (missing is never 0)."""
     value = optional(holder, key, float, where)
     if value is None or math.isnan(value):
         return None
@@ -206,11 +167,7 @@ def number(holder: object, key: str, where: str) -> float | None:
 
 
 def texts(holder: object, key: str, where: str) -> list[str] | None:
-    """A list of texts; None where it is absent or null.
-
-    Raises:
-        InputError: It is no list, or one of it is no text.
-    """
+    """A list of texts; None where it is absent or null."""
     values = optional(holder, key, list, where)
     wrong = next((each for each in values or () if not isinstance(each, str)), None)
     if values is not None and any(not isinstance(each, str) for each in values):
@@ -226,11 +183,6 @@ def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> objec
     """A JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
 
     Halves of characters, which no file can hold, become question marks.
-
-    Args:
-        value: As `read_json` returns it, or as another reader of plain values does.
-        text_limit: Longest text, in characters.
-        depth: Levels that are kept; what lies deeper is left out as "…".
     """
     if isinstance(value, Mapping | list | tuple | set) and not depth:
         return "…"

@@ -11,15 +11,7 @@ from core.importers.read.text import place
 
 
 def objects(piece: Piece, *path: str) -> Iterator[tuple[str, Json]]:
-    """The objects of a file with where each stands, in order.
-
-    Args:
-        piece: The file.
-        path: Keys down to the list, where the file is one object that may hold it.
-
-    Raises:
-        InputError: It is no JSON, or holds something else than objects.
-    """
+    """The objects of a file with where each stands, in order."""
     head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"[") and not path:
         for line, value in json_rows(piece):

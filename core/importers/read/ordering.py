@@ -16,17 +16,11 @@ KEY = ["run", "stage", "query_id"]
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Rankings in order, and which rule ordered each run.
+    """Rankings in order, and which rule ordered each run."""
 
-    Attributes:
-        rows: run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query).
-        rules: Run → "rank", "score" or "file".
-        notes: The rules as sentences.
-    """
-
-    rows: pl.DataFrame
-    rules: dict[str, str]
-    notes: tuple[str, ...]
+    rows: pl.DataFrame  # run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query)
+    rules: dict[str, str]  # run → "rank", "score" or "file"
+    notes: tuple[str, ...]  # the rules as sentences
 
 
 def ordered(rows: pl.DataFrame, name: str) -> Ordered:
@@ -35,23 +29,12 @@ def ordered(rows: pl.DataFrame, name: str) -> Ordered:
     The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
     highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
     the file stands.
-
-    Args:
-        rows: run, stage, query_id, passage_id (text), rank (Int64 or null), score (Float64 or null), line.
-        name: File, for messages.
-
-    Raises:
-        InputError: A passage occurs twice in a ranking, or a run can be ordered by neither column.
     """
     return as_it_stands(rows, name) or _worked_out(rows, name)
 
 
 def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
-    """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do.
-
-    Returns:
-        None where anything is otherwise, or may be.
-    """
+    """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do."""
     new = (pl.struct(KEY) != pl.struct(KEY).shift(1)).fill_null(value=True)
     at = rows.select(new=new).with_row_index("at")
     begins = at.filter("new")["at"].to_numpy().astype(np.int64)
@@ -89,19 +72,7 @@ def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
 
 
 def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """What decides the rule of each run, from lists that are complete.
-
-    Args:
-        rows: As for `ordered`; every list that has a row in it is there as a whole.
-        name: File, for messages.
-
-    Returns:
-        run, ranked (rows with a rank), scored (whether all have a score), bad (lists whose ranks do not count
-        1..n or 0..n-1), queries (lists), line (first of the bad ones).
-
-    Raises:
-        InputError: A passage occurs twice in a list.
-    """
+    """What decides the rule of each run, from lists that are complete."""
     by_query = rows.group_by(KEY).agg(
         pl.len().alias("n"),
         pl.col("passage_id").n_unique().alias("distinct"),
@@ -132,11 +103,7 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
-    """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`.
-
-    Raises:
-        InputError: A run can be ordered by neither column.
-    """
+    """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`."""
     rules = (
         pl.concat(tallies)
         .group_by("run")
@@ -208,15 +175,10 @@ def _note(name: str, row: dict[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """How many lists, ordered by their rank column, trec_eval would order otherwise.
+    """How many lists, ordered by their rank column, trec_eval would order otherwise."""
 
-    Attributes:
-        scores: A score is higher than the one before it.
-        ties: No score is out of order for it, but passages of equal score are not by descending id.
-    """
-
-    scores: int = 0
-    ties: int = 0
+    scores: int = 0  # a score is higher than the one before it
+    ties: int = 0  # no score is out of order for it, but passages of equal score are not by descending id
 
     def __add__(self, other: Against) -> Against:
         return Against(self.scores + other.scores, self.ties + other.ties)

@@ -216,11 +216,7 @@ def unreadable(name: str, error: BaseException) -> InputError:
 
 
 def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:
-    """Refuse what unfolds to more than the limits allow.
-
-    Raises:
-        InputError: Beyond the total, or beyond the ratio once past the grace.
-    """
+    """Refuse what unfolds to more than the limits allow."""
     do = "If the file is meant to be so, unpack it and offer the files in parts."
     if unfolded > limits.total_bytes:
         raise InputError(f"It unfolds to more than {limits.total_bytes:,} bytes.", where=name, do=do)

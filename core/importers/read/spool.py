@@ -11,11 +11,7 @@ import polars as pl
 
 
 class Spool:
-    """A temporary folder of Parquet files; it goes when nothing refers to it any more.
-
-    Attributes:
-        path: The folder, within the system's place for temporary files (``TMPDIR``).
-    """
+    """A temporary folder of Parquet files; it goes when nothing refers to it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="clq-import-"))

@@ -56,21 +56,13 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Rows in files of the spool.
+    """Rows in files of the spool."""
 
-    Attributes:
-        paths: The files.
-        rows: How many rows they hold.
-        lists: Hash of each list that has rows here.
-        counted: Their tally where the lists stand in the order of their ranks; else None.
-        against: What trec_eval would order otherwise, where they stand so.
-    """
-
-    paths: tuple[Path, ...]
-    rows: int
-    lists: npt.NDArray[np.uint64]
-    counted: pl.DataFrame | None
-    against: Against = NONE
+    paths: tuple[Path, ...]  # the files
+    rows: int  # how many rows they hold
+    lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
+    counted: pl.DataFrame | None  # their tally where the lists stand in the order of their ranks; else None
+    against: Against = NONE  # what trec_eval would order otherwise, where they stand so
 
     def read(self) -> pl.DataFrame:
         """The rows, in the order of the source."""
@@ -85,17 +77,7 @@ class _Chunk:
 def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
 ) -> Ordered | Streamed:
-    """Give every row its rank, as `ordered` does, where the rows come in blocks.
-
-    Args:
-        blocks: Rows as for `ordered`, in the order of the file.
-        name: File, for messages.
-        most: Rows that may be held in memory; with more of them the work is done on disk.
-        ties: "trec_eval": ordered as it does, although there are ranks.
-
-    Raises:
-        InputError: As `ordered`; or a list of a large file is longer than memory allows.
-    """
+    """Give every row its rank, as `ordered` does, where the rows come in blocks."""
     told = _told(blocks)
     source, held, count = map(as_trec_eval, told) if ties == "trec_eval" else told, [], 0
     for block in source:
@@ -116,12 +98,7 @@ def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
-    """The table of rankings with the notes of its ordering.
-
-    Args:
-        done: Rows in order.
-        ids: Run → run_id.
-    """
+    """The table of rankings with the notes of its ordering."""
     named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
     if isinstance(done, Ordered):
         table = frame("rankings", done.rows.with_columns(named).to_dict())

@@ -46,17 +46,7 @@ class Block:
 
 
 def blocks(piece: Piece) -> Iterator[Block]:
-    """Read a text file as blocks of whole lines, in memory bounded by the limits of the piece.
-
-    Args:
-        piece: The file.
-
-    Yields:
-        Blocks in order; their data joined is the file without its byte order mark.
-
-    Raises:
-        InputError: Naming file, line and byte: not UTF-8, a NUL byte, an endless line, bare CR line ends.
-    """
+    """Read a text file as blocks of whole lines, in memory bounded by the limits of the piece."""
     line, offset, rest = 1, 0, b""
     with piece.stream() as stream:
         while True:

@@ -44,45 +44,23 @@ _TEXT_END = re.compile(rb"</(?:\w{1,20}:)?si>")
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """A checked workbook.
+    """A checked workbook."""
 
-    Attributes:
-        name: File, for messages.
-        sheets: Names of its visible sheets, in order.
-        hidden: Names of the others.
-        macros: Whether it holds macros; they are not looked at.
-    """
-
-    name: str
-    sheets: tuple[str, ...]
-    hidden: tuple[str, ...]
-    macros: bool
+    name: str  # file, for messages
+    sheets: tuple[str, ...]  # names of its visible sheets, in order
+    hidden: tuple[str, ...]  # names of the others
+    macros: bool  # whether it holds macros; they are not looked at
     _reader: ExcelReader
     _headers: dict[str, list[str]] = field(default_factory=dict)
 
     def columns(self, sheet: str) -> list[str]:
-        """Names of the columns of a sheet; none if it is empty.
-
-        Raises:
-            InputError: As for `rows`.
-        """
+        """Names of the columns of a sheet; none if it is empty."""
         if sheet not in self._headers:  # every look parses the whole sheet
             self._headers[sheet] = self.rows(sheet, 1)[0].columns
         return self._headers[sheet]
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
-        """The cells of a sheet as text, columns named by its first row that is not empty.
-
-        Args:
-            sheet: Its name.
-            most: Only so many first rows.
-
-        Returns:
-            The rows below the header without empty ones, and their numbers in the sheet.
-
-        Raises:
-            InputError: The sheet cannot be read, or a name occurs twice in its header.
-        """
+        """The cells of a sheet as text, columns named by its first row that is not empty."""
         n_rows = None if most is None else most + 100
         try:
             loaded = self._reader.load_sheet(
@@ -124,11 +102,7 @@ def _names(head: bytes, piece: Piece) -> bool:  # noqa: ARG001  (the head tells 
 
 
 def open_workbook(piece: Piece) -> Workbook:
-    """Check and open a workbook.
-
-    Raises:
-        InputError: Its reader is not installed, it is broken, or it would unfold to too much.
-    """
+    """Check and open a workbook."""
     return _opened(piece.head, piece)
 
 

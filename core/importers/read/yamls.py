@@ -15,11 +15,7 @@ _TEXT_LIMIT = 100_000
 
 
 def read_yaml(piece: Piece) -> object:
-    """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None.
-
-    Raises:
-        InputError: Naming file and line: not YAML, too large, an alias or anchor, nested too deeply.
-    """
+    """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
     if piece.size > MOST_BYTES:
         raise InputError("A YAML file of this size is not read.", where=piece.name)
     text = whole(piece).decode()

@@ -32,21 +32,13 @@ _LARGEST = 2.0**63
 
 @dataclass(frozen=True)
 class Found:
-    """A result.
+    """A result."""
 
-    Attributes:
-        piece: The file.
-        attributes: What it says of itself, plain values only.
-        times: Seconds of every query, shape [queries].
-        neighbors: Numbers of the vectors that were found, [queries × count]; −1 = none.
-        distances: Their distances, of the same shape; None if they are not there.
-    """
-
-    piece: Piece
-    attributes: Mapping[str, object]
-    times: np.ndarray
-    neighbors: np.ndarray
-    distances: np.ndarray | None
+    piece: Piece  # the file
+    attributes: Mapping[str, object]  # what it says of itself, plain values only
+    times: np.ndarray  # seconds of every query, shape [queries]
+    neighbors: np.ndarray  # numbers of the vectors that were found, [queries × count]; −1 = none
+    distances: np.ndarray | None  # their distances, of the same shape; None if they are not there
 
     def text(self, name: str) -> str:
         """An attribute that is a text; empty if it is none."""
@@ -92,11 +84,7 @@ def why_no_kind(piece: Piece) -> str:
 
 
 def read_found(piece: Piece) -> Found:
-    """Read a result.
-
-    Raises:
-        InputError: It is damaged, or its tables do not belong together.
-    """
+    """Read a result."""
     with _opened(piece) as file:
         times = _array(file, "times", 1, piece)
         neighbors = _numbers(file, piece)
@@ -113,11 +101,7 @@ def read_found(piece: Piece) -> Found:
 
 
 def read_truth(piece: Piece) -> np.ndarray:
-    """The exact neighbours of every query, nearest first, [queries × depth].
-
-    Raises:
-        InputError: It is damaged or has none.
-    """
+    """The exact neighbours of every query, nearest first, [queries × depth]."""
     with _opened(piece) as file:
         return _numbers(file, piece)
 

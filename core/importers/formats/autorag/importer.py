@@ -80,11 +80,7 @@ class AutoRag(Format):
         return accounts(project(trees), [piece for tree in trees for piece in tree.pieces])
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read questions, passages and all trials.
-
-        Raises:
-            InputError: Two projects at once, or results that do not fit the questions.
-        """
+        """Read questions, passages and all trials."""
         found = project(trees)
         if not (found.qa or found.corpus or found.trials):
             raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)

@@ -30,30 +30,19 @@ _LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Module:
-    """One configuration of a node: a line of its summary and the files with what it returned.
+    """One configuration of a node: a line of its summary and the files with what it returned."""
 
-    Attributes:
-        trial, node: Where it stands; `node` is AutoRAG's node type.
-        file: Name of its results, for example ``0.parquet``.
-        name: AutoRAG's name of the module.
-        params: Its parameters.
-        row: Its row of the summary, cells as text.
-        line: Line of that row.
-        best: Whether the trial went on with it.
-        results: Its own results, or else the copy that the trial went on with; None if neither is there.
-        summary: Name of the summary file.
-    """
-
-    trial: str
+    trial: str  # where it stands; `node` is AutoRAG's node type
     node: str
-    file: str
-    name: str
-    params: Json
-    row: Mapping[str, str | None]
-    line: int
-    best: bool
+    file: str  # name of its results, for example ``0.parquet``
+    name: str  # autoRAG's name of the module
+    params: Json  # its parameters
+    row: Mapping[str, str | None]  # its row of the summary, cells as text
+    line: int  # line of that row
+    best: bool  # whether the trial went on with it
+    # its own results, or else the copy that the trial went on with; None if neither is there
     results: Piece | None
-    summary: str
+    summary: str  # name of the summary file
 
     @cached_property
     def table(self) -> Table | None:
@@ -78,23 +67,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Project:
-    """What was offered of one project.
+    """What was offered of one project."""
 
-    Attributes:
-        qa: Tables of questions: the project's, or copies of it in results.
-        corpus: The passages; None if not offered.
-        trials: Those with results.
-        empty: Trials that hold a configuration only.
-        vectors: Files that name the vector stores.
-        used: Every file that says something here.
-    """
-
-    qa: Piece | None
-    corpus: Piece | None
-    trials: tuple[Trial, ...]
-    empty: tuple[str, ...]
-    vectors: tuple[Piece, ...]
-    used: frozenset[str] = field(default=frozenset())
+    qa: Piece | None  # tables of questions: the project's, or copies of it in results
+    corpus: Piece | None  # the passages; None if not offered
+    trials: tuple[Trial, ...]  # those with results
+    empty: tuple[str, ...]  # trials that hold a configuration only
+    vectors: tuple[Piece, ...]  # files that name the vector stores
+    used: frozenset[str] = field(default=frozenset())  # every file that says something here
 
 
 def kind(piece: Piece) -> str | None:
@@ -127,11 +107,7 @@ def _tail(piece: Piece) -> bytes:
 
 
 def project(trees: Sequence[Tree]) -> Project:
-    """Find the parts of a project.
-
-    Raises:
-        InputError: Two projects were offered together, or a summary is damaged.
-    """
+    """Find the parts of a project."""
     pieces = {f"{tree.name}/{piece.relative}": piece for tree in trees for piece in tree.pieces}
     if any(len(tree.pieces) == 1 for tree in trees):
         pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
@@ -213,11 +189,7 @@ def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
 
 
 def parameters(text: str | None, where: str) -> dict[str, Any]:
-    """The parameters of a module, a Python literal in a cell; read as a literal and never run.
-
-    Raises:
-        InputError: It is no literal map.
-    """
+    """The parameters of a module, a Python literal in a cell; read as a literal and never run."""
     try:
         value = ast.literal_eval(text or "{}") if len(text or "") <= _LONGEST else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:

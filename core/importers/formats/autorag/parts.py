@@ -31,12 +31,7 @@ _ANSWERS: Parts = {
 
 
 def accounts(found: Project, pieces: Sequence[Piece]) -> Iterator[Account]:
-    """The accounts of all files of a project.
-
-    Args:
-        found: What was found in it.
-        pieces: Its files.
-    """
+    """The accounts of all files of a project."""
     results = {
         module.results.name: module
         for trial in found.trials

@@ -23,17 +23,11 @@ _TOKENS = {"average_output_token": "output_tokens", "average_prompt_token": "inp
 
 @dataclass(frozen=True)
 class Lists:
-    """Ranked lists of a module.
+    """Ranked lists of a module."""
 
-    Attributes:
-        rows: query_id, rank, passage_id, score.
-        depth: Passages in the longest list; None if all are empty.
-        left_out: What was not taken of them.
-    """
-
-    rows: pl.DataFrame
-    depth: int | None
-    left_out: tuple[LeftOut, ...] = ()
+    rows: pl.DataFrame  # query_id, rank, passage_id, score
+    depth: int | None  # passages in the longest list; None if all are empty
+    left_out: tuple[LeftOut, ...] = ()  # what was not taken of them
 
     def of(self, run_id: str, stage: str) -> pl.DataFrame:
         """The lists as rankings of a run."""
@@ -42,15 +36,7 @@ class Lists:
 
 
 def lists(module: Module, ids: pl.Series) -> Lists:
-    """Read the lists of a module; a passage that a list repeats counts where it stands first.
-
-    Args:
-        module: One that returns rankings and whose results are there.
-        ids: Ids of the questions, in the order of the rows.
-
-    Raises:
-        InputError: Other rows than questions, no lists, or lists and scores of different lengths.
-    """
+    """Read the lists of a module; a passage that a list repeats counts where it stands first."""
     table = _joined(module, ids)
     leg = module.node.split("_", maxsplit=1)[0]
     passages = _column(table, ("retrieved_ids", f"retrieved_ids_{leg}"), pl.String)

@@ -44,14 +44,7 @@ def embedders(files: Sequence[Piece]) -> dict[str, str]:
 
 
 def axes(module: Module, before: Json, models: Mapping[str, str], depth: int | None) -> Json:
-    """The stack once a module was added to what came before it.
-
-    Args:
-        module: The module.
-        before: Axes of the stack that it was added to.
-        models: Vector store → embedding model.
-        depth: Length of the lists that it was given; None = not known.
-    """
+    """The stack once a module was added to what came before it."""
     if _bare(module.name).startswith("pass") or module.node in ("passage_augmenter", "passage_compressor"):
         return before
     model = shown(module.params.get("model") or module.params.get("llm") or module.name)

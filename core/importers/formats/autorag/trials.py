@@ -25,25 +25,16 @@ _LEGS = ("sparse", "embedder")
 
 @dataclass
 class _Way:
-    """How far the reading of a trial has come.
+    """How far the reading of a trial has come."""
 
-    Attributes:
-        base: Axes before anything was searched.
-        legs: What the best searches add to a hybrid.
-        spec: Axes of the best stack so far.
-        lists: What that returned; None before anything did.
-        node: The node that returned it.
-        offered, pool: What its reranker or filter chose from, and the name of that convention.
-        times: Stage → mean milliseconds per query of the best modules so far.
-    """
-
-    base: Json = field(default_factory=dict)
-    legs: Json = field(default_factory=dict)
-    spec: Json = field(default_factory=dict)
-    lists: Lists | None = None
-    node: str = ""
-    offered: Lists | None = None
+    base: Json = field(default_factory=dict)  # axes before anything was searched
+    legs: Json = field(default_factory=dict)  # what the best searches add to a hybrid
+    spec: Json = field(default_factory=dict)  # axes of the best stack so far
+    lists: Lists | None = None  # what that returned; None before anything did
+    node: str = ""  # the node that returned it
+    offered: Lists | None = None  # what its reranker or filter chose from, and the name of that convention
     pool: str | None = None
+    # stage → mean milliseconds per query of the best modules so far
     times: dict[str, float] = field(default_factory=dict)
 
 
@@ -65,17 +56,7 @@ def makes_run(module: Module) -> bool:
 
 
 def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
-    """Read all trials.
-
-    Args:
-        found: The project.
-        ids: Ids of the questions, in order.
-        pieces: All files that were offered.
-        options: The user's decisions.
-
-    Raises:
-        InputError: Results that do not fit the questions, or damaged files.
-    """
+    """Read all trials."""
     models = embedders(found.vectors)
     wanted = [each for trial in found.trials for each in trial.modules if makes_run(each)]
     several = len(found.trials) > 1

@@ -78,11 +78,7 @@ class DeepEval(Format):
         return run | {f"{_WRAPPER}.{key}": why for key, why in run.items()}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Every file is a run; cases of equal input are the same question.
-
-        Raises:
-            InputError: A value is not of its type, naming its key.
-        """
+        """Every file is a run; cases of equal input are the same question."""
         found = [_read(piece) for tree in trees for piece in tree.pieces]
         made = assemble([each for each, _ in found], options, importer=self.name, source="imported: DeepEval")
         return merged((made, *(rest for _, rest in found)))

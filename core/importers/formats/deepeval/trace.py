@@ -17,31 +17,20 @@ _TOKENS = {"inputTokenCount": "input_tokens", "outputTokenCount": "output_tokens
 
 @dataclass
 class Trace:
-    """What a trace tells of a question.
+    """What a trace tells of a question."""
 
-    Attributes:
-        contexts, scores: What its only retriever returned, in order; None if there is none or several.
-        retrieve_ms, total_ms: Durations; None where they are unknown or the step failed.
-        tokens: (stage, model, unit) → amount.
-        settings: What the retriever says of itself.
-        left: Reason → how much was left out.
-    """
-
+    # what its only retriever returned, in order; None if there is none or several
     contexts: list[str] | None = None
     scores: list[float | None] | None = None
-    retrieve_ms: float | None = None
+    retrieve_ms: float | None = None  # durations; None where they are unknown or the step failed
     total_ms: float | None = None
-    tokens: dict[tuple[str, str, str], float] = field(default_factory=dict)
-    settings: Json = field(default_factory=dict)
-    left: Counter[str] = field(default_factory=Counter)
+    tokens: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, model, unit) → amount
+    settings: Json = field(default_factory=dict)  # what the retriever says of itself
+    left: Counter[str] = field(default_factory=Counter)  # reason → how much was left out
 
 
 def trace_of(case: object, where: str) -> Trace:
-    """Read the trace of a test case, if it has one.
-
-    Raises:
-        InputError: A span is damaged.
-    """
+    """Read the trace of a test case, if it has one."""
     made = Trace()
     trace = optional(case, "trace", dict, where)
     if trace is None:

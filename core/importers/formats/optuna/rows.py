@@ -36,13 +36,7 @@ _NAMES = {
 
 
 def untaken(ask: Callable[[str], Iterator[tuple[Any, ...]]], name: str, *, has_names: bool) -> list[LeftOut]:
-    """What the tables hold beyond what trials take.
-
-    Args:
-        ask: Runs a query.
-        name: The file.
-        has_names: Whether there is a table of attributes of studies.
-    """
+    """What the tables hold beyond what trials take."""
     counts: dict[str, str] = {}
     for table, (key, own) in _KEYS.items():
         led = f"COUNT(CASE WHEN {key} IN (SELECT {key} FROM trials) THEN 1 END)"  # noqa: S608

@@ -191,11 +191,7 @@ class _Reader:
                 raise InputError(f"Its table {table} has no column {lacks}.", where=name)
 
     def rows(self, query: str) -> Iterator[_Row]:
-        """Rows of one of the queries below.
-
-        Raises:
-            InputError: All queries together gave too many rows.
-        """
+        """Rows of one of the queries below."""
         for row in self._connection.execute(query):
             self._left -= 1
             if self._left < 0:

@@ -45,41 +45,20 @@ NOTES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One trial as stored.
+    """One trial as stored."""
 
-    Attributes:
-        study: Its study's name.
-        number: Its number in the study.
-        state: COMPLETE, PRUNED, FAIL, RUNNING or WAITING.
-        values: Objective → value, as far as it is finite.
-        maximised: The objectives that are better the larger they are.
-        params: Parameter → value as suggested.
-        attributes: User attribute → value.
-        where: File and place, for messages.
-    """
-
-    study: str
-    number: int
-    state: str
-    values: Mapping[str, float] = field(default_factory=dict)
-    maximised: frozenset[str] = frozenset()
-    params: Mapping[str, object] = field(default_factory=dict)
-    attributes: Mapping[str, object] = field(default_factory=dict)
-    where: str = ""
+    study: str  # its study's name
+    number: int  # its number in the study
+    state: str  # COMPLETE, PRUNED, FAIL, RUNNING or WAITING
+    values: Mapping[str, float] = field(default_factory=dict)  # objective → value, as far as it is finite
+    maximised: frozenset[str] = frozenset()  # the objectives that are better the larger they are
+    params: Mapping[str, object] = field(default_factory=dict)  # parameter → value as suggested
+    attributes: Mapping[str, object] = field(default_factory=dict)  # user attribute → value
+    where: str = ""  # file and place, for messages
 
 
 def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
-    """Make runs of the trials that completed.
-
-    Args:
-        trials: All trials of a file.
-        digest: Hash of the file.
-        options: Collection and label; each study is a collection of its own unless one was named.
-        importer: Name of the format.
-
-    Raises:
-        InputError: No trial completed with a figure, or a figure is no number.
-    """
+    """Make runs of the trials that completed."""
     found, left = [], Counter[str]()
     first: dict[str, str] = {}
     for trial in trials:

@@ -35,11 +35,7 @@ _LARGEST = 1 << 31
 
 
 def collections(piece: Piece | None) -> tuple[Collection, ...]:
-    """The collections of ``collections.jsonl``; none without it.
-
-    Raises:
-        InputError: Naming file, line and key of what is not as it has to be; so do those below.
-    """
+    """The collections of ``collections.jsonl``; none without it."""
     return tuple(_records(piece, lambda row, where: _small(Collection, row, where), "collection_id"))
 
 

@@ -39,33 +39,22 @@ class Stage:
 
 @dataclass
 class Folder:
-    """A run folder.
+    """A run folder."""
 
-    Attributes:
-        stages: Files of stages that are taken or checked.
-        shorter, other: Files that are not.
-        texts: Question → its text, in order.
-        rewritten: Questions that were searched with another text.
-        embedder: Axes of the embedder, as the rewrites name it.
-        manifests: Stage → what its first manifest says.
-        depths: List ("dense", "sparse") and question → how deep it was searched, as its manifest says.
-        questions, marks: Lists of questions; marks that a stage finished.
-        kept, later: Manifests that are kept; others.
-        unfinished: Stages of questions without a mark that they finished, where others have one.
-    """
-
-    stages: list[Stage] = field(default_factory=list)
-    shorter: list[Stage] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
+    shorter: list[Stage] = field(default_factory=list)  # files that are not
     other: list[Piece] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-    rewritten: set[str] = field(default_factory=set)
-    embedder: Json = field(default_factory=dict)
-    manifests: dict[str, object] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)  # question → its text, in order
+    rewritten: set[str] = field(default_factory=set)  # questions that were searched with another text
+    embedder: Json = field(default_factory=dict)  # axes of the embedder, as the rewrites name it
+    manifests: dict[str, object] = field(default_factory=dict)  # stage → what its first manifest says
+    # list ("dense", "sparse") and question → how deep it was searched, as its manifest says
     depths: dict[tuple[str, str], int] = field(default_factory=dict)
-    questions: list[Piece] = field(default_factory=list)
+    questions: list[Piece] = field(default_factory=list)  # lists of questions; marks that a stage finished
     marks: list[Piece] = field(default_factory=list)
-    kept: list[Piece] = field(default_factory=list)
+    kept: list[Piece] = field(default_factory=list)  # manifests that are kept; others
     later: list[Piece] = field(default_factory=list)
+    # stages of questions without a mark that they finished, where others have one
     unfinished: list[str] = field(default_factory=list)
 
     @property
@@ -101,11 +90,7 @@ def _kind(piece: Piece, found: re.Match[str]) -> str:
 
 
 def folder(trees: Sequence[Tree]) -> Folder:
-    """Find the files of one run folder.
-
-    Raises:
-        InputError: Several run folders, or a damaged manifest.
-    """
+    """Find the files of one run folder."""
     made, roots, done = Folder(), set(), set()
     for tree in trees:
         for piece in tree.pieces:

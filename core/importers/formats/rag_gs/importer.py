@@ -73,11 +73,7 @@ class RagGs(Format):
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read one run folder.
-
-        Raises:
-            InputError: Several run folders, a damaged file, or passages of s6 that s5 does not have.
-        """
+        """Read one run folder."""
         found = folder(trees)
         if not found.stages and not found.texts:
             raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)

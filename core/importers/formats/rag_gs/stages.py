@@ -72,11 +72,7 @@ def ranked_list(found: Folder, kind: str) -> pl.DataFrame:
 
 
 def refined_order(found: Folder) -> dict[str, list[object]]:
-    """Question → [passage, final rank, final score, exposures, information] of s6, in its order.
-
-    Raises:
-        InputError: Passages of s6 that s5 of the same question does not have: they are another run's.
-    """
+    """Question → [passage, final rank, final score, exposures, information] of s6, in its order."""
     ranked = identified(stage_rows(found.of("ranked"), dict(_RANKED)))
     _check_refined(found, ranked)
     placed = ranked.sort("query_id", "final_rank", maintain_order=True, nulls_last=True).head(_MOST_RANKED)

@@ -120,11 +120,7 @@ def kind(piece: Piece) -> str:
 
 
 def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows as they are: each with an id (column `id`), each question once.
-
-    Raises:
-        InputError: Naming file and line of what is otherwise.
-    """
+    """The rows as they are: each with an id (column `id`), each question once."""
     nameless = rows.filter(pl.col("id").fill_null("") == "")
     if nameless.height:
         raise InputError("The line has no id.", where=place(name, nameless["line"][0], "id"))
@@ -153,11 +149,7 @@ def passage() -> pl.Expr:
 
 
 def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
-    """Rankings of a retriever: query_id, rank, passage_id, score.
-
-    Raises:
-        InputError: No list holds a passage.
-    """
+    """Rankings of a retriever: query_id, rank, passage_id, score."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     if there.is_empty():
         raise InputError("No list holds a passage with a page_id.", where=piece.name)

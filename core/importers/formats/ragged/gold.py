@@ -31,19 +31,12 @@ _ASKED = pl.Schema({"id": pl.String(), "input": pl.String()})
 
 @dataclass(frozen=True)
 class Gold:
-    """What a file says of relevant passages.
+    """What a file says of relevant passages."""
 
-    Attributes:
-        piece: The file.
-        asked: Its questions: id, input (null where it has no texts).
-        pairs: query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once.
-        left: What of it is not taken.
-    """
-
-    piece: Piece
-    asked: pl.DataFrame
-    pairs: pl.DataFrame
-    left: tuple[LeftOut, ...] = ()
+    piece: Piece  # the file
+    asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
+    pairs: pl.DataFrame  # query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once
+    left: tuple[LeftOut, ...] = ()  # what of it is not taken
 
 
 def kilt(piece: Piece) -> Gold:
@@ -128,12 +121,7 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgements(files: Sequence[Gold], options: Options) -> Import:
-    """One golden set of all files: relevant where any says so.
-
-    Args:
-        files: Of one data set.
-        options: Its collection, golden set and grade mapping.
-    """
+    """One golden set of all files: relevant where any says so."""
     left = tuple(entry for each in files for entry in each.left)
     pairs = [each.pairs for each in files if each.pairs.height]
     if not pairs:

@@ -130,11 +130,7 @@ class Ragged(Format):
         return tuple(piece for piece in probe.pieces if kind(piece))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read everything; a reader that read one of the retrievers is one run with it.
-
-        Raises:
-            InputError: A field is not of its type, a question stands twice, or there are no answers or lists.
-        """
+        """Read everything; a reader that read one of the retrievers is one run with it."""
         files = [(kind(piece), piece, tree) for tree in trees for piece in tree.pieces]
         reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
         datasets = _together(

@@ -42,34 +42,21 @@ _SAID = pl.Schema({"id": pl.String(), "input": pl.String(), "text": pl.String(),
 
 @dataclass(frozen=True)
 class Said:
-    """The answers of one file.
+    """The answers of one file."""
 
-    Attributes:
-        piece: The file.
-        rows: id, input, text of the answer, line.
-        values: Columns of `VALUE`: measures of each answer.
-        left: What of it is not taken.
-    """
-
-    piece: Piece
-    rows: pl.DataFrame
-    values: pl.DataFrame
-    left: tuple[LeftOut, ...]
+    piece: Piece  # the file
+    rows: pl.DataFrame  # id, input, text of the answer, line
+    values: pl.DataFrame  # columns of `VALUE`: measures of each answer
+    left: tuple[LeftOut, ...]  # what of it is not taken
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Answers that belong together.
+    """Answers that belong together."""
 
-    Attributes:
-        name: Path of the folder without mode and depth.
-        mode: A value of `MODES`.
-        files: k → the answers; k is None where it is not told.
-    """
-
-    name: str
-    mode: str
-    files: Mapping[int | None, Said]
+    name: str  # path of the folder without mode and depth
+    mode: str  # a value of `MODES`
+    files: Mapping[int | None, Said]  # k → the answers; k is None where it is not told
 
     @property
     def asked(self) -> pl.DataFrame:
@@ -87,18 +74,7 @@ class _Spot:
 
 
 def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str, str]]:
-    """Group the files of readers.
-
-    Args:
-        files: Files of answers, each with what was offered.
-
-    Returns:
-        The readers, `TOP_K` first, and names of files that are not taken, each with the reason.
-
-    Raises:
-        InputError: Two files hold the same answers, or of no file it is known from how many passages its
-            answers were written.
-    """
+    """Group the files of readers."""
     spots: dict[_Spot, Piece] = {}
     lost: dict[str, str] = {}
     again: dict[str, str] = {}
@@ -141,11 +117,7 @@ def _spot(piece: Piece, tree: Tree) -> _Spot | None:
 
 
 def _said(piece: Piece) -> Said:
-    """Read a file of answers.
-
-    Raises:
-        InputError: A question stands twice or has no id, or a measure is no number.
-    """
+    """Read a file of answers."""
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
     others = 0
@@ -177,13 +149,7 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
 
 
 def answers(reader: Reader, run: Run, options: Options) -> Import:
-    """The answers of a reader with their measures; of `TOP_K` the means too, as figures of the stack.
-
-    Args:
-        reader: The answers.
-        run: Which they are of.
-        options: The column mapped to "grade" names the measure that grades answers; f1 by default.
-    """
+    """The answers of a reader with their measures; of `TOP_K` the means too, as figures of the stack."""
     wanted = options.columns.get("grade")
     parts = []
     for k, said in reader.files.items():

@@ -126,11 +126,7 @@ def _sheets(piece: Piece) -> tuple[str, ...]:
 
 
 def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
-    """The table of a file.
-
-    Raises:
-        InputError: It is none, or a workbook of which several sheets hold spans.
-    """
+    """The table of a file."""
     if is_workbook(piece):
         found = (options.sheet,) if options.sheet else _sheets(piece)
         if len(found) != 1:
@@ -165,9 +161,6 @@ def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.Data
 
     It is the one that the user named, else the one of the same offer or of the file's name, else the only one
     that has documents of these names.
-
-    Raises:
-        InputError: There is none, or there are several.
     """
     sources, known = rows["source"].unique().sort().to_list(), sorted(options.known_collections)
     wanted = options.collection_id or ""

@@ -27,30 +27,19 @@ _ABSENT, _NOT_THERE, _TWICE, _OUTSIDE, _BLANK = (
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """Spans that stand nowhere, for one reason.
+    """Spans that stand nowhere, for one reason."""
 
-    Attributes:
-        count: How many.
-        reason: Why, in words.
-        first: The error that names the first one.
-    """
-
-    count: int
-    reason: str
-    first: InputError
+    count: int  # how many
+    reason: str  # why, in words
+    first: InputError  # the error that names the first one
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Spans with their places.
+    """Spans with their places."""
 
-    Attributes:
-        rows: Those that stand within a document, start_char and end_char filled.
-        misplaced: The others by reason, those of the first line first.
-    """
-
-    rows: pl.DataFrame
-    misplaced: tuple[Misplaced, ...]
+    rows: pl.DataFrame  # those that stand within a document, start_char and end_char filled
+    misplaced: tuple[Misplaced, ...]  # the others by reason, those of the first line first
 
 
 def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:

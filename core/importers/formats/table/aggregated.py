@@ -26,17 +26,7 @@ _LEAST_PERCENT = 5
 
 
 def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) -> Import:
-    """Make a run with aggregates of every row.
-
-    Args:
-        piece: The file.
-        table: Its rows.
-        means: What its columns mean; at least one is a result.
-        options: Collection and label.
-
-    Raises:
-        InputError: A result is no number, two rows describe the same stack, or a row names none.
-    """
+    """Make a run with aggregates of every row."""
     stacks = _stacks(table, means)
     labels = run_labels(
         [(name, f"{piece.stem} row {index}") for index, (name, _) in enumerate(stacks, 1)], options
@@ -61,12 +51,7 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
 
 
 def suited(means: Meaning, table: Table) -> Meaning:
-    """Look at the cells, where the names of columns leave something open: percent, and what names the stacks.
-
-    Args:
-        means: What the columns mean by their names; columns of results are changed.
-        table: Its rows, or its first.
-    """
+    """Look at the cells, where the names of columns leave something open: percent, and what names the stacks."""
     if means.kind != "aggregates":
         return means
     if "run" not in means.roles and not means.axes and (name := _first_words(means, table)):

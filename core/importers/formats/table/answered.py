@@ -15,19 +15,7 @@ _MOST_K = (1 << 31) - 1
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
-    """Answers with their grades; without a scale it follows from the grades where that is plain.
-
-    Args:
-        rows: run_id, query_id, answer, k, grade, score, scale, judge (text or null), line. Scores are grades
-            where there are no grades.
-        name: File, for messages.
-
-    Returns:
-        The answers; notes say what grades were taken for, and on which scale.
-
-    Raises:
-        InputError: A grade or k is no number, or a query has two answers at one k.
-    """
+    """Answers with their grades; without a scale it follows from the grades where that is plain."""
     column = "grade" if rows["grade"].null_count() < rows.height else "score"
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))

@@ -49,21 +49,13 @@ _NEEDS = (
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A table with what its columns mean.
+    """A table with what its columns mean."""
 
-    Attributes:
-        piece: The file.
-        table: Its rows; of a large one its first.
-        means: What its columns mean.
-        large: What a large table is read as, block by block; None where `table` is all of it.
-        later: Columns that occur in a later block only.
-    """
-
-    piece: Piece
-    table: Table
-    means: Meaning
-    large: str | None = None
-    later: dict[str, str] = field(default_factory=dict)
+    piece: Piece  # the file
+    table: Table  # its rows; of a large one its first
+    means: Meaning  # what its columns mean
+    large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
+    later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
 
 
 class TableFormat(Format):
@@ -131,11 +123,7 @@ class TableFormat(Format):
         return merged(parts)
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
-        """The table of a file, with what its columns mean.
-
-        Raises:
-            InputError: It is no table, or none that can be used.
-        """
+        """The table of a file, with what its columns mean."""
         kind = kind_of(piece)
         if kind is None:
             raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")

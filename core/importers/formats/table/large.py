@@ -29,18 +29,7 @@ def is_large(piece: Piece) -> bool:
 
 
 def read_blocks(piece: Piece, kind: str) -> Iterator[Table]:
-    """Read a table block by block.
-
-    Args:
-        piece: The file.
-        kind: "jsonl" or a delimiter.
-
-    Yields:
-        Tables of the same columns (of JSONL: those that occur in the block), in order.
-
-    Raises:
-        InputError: As `read_table`.
-    """
+    """Read a table block by block."""
     head, ahead = b"", 0
     for block in blocks(piece) if kind == "jsonl" else _records(piece):
         data = block.data

@@ -50,11 +50,7 @@ def _paths(head: bytes, piece: Piece) -> frozenset[str]:  # noqa: ARG001  (tells
 
 
 def entries(piece: Piece) -> Iterator[tuple[str, Json]]:
-    """The rows of an export with where each stands, in order.
-
-    Raises:
-        InputError: It is neither JSON nor a table, or holds something else than objects.
-    """
+    """The rows of an export with where each stands, in order."""
     kind = kind_of(piece)
     head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] in (b"[", b"{"):

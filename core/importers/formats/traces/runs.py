@@ -56,18 +56,7 @@ class _Question:
 def traced(
     spans: Sequence[Span], pieces: Sequence[Piece], options: Options, *, importer: str, source: str
 ) -> Import:
-    """Make a run of each project's traces.
-
-    Args:
-        spans: All spans of all files, in any order.
-        pieces: The files.
-        options: The user's decisions.
-        importer: Name of the format.
-        source: What the collection comes from, in words.
-
-    Raises:
-        InputError: No trace has a question and something that was retrieved or answered.
-    """
+    """Make a run of each project's traces."""
     left: Counter[str] = Counter()
     by_trace: dict[str, list[Span]] = defaultdict(list)
     single = {(span.trace, span.id): span for span in spans}

@@ -59,38 +59,25 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """One step of a trace.
+    """One step of a trace."""
 
-    Attributes:
-        id, parent, trace: Its own id, that of the step it is part of (None = the whole), that of the trace.
-        kind: What it does.
-        where: File and place, for messages.
-        project: Name of the project or session it belongs to.
-        start, end: Seconds since 1970; None = not known.
-        question, answer: Texts in its input and output, if there are any.
-        documents: What a retriever or reranker returned, in order; None if that cannot be told.
-        tokens: Unit → amount.
-        model: What was called.
-        failed: Whether it ended with an error.
-        settings: What it says of its configuration.
-        scores: Measure → value, where somebody graded the trace.
-    """
-
-    id: str
+    id: str  # its own id, that of the step it is part of (None = the whole), that of the trace
     parent: str | None
     trace: str
-    kind: Kind
-    where: str
-    project: str = ""
-    start: float | None = None
+    kind: Kind  # what it does
+    where: str  # file and place, for messages
+    project: str = ""  # name of the project or session it belongs to
+    start: float | None = None  # seconds since 1970; None = not known
     end: float | None = None
-    question: str | None = None
+    question: str | None = None  # texts in its input and output, if there are any
     answer: str | None = None
+    # what a retriever or reranker returned, in order; None if that cannot be told
     documents: tuple[Document, ...] | None = None
-    tokens: Mapping[str, float] = field(default_factory=dict)
-    model: str | None = None
-    failed: bool = False
-    settings: Json = field(default_factory=dict)
+    tokens: Mapping[str, float] = field(default_factory=dict)  # unit → amount
+    model: str | None = None  # what was called
+    failed: bool = False  # whether it ended with an error
+    settings: Json = field(default_factory=dict)  # what it says of its configuration
+    # measure → value, where somebody graded the trace
     scores: Mapping[str, float] = field(default_factory=dict)
 
     @property
