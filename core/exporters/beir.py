@@ -9,15 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from core.errors import InputError
-from core.exporters.base import (
-    Written,
-    file_names,
-    given_grades,
-    mappings,
-    not_held,
-    refuse_ids,
-    rows_of,
-)
+from core.exporters.base import Written, file_names, given_grades, mappings, not_held, refuse_ids, rows_of
 from core.importers.target import target
 from core.records import Batch
 

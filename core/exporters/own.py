@@ -1,4 +1,4 @@
-"""The own format, which holds everything; see `core.importers.formats.own.importer`."""
+"""The own format, which holds everything; see `core.importers.formats.own`."""
 
 from __future__ import annotations
 

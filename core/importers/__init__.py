@@ -5,13 +5,12 @@ store: the caller adds ``Import.batch`` within one transaction, or does not, whi
 """
 
 from core.importers.base import Import, LeftOut, Options
-from core.importers.columns import ROLES
-from core.importers.formats.own.importer import export
-from core.importers.formats.table.importer import recognised
-from core.importers.grades import GRADE_MAPPINGS, mapping_text
+from core.importers.formats.own import export
+from core.importers.formats.table import recognised
+from core.importers.judgements import GRADE_MAPPINGS, mapping_text
 from core.importers.load import Preview, load, preview
 from core.importers.meaning import Row, TableAs
-from core.importers.naming import Value, named
+from core.importers.naming import ROLES, Value, named
 from core.importers.read.limits import Limits
 from core.importers.read.progress import Progress
 from core.importers.read.source import Offered, Upload

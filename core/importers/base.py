@@ -17,7 +17,6 @@ from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
 from core.importers.read.limits import Limits
 from core.importers.read.piece import Piece, Tree, head_lines
-from core.importers.read.spool import Spool
 from core.importers.read.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
 from core.tables import Frame, Pieces
@@ -139,7 +138,7 @@ class Import:
     accounts: tuple[Account, ...] = ()
     notes: tuple[str, ...] = ()
     detected: tuple[Detected, ...] = ()
-    held: tuple[Spool, ...] = ()
+    held: tuple[object, ...] = ()
 
     @property
     def batch(self) -> Batch:

@@ -8,8 +8,7 @@ from typing import Literal
 
 from core.errors import UnknownNameError
 from core.importers.account import TAKEN
-from core.importers.columns import AXES, ROLES, no_column
-from core.importers.naming import Value, named, normal, once, usage_of
+from core.importers.naming import AXES, ROLES, Value, named, no_column, normal, once, usage_of
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {

@@ -47,10 +47,7 @@ def graded_by(
         judge=pl.when(pl.col("grade").is_not_null()).then(pl.lit(chosen, pl.String)),
     )
     signals = known.with_columns(run_id=pl.lit(run_id))
-    frames = {
-        "answers": frame("answers", written.to_dict()),
-        "signals": frame("signals", signals.to_dict()),
-    }
+    frames = {"answers": frame("answers", written.to_dict()), "signals": frame("signals", signals.to_dict())}
     return Import(
         frames={table: rows for table, rows in frames.items() if rows.height},
         notes=(_grade_note(chosen, where),) if said.height else (),

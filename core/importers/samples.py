@@ -174,9 +174,7 @@ def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame | None) -> tupl
         scores = pl.DataFrame(schema={"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
     once = places.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
     rows = once.join(scores, on=["query_id", "rank"], how="left", maintain_order="left").with_columns(
-        run_id=pl.lit(run.run_id),
-        stage=pl.lit("final"),
-        rank=pl.int_range(1, pl.len() + 1).over("query_id"),
+        run_id=pl.lit(run.run_id), stage=pl.lit("final"), rank=pl.int_range(1, pl.len() + 1).over("query_id")
     )
     return frame("rankings", rows.to_dict()), places.height - once.height
 

@@ -10,8 +10,7 @@ import polars as pl
 
 from core.errors import ClqError
 from core.importers import Import, Limits, Options, load, preview
-from core.importers.formats.own.importer import _run_row
-from core.importers.formats.own.records import _run
+from core.importers.formats.own import _run, _run_row
 from core.store.rules import RULES
 from core.tables import TABLES
 from tests.importers.formats.test_judged_spans import at_hand

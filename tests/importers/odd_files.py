@@ -22,7 +22,7 @@ import polars as pl
 
 from core.importers.formats.annbench.file import HDF5
 from core.importers.formats.optuna.storage import MAGIC
-from core.importers.formats.own.importer import MANIFEST
+from core.importers.formats.own import MANIFEST
 from core.importers.read.tabular import PARQUET
 from core.importers.read.workbook import ZIP
 from tests.importers.helpers import zipped

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers.grades import GRADE_MAPPINGS, decide, mapping_text
+from core.importers.judgements import GRADE_MAPPINGS, decide, mapping_text
 from core.store import Store
 from tests.importers.helpers import read, rows, up
 

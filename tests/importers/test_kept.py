@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from core.importers.kept import LEFT_OUT, kept
+from core.importers.settings import LEFT_OUT, kept
 
 KEY = "sk-proj-abcdefgh12345678"
 

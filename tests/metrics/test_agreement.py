@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, SetF, Success, nDCG
 
 from core.importers import Options, load
-from core.importers.grades import decide
+from core.importers.judgements import decide
 from core.importers.read.ordering import ordered
 from core.metrics import Extra, Measure, score_all
 from core.store.judged import gains_of

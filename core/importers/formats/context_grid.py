@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.axes import axes_of
 from core.importers.base import (
     SURE,
     Format,
@@ -19,7 +18,6 @@ from core.importers.base import (
     merged,
     run_labels,
 )
-from core.importers.kept import kept
 from core.importers.naming import Value, measure_name, named
 from core.importers.read.jsons import Json, at, expect, number, optional, read_json
 from core.importers.read.outline import outline
@@ -27,6 +25,7 @@ from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import quoted, shown
 from core.importers.reported import MEASURES
 from core.importers.samples import text_id
+from core.importers.settings import axes_of, kept
 from core.records import Run
 from core.tables import frame
 

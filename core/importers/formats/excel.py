@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, LeftOut, Look, Options, merged
+from core.importers.formats.table import Opened, TableFormat
 from core.importers.formats.table.aggregated import suited
-from core.importers.formats.table.importer import Opened, TableFormat
 from core.importers.meaning import Meaning, meaning
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import Table, check_cells, check_header

@@ -6,7 +6,7 @@ labelled "modelled": the reranker's tokens, K × 500, from which the paper deriv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.piece import Piece
+from core.importers.account import TAKEN, Parts
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.read.piece import Piece, Tree, head_lines
 from core.importers.read.text import shown, whole
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
@@ -69,6 +71,12 @@ _DEPTH_NOT_PRINTED = (
     "not printed, so neither its tokens nor its cost are known."
 )
 _SCENARIOS = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
+
+_HEADER = [
+    "table", "embedder", "dim", "mode", "ann", "reranker", "candidates_k", "metric", "k", "value",
+    "n_queries", "pool", "note",
+]  # fmt: skip
+_INDEX = ["file", "table", "title", "source"]
 
 
 def published_batch(source: Path | Piece | None = None) -> Batch:
@@ -247,3 +255,68 @@ def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
         pl.lit(Basis.MODELLED.value).alias("basis"),
     )
     return frame("usage", rows.to_dict())
+
+
+class PublishedTables(Format):
+    """The figures of the CLQ paper, one run per stack."""
+
+    name, title = "published", "Published figures (data/published)"
+    brings = ("usage", "aggregates")
+    takes = {"aggregates": "every printed figure of a stack", "usage": "the reranker's tokens, modelled"}  # noqa: RUF012
+    recognised = "the header of clq_tables.csv; the other tables are named in index.csv beside it"
+    traps = ("Tables without stacks are shown on the Data page and left out here.",)
+
+    def sniff(self, probe: Tree) -> float:
+        """A table with the header of the CLQ paper's figures."""
+        return SURE if any(map(_is_figures, probe.pieces)) else 0.0
+
+    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+        """The figures, the list of tables, and the tables that it names."""
+        lists = [piece for piece in probe.pieces if _header(piece) == _INDEX]
+        named = {line.split(",")[0] for piece in lists for line in head_lines(piece)[1:]}
+        return tuple(
+            piece
+            for piece in probe.pieces
+            if _is_figures(piece) or piece in lists or piece.relative.rsplit("/", 1)[-1] in named
+        )
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
+        """Every column of the figures; of the other tables none."""
+        if _is_figures(piece):
+            return dict.fromkeys(_HEADER, TAKEN)
+        return "a table without stacks: the Data page shows it"
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read the figures as they ship; of the options none applies."""
+        pieces = [piece for tree in trees for piece in tree.pieces if _is_figures(piece)]
+        return merged(_figures(piece, options) for piece in pieces)
+
+
+def _header(piece: Piece) -> list[str]:
+    return next(iter(head_lines(piece, 1)), "").split(",")
+
+
+def _is_figures(piece: Piece) -> bool:
+    return _header(piece) == _HEADER
+
+
+def _figures(piece: Piece, options: Options) -> Import:
+    batch = published_batch(piece)
+    others = (
+        read_figures(piece)
+        .filter(~pl.col("metric").is_in(TAKEN_FIGURES))
+        .group_by("metric")
+        .len()
+        .sort("metric")
+    )
+    return Import(
+        left_out=tuple(
+            LeftOut(count, f"figures of `{shown(metric)}`: there is no place for them", piece.name)
+            for metric, count in others.iter_rows()
+        ),
+        collections=tuple(
+            each for each in batch.collections if each.collection_id not in options.known_collections
+        ),
+        runs=batch.runs,
+        frames={table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height},
+    )

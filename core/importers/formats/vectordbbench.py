@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
-from core.importers.kept import kept
 from core.importers.read.jsons import Json, at, expect, number, optional, read_json
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import shown
 from core.importers.reported import Figure, Reported, reported_runs
+from core.importers.settings import kept
 from core.records import canonical_json, short_hash
 
 _DONE = ":)"

@@ -198,3 +198,23 @@ def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> objec
 
 def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
+
+
+def objects(piece: Piece, *path: str) -> Iterator[tuple[str, Json]]:
+    """The objects of a file with where each stands, in order."""
+    head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head.startswith(b"[") and not path:
+        for line, value in json_rows(piece):
+            yield place(piece.name, line), value
+        return
+    whole = read_json(piece)
+    for key in path:
+        whole = whole.get(key) if isinstance(whole, dict) else whole
+    if not isinstance(whole, list):
+        where = at(piece.name, *path)
+        raise InputError(f"It is {kind_of_value(whole)}, not a list.", where=where)
+    for index, value in enumerate(whole):
+        where = at(piece.name, *path, index)
+        if not isinstance(value, dict):
+            raise InputError(f"It is {kind_of_value(value)}, not an object.", where=where)
+        yield where, value

@@ -7,6 +7,9 @@ to be put in order in memory. The result and what is said about it are those of 
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,7 +36,6 @@ from core.importers.read.ordering import (
     tally,
 )
 from core.importers.read.progress import current
-from core.importers.read.spool import Spool
 from core.importers.read.text import place
 from core.tables import TABLES, Pieces, frame
 
@@ -218,3 +220,23 @@ def _finished(chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool) -> tu
         made.append(_Chunk((path,), chunk.rows, chunk.lists, None))
         chunk.drop()
     return made, other
+
+
+class Spool:
+    """A temporary folder of Parquet files; it goes when nothing refers to it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="clq-import-"))
+        self._made = 0
+        self._gone = weakref.finalize(self, shutil.rmtree, str(self.path), ignore_errors=True)
+
+    def add(self, rows: pl.DataFrame) -> Path:
+        """Write rows to a file of their own."""
+        path = self.path / f"{self._made:08d}.parquet"
+        self._made += 1
+        rows.write_parquet(path, compression="lz4", statistics=False)
+        return path
+
+    def close(self) -> None:
+        """Remove the folder now."""
+        self._gone()

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.columns import no_column
+from core.importers.naming import no_column
 from core.importers.read.limits import Limits
 from core.importers.read.piece import Piece, head_lines
 from core.importers.read.text import place, shown, whole

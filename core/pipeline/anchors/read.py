@@ -9,9 +9,8 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options
-from core.importers.columns import roles_by
-from core.importers.formats.spans.placing import placed
-from core.importers.formats.spans.table import ROLES, are_spans, span_rows, span_set
+from core.importers.formats.spans.placing import ROLES, are_spans, placed, span_rows, span_set
+from core.importers.naming import roles_by
 from core.importers.read.source import opened
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import shown

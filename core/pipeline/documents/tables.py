@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.columns import no_column, roles_by
+from core.importers.naming import no_column, roles_by
 from core.importers.read.piece import Piece
 from core.importers.read.tabular import Table, header, kind_of, read_table
 from core.importers.read.text import place, quoted

@@ -12,9 +12,8 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.base import slug
-from core.importers.columns import no_column
 from core.importers.formats.beir import Beir, SplitsError
-from core.importers.naming import normal
+from core.importers.naming import no_column, normal
 from core.importers.read.piece import Piece
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table

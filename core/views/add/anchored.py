@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from core.importers.formats.spans.importer import JudgedSpans
+from core.importers.formats.spans import JudgedSpans
 from core.pipeline.anchors import Derived, judged
 from core.pipeline.chunk import Chunked
 from core.records import Collection, GoldenSet, part_id

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.importers import preview
-from core.importers.kept import LEFT_OUT
+from core.importers.settings import LEFT_OUT
 from tests.importers.helpers import lost, read, refusal, rows, up, zipped
 
 FLOW = '{"rag_method": "dense",  "rag_top_k": 5}'

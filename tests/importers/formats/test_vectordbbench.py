@@ -3,7 +3,7 @@ import json
 import polars as pl
 import pytest
 
-from core.importers.kept import LEFT_OUT
+from core.importers.settings import LEFT_OUT
 from tests.importers.helpers import SHARED, lost, needs, read, refusal, rows, up, zipped
 
 REAL = SHARED / "peer_outputs" / "vectordbbench"

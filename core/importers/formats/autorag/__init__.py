@@ -1,1 +1,227 @@
-"""AutoRAG."""
+"""AutoRAG projects: every module that returns rankings becomes a run, every generator a run with answers.
+
+Results carry no query ids: they join the questions (``data/qa.parquet``) by the order of their rows. A
+reranker or filter chose from the list that the trial's best module before it returned: that list is its pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, Parts, account
+from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, collection_of, merged
+from core.importers.formats.autorag.layout import Module, Project, kind, project
+from core.importers.formats.autorag.trials import makes_run, trials
+from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.tabular import Table, first_rows, read_table
+from core.importers.read.text import quoted
+from core.tables import frame
+
+_LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
+
+_QA: Parts = {
+    **dict.fromkeys(("qid", "query", "retrieval_gt"), TAKEN),
+    "generation_gt": "reference answers: there is no place for them",
+}
+_CORPUS: Parts = {
+    **dict.fromkeys(("doc_id", "contents", "path"), TAKEN), "metadata": "there is no place for it",
+}  # fmt: skip
+_SUMMARY: Parts = {"average_prompt_token": "tokens of prompts before a generator saw them", "*": TAKEN}
+_TABLES: Mapping[str, Parts] = {"qa": _QA, "corpus": _CORPUS, "summary": _SUMMARY}
+_RANKING: Parts = {
+    **dict.fromkeys(("retrieved_ids", "retrieve_scores", "retrieved_ids_*", "retrieve_scores_*"), TAKEN),
+    "retrieved_contents*": "texts of the corpus",
+    "retrieval_*": "measures of single questions: they follow from the rankings",
+}
+_ANSWERS: Parts = {
+    "generated_tokens": "tokens of answers as lists",
+    "generated_log_probs": "probabilities of tokens",
+    "*": TAKEN,
+}
+
+
+class AutoRag(Format):
+    """Projects, trials and data of AutoRAG."""
+
+    name, title = "autorag", "AutoRAG project"
+    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "usage", "signals", "answers")
+    takes = {  # noqa: RUF012
+        "rankings": "every module that returns passages is a run; a reranker's or filter's input is its pool",
+        "judgements": "retrieval_gt, binary; alternatives of the same evidence are each relevant",
+        "aggregates": "the measures of every summary, mean latency per stage",
+        "answers": "texts of generators, graded by the measure closest to correctness",
+    }
+    recognised = "summaries of modules, or tables with qid and retrieval_gt, or with doc_id and contents"
+    units = "execution_time (mean seconds of a query) to milliseconds"
+    traps = (
+        "Results join the questions by the order of rows: other counts are refused.",
+        "A passage that a list repeats counts at its first place; repeats are counted.",
+        "Parameters are read as literals and never run; YAML with aliases is refused.",
+        "Query expansion and prompt makers return no ranking; their best's time counts.",
+    )
+    names_collection = 2
+
+    def sniff(self, probe: Tree) -> float:
+        """The table of questions with `retrieval_gt`, the corpus, or a summary of modules."""
+        return SURE if any(map(kind, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The modules of every trial, or else the first questions or passages."""
+        found = project([tree])
+        modules = [
+            {"trial": each.trial, "node": each.node, "module": each.name, "results": each.file,
+             "best": str(each.best)}
+            for trial in found.trials
+            for each in trial.modules
+        ]  # fmt: skip
+        rows = pl.DataFrame(modules[:LOOK_ROWS]) if modules else None
+        data = found.qa or found.corpus
+        if rows is None and data:
+            rows = first_rows(data, LOOK_ROWS)
+        return Look(pl.DataFrame() if rows is None else rows)
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The columns of every table, and the files that are not read."""
+        return accounts(project(trees), [piece for tree in trees for piece in tree.pieces])
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read questions, passages and all trials."""
+        found = project(trees)
+        if not (found.qa or found.corpus or found.trials):
+            raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)
+        parts = [Import(collections=collection_of(options, "imported: AutoRAG"))]
+        questions = _questions(found, parts, options)
+        if found.corpus:
+            parts.append(_passages(found.corpus, options))
+        if found.trials and questions is None:
+            raise InputError(
+                "There are results but no questions: they join by the order of rows.",
+                where=found.trials[0].modules[0].summary if found.trials[0].modules else trees[0].name,
+                do="Offer the whole project folder, with data/qa.parquet.",
+            )
+        pieces = [piece for tree in trees for piece in tree.pieces]
+        if questions is not None:
+            parts += trials(found, questions, pieces, options)
+        parts.append(Import(left_out=_left_out(found), notes=_notes(found)))
+        return merged(parts)
+
+
+def _questions(found: Project, parts: list[Import], options: Options) -> pl.Series | None:
+    """Add the questions and what is relevant to them to `parts`; return their ids in order."""
+    if found.qa is None:
+        return None
+    table = read_table(found.qa, "parquet")
+    rows = without_empty_ids(table.taking({"query_id": "qid", "text": "query"}), table.name, ("query_id",))
+    if rows["query_id"].n_unique() < rows.height:
+        again = rows.filter(~pl.col("query_id").is_first_distinct())["query_id"][0]
+        raise InputError(f"The question {quoted(again)} stands twice.", where=table.name)
+    queries = rows.select(
+        pl.lit(options.collection_id).alias("collection_id"),
+        "query_id",
+        pl.col("text").fill_null(""),
+        pl.lit([], pl.List(pl.String)).alias("tags"),
+    )
+    parts.append(Import(frames={"queries": frame("queries", queries.to_dict())}))
+    parts.append(_judgements(table, rows, options))
+    return rows["query_id"]
+
+
+def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
+    """Relevant passages; alternatives of one piece of evidence are each relevant."""
+    relevant = table.rows["retrieval_gt"]
+    if relevant.dtype not in _LISTS:
+        raise InputError(f"`retrieval_gt` is {relevant.dtype}, not lists of passage ids.", where=table.name)
+    pairs = rows.select("query_id", "line", relevant.alias("passage_id")).explode(
+        "passage_id", empty_as_null=True
+    )
+    groups = pairs.height
+    if pairs.schema["passage_id"] == pl.List(pl.String):
+        pairs = pairs.explode("passage_id", empty_as_null=True)
+    alternatives = pairs.height - groups
+    pairs = pairs.filter(pl.col("passage_id").fill_null("") != "").unique(
+        ["query_id", "passage_id"], maintain_order=True
+    )
+    if pairs.is_empty():
+        return Import(notes=(f"{table.name}: no question has a relevant passage.",))
+    made = golden_set(
+        pairs.with_columns(grade=pl.lit("1")), table.name, "retrieval_gt", options, "AutoRAG retrieval_gt"
+    )
+    notes = [f"{table.name}: only relevant passages are named; every other passage counts as unjudged."]
+    if alternatives > 0:
+        notes.append(f"{table.name}: {alternatives} alternatives of the same evidence are each relevant.")
+    silent = rows.height - pairs["query_id"].n_unique()
+    return merged(
+        (made, Import(notes=tuple(notes), left_out=left_out(silent, "questions without a relevant passage")))
+    )
+
+
+def _passages(piece: Piece, options: Options) -> Import:
+    table = read_table(piece, "parquet")
+    source = "path" if "path" in table.rows.columns else None
+    chosen = {"passage_id": "doc_id", "text": "contents"} | ({"source": source} if source else {})
+    rows = without_empty_ids(table.taking(chosen), table.name, ("passage_id",))
+    if rows["passage_id"].n_unique() < rows.height:
+        again = rows.filter(~pl.col("passage_id").is_first_distinct())["passage_id"][0]
+        raise InputError(f"The passage {quoted(again)} stands twice.", where=table.name)
+    rows = rows.drop("line").with_columns(
+        pl.lit(options.collection_id).alias("collection_id"), pl.col("text").fill_null("")
+    )
+    return Import(frames={"passages": frame("passages", rows.to_dict())})
+
+
+def _left_out(found: Project) -> tuple[LeftOut, ...]:
+    modules = [module for trial in found.trials for module in trial.modules]
+    silent = [module for module in modules if not makes_run(module)]
+    lost = [module for module in silent if module.results is None]
+    other = [module for module in silent if module.results is not None]
+    nodes = ", ".join(sorted({module.node for module in other}))
+    counted = (
+        (other, f"modules that return no ranking ({nodes}); the time of the best is counted"),
+        (lost, "modules whose results are not there"),
+    )
+    return tuple(
+        LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in counted if some
+    )
+
+
+def _notes(found: Project) -> tuple[str, ...]:
+    notes = []
+    if found.trials:
+        notes.append("execution_time is the mean of a query: converted from seconds to milliseconds (mean).")
+        notes.append("A stack's total is the sum of the means of its stages up to the list of passages.")
+    if found.empty:
+        notes.append(f"Trials with a configuration only: {', '.join(found.empty)}.")
+    unfinished = [trial.name for trial in found.trials if not trial.finished]
+    if unfinished:
+        notes.append(f"Trials without a summary of their own, so not finished: {', '.join(unfinished)}.")
+    return tuple(notes)
+
+
+def accounts(found: Project, pieces: Sequence[Piece]) -> Iterator[Account]:
+    """The accounts of all files of a project."""
+    results = {
+        module.results.name: module
+        for trial in found.trials
+        for module in trial.modules
+        if module.results is not None
+    }
+    for piece in pieces:
+        if (module := results.get(piece.name)) is not None:
+            yield account(piece, _of_results(module))
+        elif (what := kind(piece)) is not None:
+            read = piece.name in found.used or what == "qa"
+            yield account(piece, _TABLES[what] if read else "no summary of a node's modules")
+        elif piece.name in found.used:
+            yield Account(piece.name, "file", (piece.relative,))
+        else:
+            yield account(piece, "another file of the project, such as an index")
+
+
+def _of_results(module: Module) -> Parts | str:
+    if not makes_run(module):
+        return "it returns no ranking"
+    return _ANSWERS if module.node == "generator" else _RANKING

@@ -9,13 +9,23 @@ import polars as pl
 
 from core.importers.base import Import, Options, imported_run, merged, run_labels
 from core.importers.formats.autorag.layout import Module, Project, Trial
-from core.importers.formats.autorag.results import Lists, answers, costs, lists, measures, milliseconds
-from core.importers.formats.autorag.stack import RANKS, axes, embedders, stage_of
-from core.importers.kept import kept
+from core.importers.formats.autorag.results import (
+    RANKS,
+    Lists,
+    answers,
+    axes,
+    costs,
+    embedders,
+    lists,
+    measures,
+    milliseconds,
+    stage_of,
+)
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
 from core.importers.read.yamls import read_yaml
+from core.importers.settings import kept
 from core.records import Run
 
 _SEARCHES = ("lexical_retrieval", "semantic_retrieval", "retrieval")

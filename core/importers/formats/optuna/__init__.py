@@ -1,1 +1,184 @@
-"""Optuna and syftr."""
+"""Trials of an Optuna study, however stored, as runs: figures that syftr records, else the objectives.
+
+syftr keeps per trial: accuracy and F1 of the answers, the mean cost of the calls of models (USD per
+question), the median and the 80th percentile of the time per question (seconds), and its flow as JSON text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from core.errors import InputError
+from core.importers.base import Import, LeftOut, Options, merged
+from core.importers.read.jsons import Json, number
+from core.importers.read.text import shown
+from core.importers.reported import ONE_ANSWER, Figure, Reported, reported_runs
+from core.importers.settings import axes_of, kept
+
+COMPLETE = "COMPLETE"
+_ANSWERS = {"metric_accuracy": "Answer-Accuracy", "metric_f1_score": "Answer-F1"}
+_RECALLS = {"metric_retriever_recall": "Context-Recall"}
+_TIMES = {"metric_median_time": "latency_p50", "metric_p80_time": "latency_p80"}
+_COST = "metric_llm_cost_mean"
+_SYFTR = frozenset({*_ANSWERS, *_RECALLS, *_TIMES, _COST})
+WHOLE_FLOW = "syftr: the whole flow, answering included"
+"""Where latencies come from: they compare with one another, not with those of retrieval alone."""
+_MOST_QUERIES = 2**31
+_AXES: Mapping[str, str] = MappingProxyType(
+    {
+        "rag_embedding_model": "embedder", "embedding_model": "embedder", "embedder": "embedder",
+        "rag_top_k": "candidates", "rag_method": "mode", "reranker_llm_name": "reranker",
+        "splitter_method": "chunker", "response_synthesizer_llm": "generator",
+    }
+)  # fmt: skip
+"""Parameter of the search space → axis of our stacks."""
+NOTES = (
+    "Times converted from seconds to milliseconds; they are of the whole flow, answering included.",
+    "Costs are the mean of the calls of models per question, times 1,000; other costs are not in them.",
+    "Measures of answers stand at the cutoff 1: one answer is looked at for each question.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One trial as stored."""
+
+    study: str  # its study's name
+    number: int  # its number in the study
+    state: str  # COMPLETE, PRUNED, FAIL, RUNNING or WAITING
+    values: Mapping[str, float] = field(default_factory=dict)  # objective → value, as far as it is finite
+    maximised: frozenset[str] = frozenset()  # the objectives that are better the larger they are
+    params: Mapping[str, object] = field(default_factory=dict)  # parameter → value as suggested
+    attributes: Mapping[str, object] = field(default_factory=dict)  # user attribute → value
+    where: str = ""  # file and place, for messages
+
+
+def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
+    """Make runs of the trials that completed."""
+    found, left = [], Counter[str]()
+    first: dict[str, str] = {}
+    for trial in trials:
+        reason = _why_not(trial)
+        if reason is None:
+            made = _reported(trial, digest)
+            reason = None if made.figures else "completed trials without a figure"
+            found += [made] if made.figures else []
+        if reason:
+            left[reason] += 1
+            first.setdefault(reason, f"trial {trial.number} of {shown(trial.study)}")
+    if not found:
+        raise InputError(
+            f"None of the {len(trials)} trials is complete with figures.",
+            where=trials[0].where if trials else "",
+        )
+    out = tuple(LeftOut(count, reason, first[reason]) for reason, count in left.items())
+    syftr = [bool(each.environment) for each in found]
+    runs = reported_runs(found, options, importer=importer, source="Optuna study")
+    notes = (*(NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
+    return merged((runs, Import(left_out=out, notes=notes)))
+
+
+_OBJECTIVES = (
+    "Of trials without figures of syftr the values of the objectives are taken; those known to be "
+    "maximised stand at the cutoff 1 and can be chosen as quality, the others are kept."
+)
+
+
+def _why_not(trial: Trial) -> str | None:
+    """Why a trial is left out; None if it is not."""
+    if trial.state != COMPLETE:
+        return f"trials in the state {shown(trial.state, 20)}"
+    if _true(trial.attributes.get("metric_is_pruned")):
+        return "trials that were pruned"
+    if _true(trial.attributes.get("metric_failed")):
+        return "trials that failed"
+    return None
+
+
+def _true(value: object) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def _reported(trial: Trial, digest: str) -> Reported:
+    return Reported(
+        label=f"trial {trial.number}",
+        stem=str(trial.number),
+        digest=digest,
+        decided={"study": shown(trial.study, 200), "trial": trial.number},
+        spec=_spec(trial.params, f"trial {trial.number}"),
+        figures=tuple(_figures(trial)),
+        collection=trial.study,
+        manifest={
+            "params": kept(dict(trial.params)),
+            "attributes": kept(dict(trial.attributes)),
+            "objectives": kept(dict(trial.values)),
+        },
+        environment={"reported": WHOLE_FLOW} if _SYFTR & trial.attributes.keys() else {},
+    )
+
+
+def _figures(trial: Trial) -> Iterator[Figure]:
+    told: Json = dict(trial.attributes)
+    if not _SYFTR & told.keys():
+        for name, objective in trial.values.items():
+            yield Figure(measure=name, value=objective, k=ONE_ANSWER if name in trial.maximised else None)
+        return
+    total = number(told, "metric_num_total", trial.where)
+    n = int(total) if total is not None and 0 <= total < _MOST_QUERIES else None
+    for key, name in {**_ANSWERS, **_RECALLS}.items():
+        value = number(told, key, trial.where)
+        if value is not None:
+            yield Figure(measure=name, value=value, k=ONE_ANSWER, n=n)
+    for key, name in _TIMES.items():
+        seconds = _positive(told, key, trial.where)
+        if seconds is not None:
+            yield Figure(measure=name, value=seconds * 1000.0, stage="total", n=n)
+    dollars = _positive(told, _COST, trial.where)
+    if dollars is not None:
+        yield Figure(measure="usd_per_1k", value=dollars * 1000.0, stage="total", n=n)
+
+
+def _positive(told: Json, key: str, where: str) -> float | None:
+    value = number(told, key, where)
+    if value is not None and value < 0:
+        raise InputError(f"{key} is negative.", where=where)
+    return value
+
+
+def _whole(value: object) -> object:
+    """An integer as one: in a frame a column of integers with gaps is one of fractions."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _spec(params: Mapping[str, object], name: str) -> Json:
+    """Axes of the stack, and every other parameter under "params"."""
+    spec: Json = {}
+    rest: Json = {}
+    for key, given in params.items():
+        axis = _AXES.get(key)
+        value = _whole(given) if axis == "candidates" else given
+        if axis is None or axis in spec or not isinstance(value, str | int) or value == "":
+            rest[key] = value
+        elif axis == "chunker":
+            spec[axis] = {"method": str(value)}
+        elif axis == "candidates":
+            spec |= {axis: value} if type(value) is int and value > 0 else {}
+        else:
+            spec[axis] = str(value)
+    if spec.get("mode") not in ("sparse", "dense", "hybrid"):
+        rest |= {"rag_method": spec.pop("mode")} if "mode" in spec else {}
+    elif spec["mode"] != "dense":
+        spec["sparse"] = "bm25"
+        if spec["mode"] == "sparse":
+            rest |= {"rag_embedding_model": spec.pop("embedder")} if "embedder" in spec else {}
+    if not _true(params.get("reranker_enabled", True)):
+        spec.pop("reranker", None)
+    if _true(params.get("hyde_enabled")):
+        spec["rewrite"] = "hyde"
+    spec = {**axes_of(params), **spec}
+    made = kept({**spec, "params": rest} if rest else spec)
+    assert isinstance(made, dict)  # noqa: S101  (an object stays one)
+    return made if made else {"name": name}

@@ -1,1 +1,330 @@
-"""rag-gs."""
+"""rag-gs run folders: questions, dense and sparse candidates, their merge, and the grades of the merged pool.
+
+A question is a folder ``q01`` with one folder per stage: s1_rewrites, s2_candidates/{dense, sparse},
+s3_merge, s4_scores, s5_pruned, s6_ranked. The lists of s2 and s3 are three stacks, the grades of s4 a golden
+set on the rubric 1 to 5. The order of s6 comes from those grades: it is no stack, and is kept with the merged
+run; s5 only checks it. How deep the lists were searched, which is the pool, is what the manifest of s2 says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, account
+from core.importers.base import (
+    LOOK_ROWS,
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Look,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.formats.rag_gs.folder import (
+    LISTS,
+    Folder,
+    folder,
+    identified,
+    is_stage,
+    ranked_list,
+    refined_order,
+    stage_rows,
+)
+from core.importers.judgements import golden_set, left_out
+from core.importers.read.jsons import Json, number
+from core.importers.read.piece import Tree
+from core.importers.read.text import place, quoted, shown
+from core.tables import frame
+
+_NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
+
+_COPY = "it stands in another file of the run too"
+_REWRITE = "the text that was searched has no place"
+_SEARCHED = {
+    "qid": TAKEN, "doc_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "question": TAKEN,
+    "query_rewrite": _REWRITE, "score_es": "the cosine is taken",
+    "vector_field": _COPY, "similarity": _COPY, "embed_dim": _COPY,
+    "retrieval": _COPY, "generated_from": _REWRITE,
+    "bm25_query": _REWRITE,
+}  # fmt: skip
+_GRADED = {
+    "qid": TAKEN, "doc_id": TAKEN, "grade_1_5": TAKEN, "model": TAKEN, "temperature": _COPY,
+    "top_p": _COPY, "ts": "times of judgements have no place",
+    **dict.fromkeys(
+        ("source", "rank_dense", "rank_sparse", "score_cos", "score_es", "score_bm25", "rrf_score",
+         "rank_rrf"), _COPY,
+    ),
+}  # fmt: skip
+_PRUNED = {
+    **_GRADED, "doc_id": TAKEN, "grade_1_5": _COPY, "model": _COPY,
+    "text": _COPY, "metadata": _COPY, "question": _COPY, "cut_stage": _COPY, "cut_size": _COPY,
+    "cut_ts": _COPY,
+}  # fmt: skip
+PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "questions": {
+            "items.qid": TAKEN, "items.text": TAKEN, "items.text_rewrite": TAKEN, "run_id": _COPY,
+            "pack": _COPY, "selected_qids": _COPY, "count": _COPY,
+        },
+        "rewrites": {
+            "text": TAKEN, "text_rewrite": TAKEN, "model": TAKEN, "output_dimension": TAKEN, "qid": TAKEN,
+            "input_type": _COPY, "truncation": _COPY, "bm25_query": _REWRITE,
+            "embedding": "there is no place for vectors of questions",
+        },
+        "dense": {**_SEARCHED, "rank_dense": TAKEN, "score_cos": TAKEN},
+        "sparse": {**_SEARCHED, "rank_sparse": TAKEN, "score_bm25": TAKEN},
+        "merge": {
+            **_SEARCHED, "rank_rrf": TAKEN, "rrf_score": TAKEN,
+            **dict.fromkeys(("source", "rank_dense", "rank_sparse", "score_cos", "score_bm25"), _COPY),
+        },
+        "scores": _GRADED,
+        "pruned": _PRUNED,
+        "ranked": {
+            **_PRUNED, "final_rank": TAKEN, "final_score": TAKEN, "exposures": TAKEN, "info": TAKEN,
+        },
+    }
+)  # fmt: skip
+"""Kind of a file → what of it is taken."""
+
+
+class RagGs(Format):
+    """Run folders of rag-gs, in both layouts."""
+
+    name, title = "rag-gs", "rag-gs run folder"
+    brings = ("queries", "passages", "rankings", "judgements")
+    takes = {  # noqa: RUF012
+        "rankings": "dense and sparse candidates and their merge, a run each with its pool; rank, score, "
+        "exposures and information of s6_ranked are kept with the merge",
+        "judgements": "grades 1 to 5 of s4_scores, each with its judge",
+        "queries": "the questions' own texts; rewrites are noted",
+    }
+    recognised = "folders s1 to s6 within qNN, in both layouts, whose files have the fields of their stage"
+    traps = (
+        "Passages of s6_ranked that s5_pruned does not have are another run's: refused with their list.",
+        "Grades that the judge did not give are left out and counted.",
+        "Of several lists of a question the one as deep as its manifest says counts, else the longest.",
+        "s6_ranked is made from the grades: it is no stack. The lines of s5_pruned only check it.",
+    )
+    names_collection = 2
+
+    def sniff(self, probe: Tree) -> float:
+        """Stages of questions: folders s1 to s6 within qNN whose files have the stage's fields."""
+        return SURE if any(map(is_stage, probe.pieces)) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The files of every question's stages."""
+        rows = [
+            {"question": each.query_id, "stage": each.place.split("/")[-1], "list": each.kind,
+             "file": each.piece.relative}
+            for each in folder([tree]).stages
+        ]  # fmt: skip
+        return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read one run folder."""
+        found = folder(trees)
+        if not found.stages and not found.texts:
+            raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
+        refined = refined_order(found)
+        lists = {kind: ranked_list(found, kind) for kind in LISTS}
+        parts = [
+            Import(collections=collection_of(options, "imported: rag-gs")),
+            _queries(found, options),
+            _passages(found, options),
+            *_runs(found, lists, refined, options),
+            _grades(found, options),
+            Import(
+                accounts=tuple(accounts(found)), notes=tuple(_notes(found)), left_out=_unkept(found, refined)
+            ),
+        ]
+        return merged(parts)
+
+
+def _runs(
+    found: Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
+) -> list[Import]:
+    there = [kind for kind, rows in lists.items() if rows.height]
+    labels = run_labels([(_NAMES[kind], "") for kind in there], options)
+    dense = {"mode": "dense", **found.embedder}
+    axes = {
+        "dense": dense,
+        "sparse": {"mode": "sparse", "sparse": "bm25"},
+        "merge": {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(found)},
+    }
+    pools = _pools(found)
+    rewrite = {"rewrite": "rewritten"} if found.rewritten else {}
+    parts = []
+    for kind, label in zip(there, labels, strict=True):
+        digest = "-".join(stage.piece.digest for stage in found.of(kind))
+        run = imported_run(
+            options,
+            label,
+            digest,
+            importer=RagGs.name,
+            decided={"stage": kind, "manifests": found.manifests},
+            spec={**axes[kind], **rewrite, "name": shown(label, 200)},
+            pool=pools[kind],
+        )
+        if kind == "merge" and refined:
+            run = replace(run, manifest={**run.manifest, "s6_ranked": refined})
+        stages = ("pool", "final") if pools[kind] else ("final",)
+        rows = pl.concat(
+            lists[kind].with_columns(run_id=pl.lit(run.run_id), stage=pl.lit(stage)) for stage in stages
+        )
+        parts.append(Import(runs=(run,), frames={"rankings": frame("rankings", rows.to_dict())}))
+    return parts
+
+
+def _fusion(found: Folder) -> Json:
+    """How the lists were fused, as far as the manifests say: with their depth where both have one."""
+    told = found.manifests.get("s3_merge")
+    constant = number(told, "rrf_c", "s3_merge") if isinstance(told, dict) else None
+    deep = {found.depth("dense"), found.depth("sparse")}
+    return {
+        "method": "rrf",
+        **({"constant": int(constant) if constant.is_integer() else constant} if constant else {}),
+        **({"depth": min(deep, key=str)} if len(deep) == 1 and None not in deep else {}),
+    }
+
+
+def _pools(found: Folder) -> dict[str, str | None]:
+    """The convention of every list's pool, from how deep it was searched."""
+    dense, sparse = found.depth("dense"), found.depth("sparse")
+    each = str(dense) if dense == sparse else f"{dense}+{sparse}"
+    return {
+        "dense": f"dense@{dense}" if dense else None,
+        "sparse": f"bm25@{sparse}" if sparse else None,
+        "merge": f"rrf{each}@{dense + sparse}" if dense and sparse else None,
+    }
+
+
+def _queries(found: Folder, options: Options) -> Import:
+    rows: list[dict[str, object]] = [
+        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
+        for query, text in found.texts.items()
+        if text
+    ]
+    silent = sorted(found.queries - {query for query, text in found.texts.items() if text})
+    why = "questions without a text (no questions_manifest.json and no s1_rewrites of them)"
+    left = (LeftOut(len(silent), why, silent[0]),) if silent else ()
+    return Import(frames={"queries": frame("queries", rows)} if rows else {}, left_out=left)
+
+
+def _passages(found: Folder, options: Options) -> Import:
+    """Texts of everything that a list holds, each passage once."""
+    stages = [stage for kind in LISTS for stage in found.of(kind)]
+    rows = identified(
+        stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
+    )
+    texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
+    silent = rows["doc_id"].n_unique() - texts.height
+    source = pl.coalesce(
+        pl.col("metadata").str.json_path_match(f"$.{key}") for key in ("source", "url", "doc", "file")
+    )
+    made = texts.select(
+        pl.lit(options.collection_id).alias("collection_id"),
+        pl.col("doc_id").alias("passage_id"),
+        pl.col("metadata").str.json_path_match("$.title").alias("title"),
+        "text",
+        source.alias("source"),
+    )
+    left = (LeftOut(silent, "passages without a text", stages[0].piece.name),) if silent else ()
+    return Import(
+        frames={"passages": frame("passages", made.to_dict())} if made.height else {}, left_out=left
+    )
+
+
+def _grades(found: Folder, options: Options) -> Import:
+    """The golden set: grades of the judge, as they are."""
+    stages = found.of("scores")
+    rows = identified(
+        stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})
+    )
+    if rows.is_empty():
+        return Import()
+    graded = rows.filter(pl.col("grade_1_5").is_not_null())
+    wrong = graded.filter(~pl.col("grade_1_5").is_between(1, 5))
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise InputError(
+            f"The grade {row['grade_1_5']} is not within 1 to 5.",
+            where=place(row["file"], row["line"], "grade_1_5"),
+        )
+    again = graded.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"Passage {quoted(row['doc_id'])} is graded twice.", where=place(row["file"], row["line"])
+        )
+    pairs = graded.select(
+        "query_id", "line", pl.col("doc_id").alias("passage_id"), pl.col("grade_1_5").alias("grade"),
+        pl.col("model").alias("judge"),
+    )  # fmt: skip
+    judges = ", ".join(sorted(map(shown, pairs["judge"].drop_nulls().unique())))
+    chosen = Options(
+        golden_set_id=options.golden_set_id,
+        collection_id=options.collection_id,
+        grades=options.grades or "1-5",
+    )
+    made = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
+    failed = rows.height - graded.height
+    left = (LeftOut(failed, "passages that the judge gave no grade", stages[0].piece.name),) if failed else ()
+    return merged((made, Import(left_out=left)))
+
+
+def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
+    """Lines of s5, and those of s6 that are not kept: too many, or no merged run is there to keep them."""
+    pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
+    total = stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
+    kept = sum(map(len, refined.values())) if found.of("merge") else 0
+    return (
+        *left_out(pruned, "passages of s5_pruned: they only check those of s6_ranked"),
+        *left_out(total - kept, "passages of s6_ranked beyond what can be kept with a merged run"),
+    )
+
+
+def _notes(found: Folder) -> list[str]:
+    notes = []
+    if found.rewritten:
+        notes.append(
+            f"{len(found.rewritten)} questions were searched with a rewritten text; the first is shown."
+        )
+    if found.unfinished:
+        notes.append(
+            f"{len(found.unfinished)} stages have no _SUCCESS mark, so they may be incomplete "
+            f"(first: {shown(found.unfinished[0])})."
+        )
+    if found.of("ranked") and found.of("merge"):
+        notes.append(
+            "The order of s6_ranked comes from the grades, so that it is no stack: its ranks, scores, "
+            "exposures and information are kept with the merged run."
+        )
+    return notes
+
+
+def accounts(found: Folder) -> Iterator[Account]:
+    """What every file of a folder has, part by part."""
+    for stage in found.stages:
+        yield account(stage.piece, PARTS[stage.kind])
+    for piece in found.questions:
+        yield account(piece, PARTS["questions"])
+    for piece in found.kept:
+        yield account(piece, {"*": TAKEN})
+    for piece in found.marks:
+        yield Account(piece.name, "file", (piece.relative,))
+    left = (
+        ([stage.piece for stage in found.shorter], "another list of the question is as deep as was asked"),
+        (found.later, "of every stage the first manifest is kept"),
+        (found.other, "it is no file of a stage"),
+    )
+    for pieces, why in left:
+        yield from (account(piece, why) for piece in pieces)

@@ -1,1 +1,321 @@
-"""RAGGED."""
+"""RAGGED: what retrievers returned, what readers answered, and which passages are relevant.
+
+A retriever file holds {id, input, output[0].provenance[{page_id, start_par_id, text, score}]}, a reader a
+folder per mode and k with {id, answer, gold_answers, answer_evaluation{…}}; gold passages stand in KILT's
+form, compiled, or as results by passage. A passage is a paragraph of a page: ``page_id:start_par_id``.
+``combined_metrics.json`` is not taken: its mean of rougel is wrong; means are taken anew from the values of
+each question. Files of several data sets, which share no question, are collections of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import account
+from core.importers.base import (
+    LIKELY,
+    SURE,
+    Format,
+    Import,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+    slug,
+    summed,
+)
+from core.importers.formats.ragged.files import (
+    PARTS,
+    SURELY,
+    Gold,
+    compilation,
+    evaluation,
+    judgements,
+    kilt,
+    kind,
+    lacking,
+    lists,
+    passage,
+    retrieved,
+)
+from core.importers.formats.ragged.readers import TOP_K, Reader, answers, readers
+from core.importers.judgements import left_out
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.text import shown
+from core.tables import frame
+
+_GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
+_ROOTS = ("reader_results", "retriever_results", "predictions")
+"""Folders of the tool that say nothing in a label."""
+_ORACLES = (
+    "Answers from gold passages, from others than gold or from none are runs without rankings and without "
+    "figures: no stack answers so. gold_only took the first k gold passages of all that were retrieved, not "
+    "those among the first k."
+)
+
+
+@dataclass(frozen=True)
+class _Retriever:
+    """A retriever's lists: its path, its file, and its rows as `retrieved` gives them."""
+
+    name: str
+    piece: Piece
+    rows: pl.DataFrame
+
+    @property
+    def asked(self) -> pl.DataFrame:
+        """id, input of its questions."""
+        return self.rows.select("id", "input")
+
+
+@dataclass
+class _Dataset:
+    """Files that share questions."""
+
+    ids: set[str] = field(default_factory=set)
+    retrievers: list[_Retriever] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
+    readers: list[Reader] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called: as the first of its files."""
+        retrieved = [each.piece.stem for each in self.retrievers]
+        gold = [each.piece.stem for each in self.gold]
+        return [*retrieved, *gold, *(each.name.rsplit("/", 1)[-1] for each in self.readers)][0]
+
+    @property
+    def asked(self) -> pl.DataFrame:
+        """id, input of the questions of all files."""
+        retrieved = [each.asked for each in self.retrievers]
+        return pl.concat(
+            [*retrieved, *(each.asked for each in self.gold), *(each.asked for each in self.readers)]
+        )
+
+    def absorb(self, other: _Dataset) -> None:
+        """Take what another one holds."""
+        self.ids |= other.ids
+        self.retrievers += other.retrievers
+        self.gold += other.gold
+        self.readers += other.readers
+
+
+class Ragged(Format):
+    """Outputs of RAGGED's retrievers and readers."""
+
+    name, title = "ragged", "RAGGED retriever and reader outputs"
+    brings = ("queries", "passages", "judgements", "rankings", "answers", "signals", "aggregates")
+    takes = {  # noqa: RUF012
+        "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
+        "judgements": "KILT provenance and gold compilation files (relevant); evaluations (gold or not)",
+        "answers": "answers of every mode and top_<k>, graded by f1, the measure closest to correctness or "
+        "the mapped one",
+        "signals": "every measure of every answer; exact_match and substring_match as 1 and 0",
+        "aggregates": "means of every measure at every k of top_k, taken from the values of each question",
+    }
+    recognised = (
+        "output[].provenance[].page_id, answer_evaluation beside an id, page_par_id_set, or passage-level "
+        "results"
+    )
+    traps = (
+        "combined_metrics.json is ignored: its mean of rougel is wrong.",
+        "The k of answers is the folder's: a reader's file without its top_<k> is left out, alone refused.",
+        "Answers of gold, no_context, top_positive and top_negative are runs of their own without rankings: "
+        "they were not written from what the retriever ranked.",
+        "retrieved_passages of answers hold one question's passages for all and are never used.",
+        "top_positive: the first k gold passages of all that were retrieved, not those within the first k.",
+    )
+    names_collection = 1
+
+    def sniff(self, probe: Tree) -> float:
+        """Provenance of pages, gold passages, or evaluated answers."""
+        kinds = {kind(piece) for piece in probe.pieces}
+        return SURE if kinds & SURELY else LIKELY if kinds == {"raw"} else 0.0
+
+    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+        """Files of retrievers, readers and gold passages, and the tool's summaries, which are left out."""
+        return tuple(piece for piece in probe.pieces if kind(piece))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read everything; a reader that read one of the retrievers is one run with it."""
+        files = [(kind(piece), piece, tree) for tree in trees for piece in tree.pieces]
+        reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
+        datasets = _together(
+            [
+                *(_dataset(retriever=_Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece)))
+                  for what, piece, tree in files if what == "retriever"),
+                *(_dataset(gold=_GOLD[what](piece)) for what, piece, _ in files if what in _GOLD),
+                *(_dataset(reader=each) for each in reading),
+            ]
+        )  # fmt: skip
+        if not datasets:
+            raise InputError("It holds no output of a retriever or reader.", where=trees[0].name)
+        whole = merged(
+            _imported(each, own) for each, own in zip(datasets, _own(options, datasets), strict=True)
+        )
+        accounts = tuple(account(piece, unused.get(piece.name, PARTS[what])) for what, piece, _ in files)
+        return replace(whole, left_out=summed(whole.left_out), accounts=accounts)
+
+
+def _dataset(
+    retriever: _Retriever | None = None, gold: Gold | None = None, reader: Reader | None = None
+) -> _Dataset:
+    made = _Dataset(
+        retrievers=[retriever] if retriever else [],
+        gold=[gold] if gold else [],
+        readers=[reader] if reader else [],
+    )
+    made.ids |= set(made.asked["id"])
+    return made
+
+
+def _together(files: Sequence[_Dataset]) -> list[_Dataset]:
+    """Data sets of all files: those that share a question are one."""
+    datasets: list[_Dataset] = []
+    for one in files:
+        same = [each for each in datasets if each.ids & one.ids]
+        datasets = [each for each in datasets if each not in same[1:]]
+        for each in [*same[1:], one] if same else ():
+            same[0].absorb(each)
+        datasets += [] if same else [one]
+    return datasets
+
+
+def _own(options: Options, datasets: Sequence[_Dataset]) -> list[Options]:
+    """The options of every data set: of several the collection and the golden set are called after it too."""
+    if len(datasets) == 1:
+        return [options]
+    names = [slug(each.name) for each in datasets]
+    names = [f"{name}-{at}" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+    golden = options.golden_set_id
+    return [
+        replace(
+            options,
+            collection_id=slug(f"{options.collection_id}-{name}"),
+            golden_set_id=f"{golden}-{name}" if golden else None,
+        )
+        for name in names
+    ]
+
+
+def _imported(dataset: _Dataset, options: Options) -> Import:
+    return merged(
+        (
+            Import(collections=collection_of(options, "imported: RAGGED")),
+            _collection(dataset, options),
+            judgements(dataset.gold, options),
+            *_runs(dataset.retrievers, dataset.readers, options),
+        )
+    )
+
+
+def _collection(dataset: _Dataset, options: Options) -> Import:
+    """Questions and passages of all files, each once, and what retrievers' lists lack."""
+    collection = pl.lit(options.collection_id).alias("collection_id")
+    known = dataset.asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
+    queries = known.select(
+        collection,
+        pl.col("id").alias("query_id"),
+        pl.col("input").alias("text"),
+        pl.lit([], pl.List(pl.String)).alias("tags"),
+    )
+    frames = {"queries": frame("queries", queries.to_dict())}
+    if dataset.retrievers:
+        rows = pl.concat([each.rows for each in dataset.retrievers])
+        there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
+        passages = there.with_columns(passage_id=passage()).unique(
+            "passage_id", keep="first", maintain_order=True
+        )
+        columns = passages.select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
+        frames["passages"] = frame("passages", columns.to_dict())
+    silent = len(dataset.ids) - queries.height
+    return Import(
+        frames={table: made for table, made in frames.items() if made.height},
+        left_out=(
+            *left_out(silent, "questions without a text", dataset.name),
+            *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),
+        ),
+        notes=("A passage is named page_id:start_par_id; lists keep their order.",)
+        if dataset.retrievers
+        else (),
+    )
+
+
+def _runs(retrievers: Sequence[_Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
+    pairs: list[tuple[_Retriever | None, Reader | None]] = [
+        (_read_by(reader, retrievers) if reader.mode == TOP_K else None, reader) for reader in reading
+    ]
+    used = {retriever.name for retriever, _ in pairs if retriever}
+    pairs += [(each, None) for each in retrievers if each.name not in used]
+    several = len(retrievers) > 1
+    own = [(_label(each, reader, several=several), each.piece.stem if each else "") for each, reader in pairs]
+    oracles = any(reader.mode != TOP_K for reader in reading)
+    return [
+        *(
+            _run(retriever, reader, label, options)
+            for (retriever, reader), label in zip(pairs, run_labels(own, options), strict=True)
+        ),
+        Import(notes=(_ORACLES,) * oracles),
+    ]
+
+
+def _read_by(reader: Reader, retrievers: Sequence[_Retriever]) -> _Retriever | None:
+    """The retriever whose output a reader read: the only one, or the only one that its path names."""
+    if len(retrievers) == 1:
+        return retrievers[0]
+    parts = [_parts(each.name) for each in retrievers]
+    named = [
+        each
+        for each, mine in zip(retrievers, parts, strict=True)
+        if (mine - set().union(*(other for other in parts if other is not mine))) & _parts(reader.name)
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def _parts(path: str) -> set[str]:
+    return {part.removesuffix(".jsonl") for part in path.lower().split("/")}
+
+
+def _label(retriever: _Retriever | None, reader: Reader | None, *, several: bool) -> str:
+    names = []
+    if retriever:
+        folders = retriever.name.split("/")[:-1]
+        names.append(" · ".join([*folders[-1:], retriever.piece.stem] if several else [retriever.piece.stem]))
+    if reader:
+        folders = reader.name.split("/")
+        root = next((at for at, each in enumerate(folders, 1) if each in _ROOTS), 0)
+        mode = [] if reader.mode == TOP_K else [reader.mode]
+        names.append(" · ".join([*(folders[root:] or folders), *mode]))
+    return " + ".join(names)
+
+
+def _run(retriever: _Retriever | None, reader: Reader | None, label: str, options: Options) -> Import:
+    pieces = [*([retriever.piece] if retriever else [])]
+    pieces += [said.piece for said in reader.files.values()] if reader else []
+    spec = {"name": shown(label, 200)}
+    if retriever:
+        sparse = "bm25" in retriever.name.lower()
+        spec |= {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.piece.stem)}
+    oracle = reader is not None and reader.mode != TOP_K
+    decided = {
+        "retriever": shown(retriever.name) if retriever else None,
+        "ks": list(reader.files) if reader else [],
+        **({"passages": reader.mode} if reader and oracle else {}),
+    }
+    digest = "-".join(sorted(piece.digest for piece in pieces))
+    run = imported_run(options, label, digest, importer=Ragged.name, decided=decided, spec=spec)
+    parts = [Import(runs=(run,))]
+    if retriever:
+        rows = lists(retriever.rows, retriever.piece).with_columns(
+            run_id=pl.lit(run.run_id), stage=pl.lit("final")
+        )
+        parts.append(Import(frames={"rankings": frame("rankings", rows.to_dict())}))
+    elif reader and not oracle:
+        parts.append(Import(notes=(f"{shown(label)}: what it read is not known, so it has no rankings.",)))
+    parts += [answers(reader, run, options)] if reader else []
+    return merged(parts)

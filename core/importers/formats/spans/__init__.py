@@ -1,1 +1,196 @@
-"""Judged spans of documents."""
+"""Judged spans as a golden set: quotes or places in documents that the store has or that come along.
+
+The spans are all that is read here. What they say about the chunks of each chunker is worked out when they
+are written, with the chunkings that the store has then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
+from core.importers.at_hand import texts
+from core.importers.base import (
+    LIKELY,
+    LOOK_ROWS,
+    RESEMBLES,
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Look,
+    Options,
+    merged,
+)
+from core.importers.formats.excel import sheet_table, tables
+from core.importers.formats.spans.placing import NEEDS, ROLES, Placed, are_spans, placed, span_rows, span_set
+from core.importers.naming import no_column, normal, roles_by
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.tabular import Table, header, kind_of, read_table
+from core.importers.read.text import shown
+from core.importers.read.workbook import is_workbook, open_workbook
+
+_OF_CHARACTERS = frozenset({"quote", "start_char", "char_start", "start_offset"})
+"""Names that only a column of spans has."""
+_NO_DOCUMENTS = (
+    "Name the collection of the documents (--collection), offer them along with the file (a BEIR "
+    "corpus or an export), or evaluate them first (python -m core run)."
+)
+
+
+class JudgedSpans(Format):
+    """Tables of quotes or places with grades."""
+
+    name, title = "judged-spans", "Judged quotes or places in documents (CSV, TSV, JSONL, Parquet, Excel)"
+    brings = ("spans",)
+    takes = MappingProxyType({"spans": "each row; the grades of every chunking's chunks follow from them"})
+    needs_documents = True
+    recognised = (
+        "columns query_id, source (the document), grade, and quote or start_char and end_char; the documents "
+        "are in the store or in the same offer"
+    )
+    traps = (
+        "Quotes that are not in their document, or more than once, are left out and counted; blanks and line "
+        "breaks do not matter.",
+        "Places outside of their document and spans of blanks are left out and counted.",
+        "A table with passage_id and a quote is taken for judgements of passages, unless it is named "
+        "(--as judged-spans).",
+    )
+
+    def sniff(self, probe: Tree) -> float:
+        """A table or workbook with the columns of judged spans."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        piece = probe.pieces[0]
+        if is_workbook(piece):
+            found = _sheets(piece)
+            return 0.0 if not found else LIKELY if set(tables(piece, Options())) - set(found) else SURE
+        columns = _columns(piece)
+        roles = roles_by(columns, {}, ROLES, piece.name)
+        if are_spans(roles):
+            anchors = {normal(roles[role]) for role in ("quote", "start_char") if role in roles}
+            sure = anchors & _OF_CHARACTERS and normal(roles["source"]) != "passage_id"
+            return SURE if sure else LIKELY - 0.1
+        return RESEMBLES + 0.15 if {"quote", "grade"} <= roles.keys() else 0.0
+
+    def why_not(self, probe: Tree) -> str:
+        """Which column is missing."""
+        piece = probe.pieces[0]
+        columns = _columns(piece)
+        roles = roles_by(columns, {}, ROLES, piece.name)
+        missing = next((role for role in ("query_id", "source", "grade") if role not in roles), "quote")
+        return str(no_column(missing, columns, piece.name, NEEDS))
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows."""
+        table = _opened(tree.pieces[0], options, LOOK_ROWS)
+        columns = [column for column in table.rows.columns if column != "line"]
+        return Look(table.taking({column: column for column in columns}).drop("line"))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
+        """The columns of every table."""
+        for piece in (tree.pieces[0] for tree in trees):
+            columns = _opened(piece, options, LOOK_ROWS).rows.columns
+            roles = roles_by(columns, options.columns, ROLES, piece.name)
+            yield settled(piece.name, "column", columns, dict.fromkeys(roles.values(), TAKEN))
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all files, each a golden set."""
+        return merged(_read(tree.pieces[0], options) for tree in trees)
+
+
+def _columns(piece: Piece) -> list[str]:
+    kind = kind_of(piece)
+    try:
+        return header(piece, kind) if kind else []
+    except InputError:
+        return []
+
+
+def _sheets(piece: Piece) -> tuple[str, ...]:
+    """The visible sheets of a workbook that hold spans."""
+    try:
+        book = open_workbook(piece)
+        return tuple(
+            sheet for sheet in book.sheets if are_spans(roles_by(book.columns(sheet), {}, ROLES, piece.name))
+        )
+    except InputError:
+        return ()
+
+
+def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
+    """The table of a file."""
+    if is_workbook(piece):
+        found = (options.sheet,) if options.sheet else _sheets(piece)
+        if len(found) != 1:
+            listed = ", ".join(map(shown, found[:12]))
+            said = f"Several sheets hold spans: {listed}." if found else "No sheet holds spans."
+            raise InputError(said, where=piece.name, do="Choose one (--sheet)." if found else NEEDS)
+        return sheet_table(piece, found[0], most)
+    kind = kind_of(piece)
+    if kind is None:
+        raise InputError("This is not a table.", where=piece.name, do=NEEDS)
+    return read_table(piece, kind, most)
+
+
+def _read(piece: Piece, options: Options) -> Import:
+    table = _opened(piece, options)
+    rows = span_rows(table, options)
+    home, documents = _home(rows, table.name, options)
+    found = placed(rows, documents, table.name)
+    if found.rows.is_empty():
+        raise _nowhere(found, home)
+    made = span_set(found.rows, table.name, piece.stem, replace(options, collection_id=home))
+    note = f"{piece.name}: anchored to documents of the collection {home}."
+    left = tuple(
+        LeftOut(each.count, each.reason, f"{each.first.where}: {each.first.found}")
+        for each in found.misplaced
+    )
+    return replace(made, notes=(*made.notes, note), left_out=(*made.left_out, *left))
+
+
+def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:
+    """The collection whose documents are quoted, and those documents.
+
+    It is the one that the user named, else the one of the same offer or of the file's name, else the only one
+    that has documents of these names.
+    """
+    sources, known = rows["source"].unique().sort().to_list(), sorted(options.known_collections)
+    wanted = options.collection_id or ""
+    if options.collection_given:
+        if wanted not in known:
+            found = f"There is no collection {shown(wanted)}."
+            raise InputError(found, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
+        return wanted, texts(options.documents, wanted, sources)
+    offered = {each: texts(options.documents, each, sources) for each in known}
+    having = {each: held for each, held in offered.items() if held.height}
+    if wanted in having:
+        return wanted, having[wanted]
+    if len(having) > 1:
+        listed = ", ".join(map(shown, list(having)[:12]))
+        found = f"Documents of these names are in several collections: {listed}."
+        raise InputError(found, where=name, do="Say which (--collection).")
+    if not having:
+        some = ", ".join(shown(each, 40) for each in sources[:3])
+        found = f"No collection has the documents {some}{'…' if sources[3:] else ''}."
+        raise InputError(found, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
+    return next(iter(having.items()))
+
+
+def _known(names: Sequence[str]) -> str:
+    """The collections that there are, for a message."""
+    listed = ", ".join(map(shown, names[:12])) + (f" and {len(names) - 12} more" if names[12:] else "")
+    return f"At hand: {listed}." if listed else "There are no collections yet."
+
+
+def _nowhere(found: Placed, home: str) -> InputError:
+    """The error for a file of which nothing can be used."""
+    first = found.misplaced[0].first
+    count = sum(each.count for each in found.misplaced)
+    said = f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "
+    return InputError(said + first.found, where=first.where, do=first.do or _NO_DOCUMENTS)

@@ -1,1 +1,342 @@
-"""Tables with rows of rankings, judgements, answers or one row per stack."""
+"""Plain tables, CSV, TSV, JSONL or Parquet: rankings, judgements, timings and usage, or results per stack.
+
+Columns are recognised by name (`core.importers.naming`) or as the user maps them. A table of rankings may
+carry latency and usage of its queries, repeated on each of their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import Account, settled
+from core.importers.base import (
+    LIKELY,
+    LOOK_ROWS,
+    RESEMBLES,
+    Format,
+    Import,
+    Look,
+    Options,
+    collection_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.costs import timings, usage
+from core.importers.formats.table.aggregated import answers, stack_results, suited
+from core.importers.formats.table.large import is_large, read_blocks, without_repeats
+from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.meaning import Meaning, TableAs, meaning, parts_of
+from core.importers.naming import no_column
+from core.importers.read.fields import numbers
+from core.importers.read.ordering import Ordered
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.streamed import Streamed, ordered_blocks, rankings
+from core.importers.read.tabular import Table, header, kind_of, read_table
+from core.importers.read.text import place, quoted
+from core.records import Run
+
+_NEEDS = (
+    "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
+    "or measures per run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A table with what its columns mean."""
+
+    piece: Piece  # the file
+    table: Table  # its rows; of a large one its first
+    means: Meaning  # what its columns mean
+    large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
+    later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
+
+
+class TableFormat(Format):
+    """Tables whose columns say what they hold."""
+
+    name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
+    brings = ("rankings", "judgements", "answers", "timings", "usage", "aggregates")
+    maps_columns = True
+
+    def sniff(self, probe: Tree) -> float:
+        """A table that has the columns of one of the kinds."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        columns = self._columns(probe)
+        if len(columns) < 2:
+            return 0.0
+        means = meaning(columns, TableAs(), probe.name)
+        if means.kind and means.plain:
+            return LIKELY
+        # A header with names that are known is nearer to a table than a number of fields is to TREC.
+        return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
+
+    def why_not(self, probe: Tree) -> str:
+        """Which columns were found."""
+        columns = self._columns(probe)
+        return str(no_column("rank", columns, probe.name, f"A table needs {_NEEDS}.")) if columns else ""
+
+    def look(self, tree: Tree, options: Options) -> Look:
+        """The first rows, the columns and their roles."""
+        piece = tree.pieces[0]
+        kind = kind_of(piece)
+        if kind is None:
+            return super().look(tree, options)
+        table = read_table(piece, kind, LOOK_ROWS)
+        columns = table.rows.columns
+        means = meaning(columns, options.table_as(piece.name), piece.name)
+        return Look(
+            table.taking({column: column for column in columns if column != "line"}).drop("line"),
+            tuple(columns),
+            suited(means, table).names,
+            means.is_row,
+        )
+
+    def _columns(self, probe: Tree) -> list[str]:
+        kind = kind_of(probe.pieces[0])
+        try:
+            return header(probe.pieces[0], kind) if kind else []
+        except InputError:
+            return []
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all tables; those of costs belong to the runs of the same name."""
+        opened = [self.open_table(tree.pieces[0], options) for tree in trees]
+        by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
+                   ("rankings", "judgements", "answers", "costs", "aggregates")}  # fmt: skip
+        parts = [Import(collections=collection_of(options, "imported: table"))]
+        runs = _rankings(by_kind["rankings"], options, parts)
+        parts += [_costs(each, runs, options) for each in by_kind["costs"]]
+        parts += [_answers(each, runs, options) for each in by_kind["answers"]]
+        parts += [_judgements(each, options) for each in by_kind["judgements"]]
+        parts += [
+            stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
+        ]
+        parts += [Import(accounts=(_account(each),)) for each in opened]
+        return merged(parts)
+
+    def open_table(self, piece: Piece, options: Options) -> Opened:
+        """The table of a file, with what its columns mean."""
+        kind = kind_of(piece)
+        if kind is None:
+            raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")
+        if kind != "parquet" and is_large(piece):
+            first = self.opened(piece, read_table(piece, kind, LOOK_ROWS), options)
+            if first.means.kind == "rankings":
+                return replace(first, large=kind)
+        return self.opened(piece, read_table(piece, kind), options)
+
+    def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
+        """A table that was read, with what its columns mean."""
+        means = suited(meaning(table.rows.columns, options.table_as(piece.name), piece.name), table)
+        if means.kind is None:
+            raise _incomplete(means, table)
+        if not table.rows.height:
+            raise InputError("The table has no rows.", where=piece.name)
+        return Opened(piece, table, means)
+
+
+def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
+    """Meaning → column of a table of which the first rows are known.
+
+    Args:
+        columns: Names as they stand in the file.
+        rows: Its first rows as text.
+        said: What the user said of it.
+        name: File, for messages.
+
+    Raises:
+        InputError: A mapped column does not exist.
+        UnknownNameError: A mapped meaning does not exist.
+    """
+    lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
+    return suited(meaning(columns, said, name), Table(name, rows, lines)).names
+
+
+def _incomplete(means: Meaning, table: Table) -> InputError:
+    """Which column is missing for the kind that the table comes nearest to."""
+    if means.row == "stack":
+        found = "No column is known to hold a measure, a latency or a price."
+        return InputError(found, where=table.name, do="Say what the columns mean.")
+    has = means.roles.keys()
+    if has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage:
+        missing = next(role for role in ("query_id", "passage_id", "score") if role not in has)
+    else:
+        missing = "query_id"
+    return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
+
+
+def _account(opened: Opened) -> Account:
+    known = parts_of(opened.means, opened.table.rows.columns)
+    return settled(opened.piece.name, "column", {**known, **opened.later}, known)
+
+
+def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
+    """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
+    chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
+    rows = opened.table.taking(chosen)
+    absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
+    rows = rows.with_columns(absent).with_columns(pl.col("run").fill_null(""))
+    return without_empty_ids(rows, opened.piece.name, tuple({"query_id", "passage_id"} & set(roles)))
+
+
+def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
+    """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
+    orders = [_ordered(each, options) for each in tables]
+    own = [(name, each.piece.stem) for each, (done, _) in zip(tables, orders, strict=True)
+           for name in sorted(done.rules)]  # fmt: skip
+    labels = iter(run_labels(own, options))
+    known: dict[str, Run] = {}
+    for opened, (done, costs) in zip(tables, orders, strict=True):
+        depths = _depths(done)
+        runs = {
+            run: imported_run(
+                options,
+                next(labels),
+                opened.piece.digest,
+                importer="table",
+                decided={
+                    "order": done.rules[run],
+                    "run": run,
+                    "columns": dict(sorted(options.table_as(opened.piece.name).columns.items())),
+                },
+                pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
+            )
+            for run in sorted(done.rules)
+        }
+        ids = {run: made.run_id for run, made in runs.items()}
+        parts += [Import(runs=tuple(runs.values())), rankings(done, ids)]
+        parts.append(_measured(replace(opened, table=costs), ids, per_row=False))
+        known |= runs
+    return known
+
+
+def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
+    """Rankings in order, and the table that says what their queries took, with or without repeats."""
+    if opened.large is None:
+        return ordered_blocks(
+            [_ranked(opened)], opened.piece.name, _rows_of(opened) + 1, options.tie_order
+        ), opened.table
+    costs: list[pl.DataFrame] = []
+    means = opened.means
+    roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
+    kept = [*roles, *means.items.values(), *(each.column for each in (*means.timings, *means.usage))]
+
+    def blocks() -> Iterator[pl.DataFrame]:
+        for table in read_blocks(opened.piece, str(opened.large)):
+            opened.later.update(dict.fromkeys(table.rows.columns, ""))
+            if means.timings or means.usage:
+                rows = table.taking({name: name for name in dict.fromkeys(kept)})
+                costs.append(without_repeats(rows))
+            yield _ranked(replace(opened, table=table))
+
+    done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory, options.tie_order)
+    if not costs:
+        return done, opened.table
+    rows = without_repeats(pl.concat(costs))
+    return done, Table(opened.piece.name, rows.drop("line"), rows["line"])
+
+
+def _rows_of(opened: Opened) -> int:
+    return opened.table.rows.height
+
+
+def _ranked(opened: Opened) -> pl.DataFrame:
+    """Rows to be ordered."""
+    name = opened.piece.name
+    rows = _keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
+    rows = rows.with_columns(_stage(rows, name), numbers(rows, "score", name))
+    return rows.with_columns(numbers(rows, "rank", name, whole=True))
+
+
+def _depths(done: Ordered | Streamed) -> dict[str, int]:
+    """Per run the depth of its pool, where it has one."""
+    pool = pl.col("stage") == "pool"
+    frames = done.rows.frames if isinstance(done, Streamed) else (done.rows.lazy(),)
+    found = [each.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for each in frames]
+    return dict(pl.concat(found).group_by("run").agg(pl.col("rank").max()).iter_rows())
+
+
+def _runs(rows: pl.DataFrame) -> list[str]:
+    return [str(run) for run in rows["run"].unique().sort()]
+
+
+def _stage(rows: pl.DataFrame, name: str) -> pl.Series:
+    stage = rows["stage"].str.to_lowercase().fill_null("final")
+    bad = (~stage.is_in(["pool", "final"])).arg_true()
+    if len(bad):
+        raise InputError(
+            f"The stage of a ranking is {quoted(stage[bad[0]])}; it is pool or final.",
+            where=place(name, rows["line"][bad[0]], "stage"),
+        )
+    return stage.alias("stage")
+
+
+def _judgements(opened: Opened, options: Options) -> Import:
+    chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
+    rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
+    without_empty_ids(rows, opened.piece.name, ("query_id", "passage_id"))
+    return golden_set(rows, opened.piece.name, opened.piece.stem, options)
+
+
+def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
+    """Timings and usage of a table without rankings; runs that no table of rankings names are made."""
+    made, ids = _owners(opened, known, options)
+    return merged((Import(runs=made), _measured(opened, ids, per_row=True)))
+
+
+def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
+    """Answers with their grades, and their timings and usage where each query has one answer."""
+    made, ids = _owners(opened, known, options)
+    rows = _keyed(opened, "run", "query_id", "answer", "k", "grade", "score", "scale", "judge")
+    named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
+    several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
+    costs = opened.means.timings or opened.means.usage
+    parts = [Import(runs=made), answers(named, opened.piece.name)]
+    if costs and several:
+        why = "columns of costs: a query has several answers, so they are of none of them alone"
+        parts.append(Import(left_out=left_out(1, why, opened.piece.name)))
+    elif costs:
+        parts.append(_measured(opened, ids, per_row=True))
+    return merged(parts)
+
+
+def _owners(
+    opened: Opened, known: dict[str, Run], options: Options
+) -> tuple[tuple[Run, ...], dict[str, str]]:
+    """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
+    own = _runs(_keyed(opened, "run", "query_id"))
+    if own == [""] and len(known) == 1:
+        return (), {"": next(iter(known.values())).run_id}
+    fresh = [run for run in own if run not in known]
+    labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
+    made = {
+        run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
+        for run, label in zip(fresh, labels, strict=True)
+    }
+    ids = {run: (known | made)[run].run_id for run in own}
+    known |= {run: each for run, each in made.items() if run}
+    return tuple(made.values()), ids
+
+
+def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:
+    """Timings and usage of a table, if it has any."""
+    if not opened.means.timings and not opened.means.usage:
+        return Import()
+    keys = _keyed(opened, "run", "query_id", "repeat")
+    keys = keys.with_columns(
+        pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
+        numbers(keys, "repeat", opened.piece.name, whole=True),
+    )
+    return merged(
+        (
+            timings(opened.table, opened.means, keys, per_row=per_row),
+            usage(opened.table, opened.means, keys, per_row=per_row),
+        )
+    )

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from core.errors import InputError
 from core.importers.account import TAKEN, UNKNOWN, Parts
 from core.importers.base import SURE, Format, Import, Options
+from core.importers.formats.traces import traced
 from core.importers.formats.traces.exported import entries, held_under, paths_of
-from core.importers.formats.traces.runs import traced
 from core.importers.formats.traces.spans import (
     Kind,
     Span,
