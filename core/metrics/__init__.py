@@ -2,7 +2,7 @@
 
 from core.metrics.engine import aggregate, na_reason, score, score_all, score_at, to_depth
 from core.metrics.gain import Weighting, ideal_gain, weights
-from core.metrics.info import Counts, Grades, MeasureInfo, Param, Scores
+from core.metrics.info import Counts, Grades, MeasureInfo, Scores
 from core.metrics.inputs import Extra
 from core.metrics.measure import Measure, parse_list, split_list
 from core.metrics.proc import ratio_of_means
@@ -15,7 +15,6 @@ __all__ = [
     "Grades",
     "Measure",
     "MeasureInfo",
-    "Param",
     "Scores",
     "Weighting",
     "aggregate",

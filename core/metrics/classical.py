@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.metrics.info import MeasureInfo, Param, Scores, Values, rel_param
+from core.metrics.info import MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Inputs, Tally, count_marks, running
+from core.params import Param
 
 TREC_EVAL = "trec_eval 9; ir-measures 0.4"
 _NONE = "No judged passage of the query is relevant."

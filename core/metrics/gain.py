@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Counts, MeasureInfo, Param, Scores, Values
+from core.metrics.info import Counts, MeasureInfo, Scores, Values
 from core.metrics.inputs import Floats, Inputs, Judged, Tally, clipped, or_nan, tally_type
+from core.params import Param
 
 Five = tuple[float, float, float, float, float]
 SECTION = "arXiv:2511.09545 §2.4"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
+from core.params import Param, Value, show
 
 if TYPE_CHECKING:
     from core.metrics.inputs import Inputs
@@ -22,77 +21,9 @@ Counts = NDArray[np.integer[Any]]
 Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
-Value = float | int | str
 Values = Mapping[str, Value]
 Need = Literal["pool", "sources", "answers"]
 """What a measure needs besides grades: the candidate pool, the sources of passages, graded answers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """One parameter of a measure, declared as data.
-
-    Attributes:
-        name: As written in a measure, for example "alpha".
-        default: Its value when not written; the type of the default is the type of the parameter.
-        text: What it does, in one line.
-        low: Smallest number allowed (inclusive).
-        high: Largest number allowed (inclusive).
-        choices: The words allowed, for a parameter that is a word.
-        step: Step of the slider that moves it; 0 where no slider is offered.
-    """
-
-    name: str
-    default: Value
-    text: str
-    low: float = -math.inf
-    high: float = math.inf
-    choices: tuple[str, ...] = ()
-    step: float = 0.0
-
-    @property
-    def kind(self) -> str:
-        """The type in words."""
-        names = {float: "number", int: "whole number", str: "word"}
-        return names[type(self.default)]
-
-    @property
-    def range(self) -> str:
-        """The allowed values in words."""
-        return " | ".join(self.choices) if self.choices else f"{show(self.low)} to {show(self.high)}"
-
-    def read(self, value: Value, where: str = "") -> Value:
-        """Check a value, given as text or already typed, and give it the declared type.
-
-        Raises:
-            InputError: If it is not of the type, or not in the range, that is declared.
-        """
-        refused = InputError(
-            f"{self.name}={value} is not allowed.",
-            where=where,
-            do=f"Use {self.range} (default {show(self.default)}).",
-        )
-        if isinstance(self.default, str):
-            if value not in self.choices:
-                raise refused
-            return value
-        try:
-            number = float(value)
-        except ValueError:
-            raise refused from None
-        whole = isinstance(self.default, int)
-        if not (math.isfinite(number) and self.low <= number <= self.high) or (whole and number % 1):
-            raise refused
-        return int(number) if whole else number
-
-
-def show(value: Value) -> str:
-    """Write a parameter's value as short as it reads back: 1.0 as "1", 0.25 as "0.25"."""
-    if isinstance(value, float) and math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

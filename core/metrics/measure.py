@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from core.errors import InputError, UnknownNameError
-from core.metrics.info import MeasureInfo, Param, Value, Values, show
+from core.metrics.info import MeasureInfo, Values
 from core.metrics.registry import REGISTRY
+from core.params import Param, Value, show
 
 MAX_K = 10_000
 _WORD = r"[^\s@()\[\],=]+"

@@ -6,8 +6,9 @@ import numpy as np
 
 from core.metrics.classical import TREC_EVAL, least
 from core.metrics.gain import best_of
-from core.metrics.info import Counts, MeasureInfo, Param, Scores, Values, rel_param
+from core.metrics.info import Counts, MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Floats, Inputs, Judged, or_nan, running
+from core.params import Param
 
 
 def _gains(judged: Judged, values: Values) -> Floats:

@@ -10,8 +10,9 @@ import numpy as np
 from core.errors import InputError
 from core.metrics.facets import SETS
 from core.metrics.gain import NA, PARAMS, SECTION, best_of, collect, grade_weights_of
-from core.metrics.info import Counts, MeasureInfo, Param, Scores, Values
+from core.metrics.info import Counts, MeasureInfo, Scores, Values
 from core.metrics.inputs import Floats, Inputs, Judged, Tally, or_nan
+from core.params import Param
 
 
 def _worth(judged: Judged, values: Values) -> Floats:

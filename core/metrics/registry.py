@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from core.metrics import classical, gain, hit, ndcg, novelty, rates, recall, tradeoff
-from core.metrics.info import MeasureInfo, show
+from core.metrics.info import MeasureInfo
 from core.metrics.proc import with_ceiling
+from core.params import show
 
 MEASURES: tuple[MeasureInfo, ...] = (
     gain.RA_NWG,

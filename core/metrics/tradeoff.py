@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from core.metrics.classical import least
-from core.metrics.info import MeasureInfo, Param, Scores, Values, rel_param
+from core.metrics.info import MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Inputs, Tally, or_nan
+from core.params import Param
 
 SECTION = "Schwartz et al., How important is recall…, §2.1"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.metrics import REGISTRY, Measure, Param
-from core.metrics.info import Value
+from core.metrics import REGISTRY, Measure
+from core.params import Param, Value
 from core.views.link import parameter_key
 from core.views.text import plain
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from core.decide.rules import Constraints, Rule
-from core.metrics import Param
+from core.params import Param
 from core.views.workspace.judged import EVERY_SET, WORDS
 from core.views.workspace.scope import Latency, Quality, Scope
 

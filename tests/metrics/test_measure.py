@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.metrics import REGISTRY, Measure, Param, parse_list
+from core.metrics import REGISTRY, Measure, parse_list
+from core.params import Param
 
 
 def allowed(param):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from core.metrics.info import Param, Value
+from core.params import Param, Value
 from core.pipeline.chunk.gauge import Gauge, Tokenizer
 from core.records import JsonMap
 

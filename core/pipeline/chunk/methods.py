@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from core.metrics.info import Param
+from core.params import Param
 from core.pipeline.chunk.base import Chunker, Span, Work, next_word
 from core.pipeline.chunk.gauge import TOKENIZERS
 from core.pipeline.chunk.units import LANGUAGES, pack, paragraphs, sentences

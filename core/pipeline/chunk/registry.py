@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
-from core.metrics.info import Value
+from core.params import Value, read_options
 from core.pipeline.chunk.base import Chunker
 from core.pipeline.chunk.methods import FIXED, NONE, PAGE, PARAGRAPH, RECURSIVE, SENTENCE
-from core.pipeline.options import read_options
 from core.records import JsonMap, canonical_json, short_hash
 
 CHUNKERS: Mapping[str, Chunker] = MappingProxyType(

@@ -16,10 +16,9 @@ import bm25s
 import numpy as np
 
 from core.errors import InputError
-from core.metrics.info import Param
+from core.params import Param, number, read_options
 from core.pipeline.folders import about_folder, new_folder
 from core.pipeline.index.terms import LANGUAGES, Analyzer, Terms, tokenise
-from core.pipeline.options import number, read_options
 from core.pipeline.ranking.hits import Hits, top_k
 from core.records import JsonMap
 

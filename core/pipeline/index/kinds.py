@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from core.errors import InputError, UnknownNameError
-from core.metrics.info import Param
-from core.pipeline.options import Options, read_options, whole
+from core.params import Options, Param, read_options, whole
 from core.records import JsonMap
 
 if TYPE_CHECKING:

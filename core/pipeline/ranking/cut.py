@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Param
-from core.pipeline.options import method_of, number, read_options
+from core.params import Param, method_of, number, read_options
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics.info import Param
-from core.pipeline.options import method_of, number, read_options, whole
+from core.params import Param, method_of, number, read_options, whole
 from core.records import JsonMap
 
 Alike = NDArray[np.bool_]

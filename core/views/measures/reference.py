@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from core.metrics import REGISTRY, Measure, reference
-from core.metrics.info import MeasureInfo, show
+from core.metrics.info import MeasureInfo
+from core.params import show
 from core.views.measures.worked import worked
 
 _NEEDS = {

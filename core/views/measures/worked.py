@@ -14,7 +14,7 @@ import polars as pl
 
 from core.metrics import Extra, Measure, na_reason, score_at
 from core.metrics.facets import sets_of
-from core.metrics.info import show
+from core.params import show
 from core.views.measures.worked_terms import (
     ANSWERS,
     DEEPEST,

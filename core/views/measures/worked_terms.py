@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from core.metrics import Measure, Weighting, weights
-from core.metrics.info import show
+from core.params import show
 
 PASSAGES: tuple[tuple[str, int, str], ...] = (
     ("a", 5, "X"),

@@ -1,0 +1,129 @@
+"""Parameters as data: what a measure or an engine declares, and what is given, read against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InputError, UnknownNameError
+
+Value = float | int | str
+Options = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of a measure or an engine, declared as data.
+
+    Attributes:
+        name: As written in a measure or a specification, for example "alpha".
+        default: Its value when not written; the type of the default is the type of the parameter.
+        text: What it does, in one line.
+        low: Smallest number allowed (inclusive).
+        high: Largest number allowed (inclusive).
+        choices: The words allowed, for a parameter that is a word.
+        step: Step of the slider that moves it; 0 where no slider is offered.
+    """
+
+    name: str
+    default: Value
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+    step: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The type in words."""
+        names = {float: "number", int: "whole number", str: "word"}
+        return names[type(self.default)]
+
+    @property
+    def range(self) -> str:
+        """The allowed values in words."""
+        return " | ".join(self.choices) if self.choices else f"{show(self.low)} to {show(self.high)}"
+
+    def read(self, value: Value, where: str = "") -> Value:
+        """Check a value, given as text or already typed, and give it the declared type.
+
+        Raises:
+            InputError: If it is not of the type, or not in the range, that is declared.
+        """
+        refused = InputError(
+            f"{self.name}={value} is not allowed.",
+            where=where,
+            do=f"Use {self.range} (default {show(self.default)}).",
+        )
+        if isinstance(self.default, str):
+            if value not in self.choices:
+                raise refused
+            return value
+        try:
+            number = float(value)
+        except ValueError:
+            raise refused from None
+        whole = isinstance(self.default, int)
+        if not (math.isfinite(number) and self.low <= number <= self.high) or (whole and number % 1):
+            raise refused
+        return int(number) if whole else number
+
+
+def show(value: Value) -> str:
+    """Write a parameter's value as short as it reads back: 1.0 as "1", 0.25 as "0.25"."""
+    if isinstance(value, float) and math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, where: str) -> Options:
+    """Check options and add the defaults of those that are not given.
+
+    Args:
+        declared: What the engine takes.
+        given: Option name to value, as read from JSON, TOML or YAML; None for none.
+        where: Named in errors, for example "index hnsw-f32".
+
+    Returns:
+        Every declared option with its value, in declared order.
+
+    Raises:
+        UnknownNameError: If an option is not declared; the message lists those that are.
+        InputError: If a value is not of the declared type or not in the declared range.
+    """
+    known = {param.name: param for param in declared}
+    found: Options = {}
+    for name, value in (given or {}).items():
+        if name not in known:
+            raise UnknownNameError("option", str(name), known, where=where)
+        if isinstance(value, bool) or not isinstance(value, float | int | str):
+            raise InputError(f"{name}={value!r} is not allowed.", where=where, do=f"Use {known[name].range}.")
+        found[name] = known[name].read(value, where=where)
+    return {name: found.get(name, param.default) for name, param in known.items()}
+
+
+def method_of(kind: str, spec: Mapping[str, Any], known: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    """The method that a table names, and the options beside it, unread.
+
+    Raises:
+        UnknownNameError: If there is no such method of the kind ("fusion", "cut"…).
+    """
+    given = dict(spec)
+    method = given.pop("method", None)
+    if not isinstance(method, str) or method not in known:
+        raise UnknownNameError(kind, "" if method is None else str(method), known)
+    return method, given
+
+
+def number(options: Mapping[str, Any], name: str) -> float:
+    """A numeric option that `read_options` has accepted."""
+    return float(options[name])
+
+
+def whole(options: Mapping[str, Any], name: str) -> int:
+    """A whole-number option that `read_options` has accepted."""
+    return int(options[name])
