@@ -13,7 +13,7 @@ from core.views.workspace.comparable import about_pools
 tells = "What this tells you: how quality grows with the number of passages you send, and where it stops."
 view = current_view(tells)
 place = st.container()
-names = pick_stacks(view.table, view.decision, "Stacks", key="curves")
+names = pick_stacks(view.table, view.decision, "curves")
 rows = cache.curves(view, tuple(names))
 colours = theme.colours_for(names)
 x, generator = ui.axis(view)

@@ -39,8 +39,8 @@ def _percentiles(
 
 def pick(view: View, rows: pl.DataFrame) -> list[str]:
     """Draw the choice of the stacks in the charts."""
-    picked = pick_stacks(view.table, view.decision, "Stacks in the charts", key="lats", most=6)
-    return picked if st.session_state.get("lats") else latency.usual(rows, view.table, view.decision)
+    usual = latency.usual(rows, view.table, view.decision)
+    return pick_stacks(view.table, view.decision, "lats", usual=usual, most=6)
 
 
 def depths(view: View) -> pl.DataFrame:

@@ -97,20 +97,27 @@ def pick_from_chart(
     return picked
 
 
-def pick_stacks(table: pl.DataFrame, decision: Decision, label: str, key: str, most: int = 8) -> list[str]:
-    """A choice of several stacks, by name.
+def pick_stacks(
+    table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
+) -> list[str]:
+    """A choice of several stacks, by name; the first of the usual ones is always among them.
 
-    Returns:
-        Names of the chosen stacks; the chosen one and its runner-up of the decision where nothing was picked,
-        or the first of the table where nothing is feasible.
+    Args:
+        table: The stack table.
+        decision: What the constraints select.
+        key: Setting of the address that holds the choice.
+        usual: The stacks where nothing was picked; else the chosen one and the runner-up, or the first of the
+            table where nothing is feasible.
+        most: How many may be picked.
     """
+    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
+    usual = usual or [table["name"][row] for row in rows] or table["name"].head(1).to_list()
     picked = st.multiselect(
-        label,
+        "Beside the chosen stack",
         listed(table, key, decision.quality),
         key=key,
         bind="query-params",
         max_selections=most,
-        placeholder="the chosen stack and the runner-up",
+        placeholder="the runner-up",
     )
-    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
-    return list(picked) or [table["name"][row] for row in rows] or table["name"].head(1).to_list()
+    return list(dict.fromkeys([*usual[:1], *(picked or usual)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -66,6 +67,33 @@ def _differing() -> None:
             table(view.compared.apart, "set_apart", columns)
 
 
+def cards(*cards: tuple[str, str, str]) -> None:
+    """Draw the numbers of a page's answer, at most four.
+
+    Args:
+        cards: Label, number and what stands small below it; names in them may come from users.
+    """
+    for place, (label, value, note) in zip(st.columns(len(cards)), cards, strict=True):
+        with place.container(border=True, gap=None):
+            st.metric(plain(label), plain(value))
+            st.caption(plain(note) or "&nbsp;")
+
+
+def caveats(sentences: Mapping[str, str]) -> None:
+    """Draw what weakens the answer as chips, each with its sentence behind it.
+
+    Args:
+        sentences: Sentence by the words of the chip; empty ones are left out. Names in both may come from
+            users.
+    """
+    row = st.container(horizontal=True, gap="small")
+    for label, sentence in sentences.items():
+        if not sentence:
+            continue
+        with row.popover(plain(label), icon=":material/info:", type="tertiary"):
+            st.markdown(plain(sentence))
+
+
 def chart(figure: go.Figure, name: str, **options: Any) -> Any:
     """Draw a chart in the page's light or dark theme; its button saves it as SVG."""
     ink = {"tickfont_color": _INK, "title_font_color": _INK}
@@ -73,23 +101,37 @@ def chart(figure: go.Figure, name: str, **options: Any) -> Any:
     return st.plotly_chart(figure, key=f"chart_{name}", config=chart_config(name), width="stretch", **options)
 
 
-def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: Any) -> Any:
-    """Show a table and offer all of it as CSV and as Parquet.
+def table(
+    rows: pl.DataFrame,
+    name: str,
+    columns: Mapping[str, Any],
+    *,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
+) -> Any:
+    """Show a table and offer all of it as CSV and as Parquet; columns that hold nothing are not shown.
 
     Args:
         rows: The table; only the columns named in `columns` are shown, all are downloaded.
         name: File name without ending, and key.
         columns: Streamlit column settings by column, in the order to show them.
+        more: Settings of the columns that are shown on demand.
         options: Passed to `st.dataframe`.
 
     Returns:
         What `st.dataframe` returns (the selection, where one was asked for).
     """
+    place = st.container()
+    bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
+    more = {name: about for name, about in more.items() if _holds(rows[name])}
+    if more and bar.toggle("more columns", key=f"more_{name}"):
+        columns = {**columns, **more}
+    columns = {name: about for name, about in columns.items() if _holds(rows[name])}
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * 100 if _format(about) == _PERCENT else pl.col(name) for name, about in columns.items()
     )
-    result = st.dataframe(
+    result = place.dataframe(
         upright(shown).to_arrow(compat_level=pl.CompatLevel.oldest()),
         key=f"table_{name}",
         column_config={name: _same_digits(about, shown[name]) for name, about in columns.items()},
@@ -97,7 +139,6 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
         width="stretch",
         **{"placeholder": "–", **options},
     )
-    bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
     if rows.height > ROWS_SHOWN:
         bar.caption(f"The first {ROWS_SHOWN:,} of {rows.height:,} rows; the download has all.")
     for label, mime, written in _FILES:
@@ -111,6 +152,11 @@ def table(rows: pl.DataFrame, name: str, columns: Mapping[str, Any], **options: 
             icon=":material/download:",
         )
     return result
+
+
+def _holds(values: pl.Series) -> bool:
+    """Whether a column has anything to show; of a table without rows every one has."""
+    return values.is_empty() or values.null_count() < len(values)
 
 
 def score_column(label: str, help_text: str = "") -> Any:
