@@ -23,8 +23,7 @@ from core.stats.generation import Generation
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.views.workspace.choices import choices
-from core.views.workspace.judged_offer import judging
-from core.views.workspace.matched import Matched, matched, together
+from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
 from core.views.workspace.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Best(StrEnum):
 
 
 class Judged(StrEnum):
-    """How much of every run's Top-K must be judged for a query to count; see `judged.LEAST`."""
+    """How much of every run's Top-K must be judged for a query to count; see `query_sets.LEAST`."""
 
     ANY = "any"
     HALF = "half"
@@ -127,16 +126,16 @@ class Question:
 
     def _compared(
         self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
-    ) -> Matched:
+    ) -> Narrowed:
         wanted = judging(quality, self.judged.value, everywhere=self.every_golden_set)
         if not self.together:
-            return matched(snapshot, scope, quality, latency, book, wanted=wanted)
+            return narrow(snapshot, scope, quality, latency, book, choices=Choices(wanted))
         if wanted:
             raise InputError(
                 "--together takes everything; --judged and --every-golden-set do the opposite.",
                 do="Leave one of them out.",
             )
-        return together(snapshot, scope, quality, latency, book)
+        return narrow(snapshot, scope, quality, latency, book, choices=Together())
 
 
 def question(

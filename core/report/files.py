@@ -21,7 +21,7 @@ from core.views import link
 from core.views.decision.chart import pareto
 from core.views.decision.verdict import Verdict
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
-from core.views.workspace.matched import matched
+from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging
 
 RUNS_NAMED = 20
@@ -126,5 +126,5 @@ def _as_usual(case: Case) -> bool:
     whole = replace(case.scope, apart=Apart(), shared=False, judging=Judging())
     anywhere = replace(case.asked.latency, machine=None)
     quality, wanted = case.asked.quality, case.scope.judging
-    usual = matched(case.snapshot, whole, quality, anywhere, case.book, wanted=wanted)
+    usual = narrow(case.snapshot, whole, quality, anywhere, case.book, choices=Choices(wanted))
     return (usual.scope, usual.latency) == (case.scope, case.asked.latency)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from core.stats.intervals import SEED
-from core.views.workspace.judged import WORDS
+from core.views.workspace.query_sets import WORDS
 from core.views.workspace.scope import Latency
 from core.views.workspace.stacks import runs_in
 

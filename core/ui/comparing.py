@@ -1,112 +1,128 @@
-"""Only what compares stands on one chart: the sidebar's choices where runs differ."""
+"""Only what compares stands on one chart: the visitor's choices where runs differ."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 import streamlit as st
 
+from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered
-from core.views.workspace import comparable
-from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED, Comparability
-from core.views.workspace.judged import ANY, EVERY_SET, ONE_SET
-from core.views.workspace.judged_offer import Offer, about_judging, about_offer, judging, judging_offer
-from core.views.workspace.matched import out_of_reach
-from core.views.workspace.query_sets import QuerySets, among
-from core.views.workspace.scope import Apart, Latency, Quality, Scope
+from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
+from core.views.workspace.narrow import (
+    Choices,
+    Narrowed,
+    Offer,
+    Reads,
+    about_offer,
+    judging,
+    judging_offer,
+    narrow,
+)
+from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
+from core.views.workspace.scope import Judging, Latency, Quality, Scope
 
 KEYS = ("cq", "figs", "env", "gq", "jq")
 """Settings of the address that say how runs that differ are compared."""
 
 
-def matched(
-    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: str
-) -> tuple[Scope, Latency, pl.DataFrame, Comparability]:
-    """Draw a control for whatever differs between the runs of a workspace, and read what compares.
+def compared(
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> Narrowed:
+    """Draw a control for whatever differs between the runs of a workspace, and read what compares."""
+    choices, reads = _Asking(quality), Reads(_stacks, _sets, _offer)
+    return narrow(snapshot, scope, quality, latency, book, choices=choices, reads=reads)
 
-    Args:
-        snapshot: The data.
-        scope: The workspace as it was chosen.
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
-        book: Name of the price book.
 
-    Returns:
-        The workspace and the latency narrowed to what compares, their stack table, and what there is to say.
-    """
-    path, revision = str(cache.store().path), snapshot.revision
-
-    def stacks() -> pl.DataFrame:
-        return cache.stacks(path, revision, scope=scope, quality=quality, latency=latency, book=book)
-
-    sets = cache.query_sets(path, revision, scope)
-    shared = _shared(sets)
-    apart = dict(_out_of_reach(path, revision, scope)) if shared else {}
-    scope = replace(scope, shared=shared, apart=Apart.of(apart))
-    table = stacks()
-    foreign, words = comparable.foreign_figures(table)
-    together = _together() if words else True
-    if not together:
-        names = dict(table.select("run_id", "name").iter_rows())
-        apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
-        scope = replace(scope, apart=Apart.of(apart))
-        table = stacks()
-    scope, offers = _well_judged(path, revision, scope, quality)
-    if scope.judging:
-        table = stacks()
-    found = comparable.machines(table)
-    if len(found) > 1:
-        latency = replace(latency, machine=_machine(list(found)))
-        table = stacks()
-    latency = replace(latency, answering=comparable.answering(table))
-    said = (
-        comparable.about_queries(sets, shared=shared or scope.judging.least > 0),
-        *about_judging(scope, len(among(snapshot, scope) or ())),
-        comparable.about_figures(words, together=together),
-        comparable.about_machines(found, latency.machine),
+def _stacks(
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+) -> pl.DataFrame:
+    path = str(cache.store().path)
+    return cache.stacks(
+        path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book.name
     )
-    return scope, latency, table, comparable.comparability(said, apart, offers)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _out_of_reach(path: str, revision: int, scope: Scope) -> dict[str, tuple[str, str]]:
-    return out_of_reach(cache.snapshot(revision), cache.query_sets(path, revision, scope))
+def _sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
+    return cache.query_sets(str(cache.store().path), snapshot.revision, scope)
 
 
-def _shared(sets: QuerySets) -> bool:
-    if not sets.differ and not sets.unasked:
-        return False
-    chosen: str = st.segmented_control(
-        "Compare on",
-        [SHARED, EVERY],
-        default=SHARED if sets.differ else EVERY,
-        required=True,
-        key="cq",
-        bind="query-params",
-        help=f"Not every stack was asked every judged query. shared queries: the n = {sets.shared} that all "
-        "were asked. all queries: a judged query that a stack does not rank counts as 0.",
-    )
-    return chosen == SHARED
-
-
-def _well_judged(path: str, revision: int, scope: Scope, quality: Quality) -> tuple[Scope, tuple[str, ...]]:
-    """The workspace on queries that are judged as well as the visitor wants, and what else there is."""
-    sets = _offer(path, revision, scope, quality)
-    everywhere = bool(sets.everywhere) and _everywhere(sets)
-    scope = replace(scope, judging=judging(quality, everywhere=everywhere))
-    offer = _offer(path, revision, scope, quality) if everywhere else sets
-    word = _least(offer) if offer.left else ANY
-    scope = replace(scope, judging=judging(quality, word, everywhere=everywhere))
-    return scope, about_offer(replace(offer, everywhere=sets.everywhere), scope)
+def _offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
+    return _cached_offer(str(cache.store().path), snapshot.revision, scope, quality)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _offer(path: str, revision: int, scope: Scope, quality: Quality) -> Offer:
+def _cached_offer(path: str, revision: int, scope: Scope, quality: Quality) -> Offer:
     del path  # part of the key
     return judging_offer(cache.snapshot(revision), scope, quality)
+
+
+class _Asking(Choices):
+    """Asks the visitor, wherever there is a choice."""
+
+    offers = True
+
+    def __init__(self, quality: Quality) -> None:
+        super().__init__()
+        self._quality = quality
+
+    def shared(self, sets: QuerySets) -> bool:
+        """Offer the queries that all were asked, or every judged one."""
+        if not sets.differ and not sets.unasked:
+            return False
+        chosen: str = st.segmented_control(
+            "Compare on",
+            [SHARED, EVERY],
+            default=SHARED if sets.differ else EVERY,
+            required=True,
+            key="cq",
+            bind="query-params",
+            help="Not every stack was asked every judged query. shared queries: the n = "
+            f"{sets.shared} that all were asked. all queries: one that a stack does not rank counts as 0.",
+        )
+        return chosen == SHARED
+
+    def together(self) -> bool:
+        """Offer to put averages that rest on different things on one scale."""
+        chosen: str = st.segmented_control(
+            "Averages",
+            [SAME, ALL],
+            default=SAME,
+            required=True,
+            key="figs",
+            bind="query-params",
+            help="Averages that came from elsewhere and rest on other queries or judgements than the rest.",
+        )
+        return chosen == ALL
+
+    def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
+        """Offer well judged queries only, where stacks are not judged alike; say what else there is."""
+        sets = offer(scope)
+        everywhere = bool(sets.everywhere) and _everywhere(sets)
+        wanted = judging(self._quality, everywhere=everywhere)
+        left = offer(replace(scope, judging=wanted)) if everywhere else sets
+        word = _least(left) if left.left else ANY
+        wanted = judging(self._quality, word, everywhere=everywhere)
+        asked = replace(scope, judging=wanted)
+        return wanted, about_offer(replace(left, everywhere=sets.everywhere), asked)
+
+    def machine(self, names: list[str]) -> str | None:
+        """Offer one machine, or all."""
+        options = [*names, ALL_MACHINES]
+        still_offered("env", options)
+        chosen = st.selectbox(
+            "Latency measured on",
+            options,
+            key="env",
+            bind="query-params",
+            help="Latencies of different machines do not compare; stacks timed elsewhere keep quality "
+            "and cost.",
+        )
+        return None if chosen == ALL_MACHINES else chosen
 
 
 def _everywhere(offer: Offer) -> bool:
@@ -138,29 +154,3 @@ def _least(offer: Offer) -> str:
         f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
     )
     return chosen
-
-
-def _together() -> bool:
-    chosen: str = st.segmented_control(
-        "Averages",
-        [SAME, ALL],
-        default=SAME,
-        required=True,
-        key="figs",
-        bind="query-params",
-        help="Averages that came from elsewhere and rest on other queries or judgements than the rest.",
-    )
-    return chosen == ALL
-
-
-def _machine(names: list[str]) -> str | None:
-    options = [*names, ALL_MACHINES]
-    still_offered("env", options)
-    chosen = st.selectbox(
-        "Latency measured on",
-        options,
-        key="env",
-        bind="query-params",
-        help="Latencies of different machines do not compare; stacks timed elsewhere keep quality and cost.",
-    )
-    return None if chosen == ALL_MACHINES else chosen

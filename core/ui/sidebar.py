@@ -63,18 +63,19 @@ def sidebar() -> View | None:
     with foot:
         snapshot = _snapshot()
     path = str(cache.store().path)
-    found = cache.workspaces(path, snapshot.revision)
-    if not found:
+    workspaces = cache.workspaces(path, snapshot.revision)
+    if not workspaces:
         return None
     with main:
-        scope, offered = _scope(snapshot, found)
+        scope, offered = _scope(snapshot, workspaces)
         quality = _quality(offered)
         latency = _latency(offered, snapshot.revision, scope)
         differing, limits = st.container(), st.container()
     with foot:
         book = _book()
     with differing:
-        scope, latency, table, compared = comparing.matched(snapshot, scope, quality, latency, book)
+        found = comparing.compared(snapshot, scope, quality, latency, cache.books()[book])
+    scope, latency, table = found.scope, found.latency, found.table
     with limits:
         asked = constraints(table, quality)
     paired = cache.paired(table, path, snapshot.revision, scope=scope, quality=quality)
@@ -88,7 +89,7 @@ def sidebar() -> View | None:
         table=table,
         decision=decide(table, asked, paired=paired),
         paired=paired,
-        compared=compared,
+        compared=found.compared,
     )
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from core.decide.rules import Constraints, Rule
 from core.params import Param
-from core.views.workspace.judged import EVERY_SET, WORDS
+from core.views.workspace.query_sets import EVERY_SET, WORDS
 from core.views.workspace.scope import Latency, Quality, Scope
 
 RULES: Mapping[str, Rule] = {

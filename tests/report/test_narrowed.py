@@ -11,8 +11,7 @@ from core.decide.rules import Constraints
 from core.report.data import Case
 from core.report.files import command, pinned_link
 from core.views.decision.facts import Asked
-from core.views.workspace.judged_offer import judging
-from core.views.workspace.matched import matched, together
+from core.views.workspace.narrow import Choices, Together, judging, narrow
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import BOOK
@@ -35,7 +34,7 @@ def case(tmp_path: Path) -> Case:
 
 
 def test_what_is_usual_needs_no_words(case: Case):
-    found = matched(case.snapshot, LAB, RANK, Latency(), BOOK)
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK)
     asked = replace(case.asked, latency=found.latency)
     usual = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
     assert "--together" not in str(command(usual))
@@ -45,7 +44,7 @@ def test_what_is_usual_needs_no_words(case: Case):
 
 
 def test_what_was_put_together_is_put_together_again(case: Case):
-    found = together(case.snapshot, LAB, RANK, Latency(), BOOK)
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Together())
     assert len(found.compared.sentences) == 2
     whole = replace(case, remarks=found.compared.sentences)
     assert str(command(whole)).endswith(" --together")
@@ -55,9 +54,9 @@ def test_what_was_put_together_is_put_together_again(case: Case):
 
 def test_well_judged_queries_are_asked_for_again(case: Case):
     wanted = judging(RANK, "all", everywhere=True)
-    found = matched(case.snapshot, LAB, RANK, Latency(), BOOK, wanted=wanted)
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(wanted))
     asked = replace(case.asked, latency=found.latency)
-    narrow = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
-    assert "--judged all" in str(command(narrow))
-    assert str(command(narrow)).endswith(" --every-golden-set")
-    assert "&gq=every+set&jq=all&" in pinned_link(narrow, "http://h/")
+    strict = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    assert "--judged all" in str(command(strict))
+    assert str(command(strict)).endswith(" --every-golden-set")
+    assert "&gq=every+set&jq=all&" in pinned_link(strict, "http://h/")

@@ -3,6 +3,10 @@
 A run was asked a query that it ranks, has candidates for, or took time for; what it was asked and found
 nothing for counts as 0. A judged query that a run was never asked says nothing about it, though over all
 queries it counts as 0 as well (metrics.md §1): so stacks are compared on the queries that all were asked.
+
+A hole (an unjudged passage in the Top-K) counts as 0, so that a stack whose passages nobody judged looks
+worse than it may be. Queries without holes are free of that. They are no random sample though: judged is what
+some stack brought to the judges, so that stacks like those fare better on them.
 """
 
 from __future__ import annotations
@@ -14,16 +18,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.errors import UnknownNameError
 from core.store import Snapshot
 from core.store.memory import Memory
-from core.views.workspace.chosen import chosen_runs
-from core.views.workspace.judged import judged_everywhere, well_judged
 from core.views.workspace.scope import Scope
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, evidence
 
 ENOUGH = 10
 """Shared queries from which on a comparison on them is worth more than leaving a stack out."""
 
+_HOLE = 0
+ANY = "any"
+LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
+"""Share of a Top-K that is judged at least, by the word for it in the sidebar, the link and the commands."""
+WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}
+ONE_SET, EVERY_SET = "this set", "every set"
 _KEPT = Memory(16 * 2**20)
 Mask = npt.NDArray[np.bool_]
 
@@ -138,7 +147,7 @@ def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
     """The queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
 
-    Where they must be well judged, only those that are (`workspace.judged`), and that all runs were asked: a
+    Where they must be well judged, only those that are, and that all runs were asked: a
     ranking that is not there has no holes.
     """
     if scope.golden_set_id is None or not (scope.shared or scope.judging):
@@ -176,3 +185,38 @@ def _begun(grades: Grades) -> Mask:
     if not grades.shape[2]:
         return np.zeros(grades.shape[:2], dtype=np.bool_)
     return np.asarray(grades[..., 0] != EMPTY_SLOT)
+
+
+def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    """The runs that a workspace shows."""
+    runs = snapshot.runs(scope.collection_id)
+    if scope.run_ids:
+        absent = set(scope.run_ids) - set(runs["run_id"])
+        if absent:
+            raise UnknownNameError("run", min(absent), runs["run_id"])
+        runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
+    if scope.apart:
+        runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
+    return runs
+
+
+def holes(found: Evidence, k: int) -> npt.NDArray[np.int64]:
+    """Unjudged passages in the Top-K: [runs, queries]."""
+    return np.asarray((found.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
+
+
+def well_judged(found: Evidence, k: int, least: float) -> Mask:
+    """Queries of which no run has more holes than it may."""
+    return np.asarray((holes(found, k) <= k * (1 - least) + 1e-9).all(axis=0))
+
+
+def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
+    """The queries that every golden set of a collection judges; empty where there is none."""
+    sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
+    judged = [_queries(snapshot, name) for name in sets["golden_set_id"]]
+    return frozenset.intersection(*judged) if judged else frozenset()
+
+
+def _queries(snapshot: Snapshot, golden_set_id: str) -> frozenset[str]:
+    tables = snapshot.judgements(golden_set_id), snapshot.spans(golden_set_id)
+    return frozenset(query for rows in tables for query in rows["query_id"].unique())

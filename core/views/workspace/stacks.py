@@ -18,7 +18,6 @@ from core.stats.intervals import bootstrap_means
 from core.stats.latency import TOTAL
 from core.store import Snapshot
 from core.views.workspace.applies import applies_to_none
-from core.views.workspace.chosen import chosen_runs
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.harm import with_harm
 from core.views.workspace.holes import bounds
@@ -26,7 +25,7 @@ from core.views.workspace.jitter import jitters
 from core.views.workspace.latencies import latencies
 from core.views.workspace.priced import run_totals
 from core.views.workspace.prompt import prompts
-from core.views.workspace.query_sets import among
+from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Evidence, at_cutoff, evidence, mean
 

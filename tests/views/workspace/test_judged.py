@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.store import Snapshot
-from core.views.workspace.judged import judged_everywhere, well_judged
-from core.views.workspace.judged_offer import Offer, about_judging, about_offer, judging, judging_offer
-from core.views.workspace.matched import matched
-from core.views.workspace.query_sets import among
+from core.views.workspace.narrow import (
+    Choices,
+    Offer,
+    about_judging,
+    about_offer,
+    judging,
+    judging_offer,
+    narrow,
+)
+from core.views.workspace.query_sets import among, judged_everywhere, well_judged
 from core.views.workspace.scope import Judging, Latency, Quality, Scope
 from core.views.workspace.scores import Evidence
 from tests.stores import Lab
@@ -93,11 +99,11 @@ def test_a_query_that_a_run_was_not_asked_is_not_judged_there(tmp_path: Path):
 
 
 def test_deciding_on_them(uneven: Snapshot):
-    found = matched(uneven, LAB, AT_2, Latency(), BOOK, wanted=judging(AT_2, "most"))
+    found = narrow(uneven, LAB, AT_2, Latency(), BOOK, choices=Choices(judging(AT_2, "most")))
     assert found.scope == replace(LAB, judging=Judging(2, 0.8))
     assert found.compared.sentences == about_judging(found.scope, 12)
     with pytest.raises(InputError, match="Only 0 queries are judged so well"):
-        matched(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, wanted=judging(AT_2, "half"))
+        narrow(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, choices=Choices(judging(AT_2, "half")))
 
 
 @given(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from core.store import Store
-from core.views.workspace.matched import matched
+from core.views.workspace.narrow import narrow
 from core.views.workspace.scope import Apart, Latency, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
@@ -14,7 +14,7 @@ RIGHT = {query: [f"p-{query}"] for query in ALL}
 
 @pytest.mark.parametrize("scope", [DEMO, PAPER])
 def test_where_all_match_nothing_is_narrowed(demo_store: Path, scope: Scope):
-    found = matched(Store.open(demo_store).read(), scope, AT_10, Latency(), BOOK)
+    found = narrow(Store.open(demo_store).read(), scope, AT_10, Latency(), BOOK)
     assert (found.scope, found.latency) == (scope, Latency())
     assert found.compared.sentences == ()
     assert found.compared.apart.is_empty()
@@ -32,7 +32,7 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     lab.run("c", label="three", final={query: RIGHT[query] for query in ALL[:3]})
     lab.run("d", label="told", figures=[{"measure": "RA-nWG", "k": 10, "value": 0.9, "n": 7}])
     snapshot = lab.write(tmp_path / "store").read()
-    found = matched(snapshot, LAB, AT_10, Latency(), BOOK)
+    found = narrow(snapshot, LAB, AT_10, Latency(), BOOK)
     assert found.scope == Scope("lab", "gold", (), Apart.of("cd"), shared=True)
     assert found.latency.machine == "Big (imported)"
     assert found.compared.apart.rows() == [

@@ -1,0 +1,303 @@
+"""A workspace narrowed to what compares: the same queries, well judged, averages of one kind, one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.prices import PriceBook
+from core.store import Snapshot
+from core.views import text
+from core.views.workspace import comparable
+from core.views.workspace.comparable import Comparability
+from core.views.workspace.query_sets import (
+    ANY,
+    ENOUGH,
+    EVERY_SET,
+    LEAST,
+    WORDS,
+    QuerySets,
+    among,
+    asked_in,
+    chosen_runs,
+    holes,
+    judged_everywhere,
+    query_sets,
+    well_judged,
+)
+from core.views.workspace.scope import Apart, Judging, Latency, Quality, Scope
+from core.views.workspace.scores import evidence
+from core.views.workspace.stacks import stack_table
+
+SPREAD = 0.05
+"""From this difference of two stacks' share of holes on they are not judged alike."""
+_CAVEAT = (
+    "They are no random sample: judged is what some stack brought to the judges, and stacks like that one "
+    "fare better on them."
+)
+_SHARES = {"half": "at least half", "most": "at least 80 %", "all": "everything"}
+_ANY = Judging()
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What may be chosen where stacks are not judged alike.
+
+    Attributes:
+        k: The cutoff.
+        n: Queries that the stacks are compared on otherwise.
+        fewest: Share of holes in the Top-K of the stack that has fewest, 0..1.
+        most: Of the one that has most.
+        left: Word of `LEAST` → queries left; only those with `ENOUGH`, where it matters.
+        everywhere: Queries that every golden set judges; 0 where that is not on offer.
+    """
+
+    k: int
+    n: int = 0
+    fewest: float = 0.0
+    most: float = 0.0
+    left: Mapping[str, int] = field(default_factory=dict)
+    everywhere: int = 0
+
+
+def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
+    """Find out whether the ranked runs of a workspace are judged alike, and what could be done.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        quality: Measure and cutoff.
+    """
+    none, golden = Offer(quality.k), scope.golden_set_id
+    run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    if golden is None or quality.measure is None or not run_ids:
+        return none
+    found = evidence(snapshot, run_ids, golden, only=among(snapshot, scope))
+    asked = asked_in(found, snapshot.timings)
+    n = len(found.query_ids)
+    shares = holes(found, quality.k).sum(axis=1) / np.maximum(asked.sum(axis=1), 1) / quality.k
+    fewest, most = float(shares.min()), float(shares.max())
+    left = {
+        word: int((asked.all(axis=0) & well_judged(found, quality.k, least)).sum())
+        for word, least in LEAST.items()
+        if most - fewest >= SPREAD
+    }
+    return Offer(
+        k=quality.k,
+        n=n,
+        fewest=fewest,
+        most=most,
+        left={word: count for word, count in left.items() if ENOUGH <= count < n},
+        everywhere=_everywhere(snapshot, scope, found.query_ids),
+    )
+
+
+def _everywhere(snapshot: Snapshot, scope: Scope, queries: tuple[str, ...]) -> int:
+    if snapshot.golden_sets(scope.collection_id).height < 2:
+        return 0
+    common = len(judged_everywhere(snapshot, scope.collection_id) & set(queries))
+    return common if ENOUGH <= common < len(queries) else 0
+
+
+class Choices:
+    """How runs that differ are compared. As it stands: on what compares; a page asks its visitor instead.
+
+    Attributes:
+        offers: Whether what is said names the controls of the page.
+    """
+
+    offers = False
+
+    def __init__(self, judging: Judging = _ANY) -> None:
+        self._judging = judging
+
+    def shared(self, sets: QuerySets) -> bool:
+        """Whether only the queries count that all runs were asked."""
+        return sets.differ
+
+    def together(self) -> bool:
+        """Whether averages that rest on different things stand on one scale."""
+        return False
+
+    def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
+        """How well a query must be judged to count, and what else could be chosen."""
+        del scope, offer
+        return self._judging, ()
+
+    def machine(self, names: list[str]) -> str | None:
+        """The machine whose latencies are compared, of several; None = all."""
+        return names[0]
+
+
+class Together(Choices):
+    """Everything as it is, also what does not compare."""
+
+    def shared(self, sets: QuerySets) -> bool:
+        """Count every judged query."""
+        del sets
+        return False
+
+    def together(self) -> bool:
+        """Put all averages on one scale."""
+        return True
+
+    def machine(self, names: list[str]) -> None:
+        """Take latencies of all machines."""
+        del names
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """What compares.
+
+    Attributes:
+        scope: The workspace, on the queries that count, without the runs that do not compare.
+        latency: The latency, of one machine.
+        table: The stack table of the two.
+        compared: What differed.
+    """
+
+    scope: Scope
+    latency: Latency
+    table: pl.DataFrame
+    compared: Comparability
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What narrowing reads; a page gives the same functions cached."""
+
+    stacks: Callable[[Snapshot, Scope, Quality, Latency, PriceBook], pl.DataFrame] = stack_table
+    sets: Callable[[Snapshot, Scope], QuerySets] = query_sets
+    offer: Callable[[Snapshot, Scope, Quality], Offer] = judging_offer
+
+
+_READS = Reads()
+
+
+def narrow(
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    latency: Latency,
+    book: PriceBook,
+    *,
+    choices: Choices | None = None,
+    reads: Reads = _READS,
+) -> Narrowed:
+    """Narrow a workspace to what compares.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace as it was asked for.
+        quality: Measure and cutoff.
+        latency: Percentile and scope.
+        book: Prices.
+        choices: How runs that differ are compared.
+        reads: How to read.
+
+    Returns:
+        The workspace to decide on, and what there is to say about the rest.
+
+    Raises:
+        InputError: If too few queries are judged as well as it is chosen.
+    """
+    choices = choices or Choices()
+    sets = reads.sets(snapshot, scope)
+    shared = choices.shared(sets)
+    apart = _out_of_reach(snapshot, sets) if shared else {}
+    scope = replace(scope, shared=shared, apart=Apart.of(apart))
+    table = reads.stacks(snapshot, scope, quality, latency, book)
+    foreign, words = comparable.foreign_figures(table)
+    together = choices.together() if words else True
+    if not together:
+        names = dict(table.select("run_id", "name").iter_rows())
+        apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
+        scope = replace(scope, apart=Apart.of(apart))
+        table = reads.stacks(snapshot, scope, quality, latency, book)
+    wanted, more = choices.judging(scope, lambda asked: reads.offer(snapshot, asked, quality))
+    if wanted:
+        scope = _well_judged(snapshot, scope, wanted)
+        table = reads.stacks(snapshot, scope, quality, latency, book)
+    machines = comparable.machines(table)
+    if len(machines) > 1:
+        latency = replace(latency, machine=choices.machine(list(machines)))
+        table = reads.stacks(snapshot, scope, quality, latency, book)
+    latency = replace(latency, answering=comparable.answering(table))
+    said = (
+        comparable.about_queries(sets, shared=shared or wanted.least > 0, offer=choices.offers),
+        *about_judging(scope, len(among(snapshot, scope) or ())),
+        comparable.about_figures(words, together=together, offer=choices.offers),
+        comparable.about_machines(machines, latency.machine),
+    )
+    return Narrowed(scope, latency, table, comparable.comparability(said, apart, more))
+
+
+def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
+    """Names of the runs that share too few queries, and why they are out, by run_id."""
+    if not sets.apart:
+        return {}
+    labels = dict(snapshot.runs().select("run_id", "label").iter_rows())
+    return {
+        run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
+        for run_id, asked in sets.apart.items()
+    }
+
+
+def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:
+    """The workspace on well judged queries only, of which there must be `ENOUGH`."""
+    scope = replace(scope, judging=wanted)
+    left = len(among(snapshot, scope) or ())
+    if left < ENOUGH:
+        raise InputError(
+            f"Only {text.count(left, 'query is', 'queries are')} judged so well for every run; it takes "
+            f"{ENOUGH}.",
+            do="Choose fewer runs or a smaller cutoff, or ask for less to be judged.",
+        )
+    return scope
+
+
+def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
+    """What to say where only well judged queries count.
+
+    Args:
+        scope: The workspace.
+        n: Queries that are left.
+    """
+    wanted, said = scope.judging, []
+    if wanted.everywhere:
+        said.append(f"Only queries count that every golden set of the collection judges: n = {n}.")
+    if wanted.least:
+        share = _SHARES[WORDS[wanted.least]]
+        said.append(
+            f"Only queries count of whose Top-{wanted.k} {share} is judged in every stack: n = {n}. {_CAVEAT}"
+        )
+    return tuple(said)
+
+
+def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
+    """What to say where well judged queries could be chosen, and are not."""
+    said = []
+    if offer.left and not scope.judging.least:
+        left = ", ".join(f"{_SHARES[word]}: n = {count}" for word, count in offer.left.items())
+        said.append(
+            f"The stacks are not judged alike: of their Top-{offer.k} {text.percent(offer.fewest)} to "
+            f"{text.percent(offer.most)} is unjudged and counts as 0. “Judged” in the sidebar compares on "
+            f"queries that are judged in every stack ({left})."
+        )
+    if offer.everywhere and not scope.judging.everywhere:
+        said.append(
+            f"The golden sets of this collection judge different queries. “{EVERY_SET}” in the sidebar keeps "
+            f"the n = {offer.everywhere} that all judge, so that what one says can be laid beside another."
+        )
+    return tuple(said)
+
+
+def judging(quality: Quality, word: str = ANY, *, everywhere: bool = False) -> Judging:
+    """What is wanted, by the word of `LEAST`, or any."""
+    least = LEAST.get(word, 0.0)
+    return Judging(quality.k if least else 0, least, everywhere)
