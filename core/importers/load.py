@@ -25,6 +25,7 @@ from core.importers.base import (
     slug,
 )
 from core.importers.meaning import Row
+from core.importers.read.jsons import broken
 from core.importers.read.piece import Tree
 from core.importers.read.progress import Progress, watched
 from core.importers.read.source import Offered, opened
@@ -219,14 +220,16 @@ def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
 
 
 def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
-    known = ", ".join(each.title for each in FORMATS)
-    if not tree.pieces[0].head.strip():
+    piece = tree.pieces[0]
+    if not piece.head.strip():
         return InputError("The file is empty.", where=tree.name)
-    if tree.pieces[0].head.startswith(UTF16):
+    if piece.head.startswith(UTF16):
         return InputError("The file is UTF-16, not UTF-8.", where=tree.name, do=SAVE_AS)
+    if error := broken(piece):
+        return error
     if score <= 0:
-        known = _resembles(tree.pieces[0].head) or f"Known: {known}."
-        return InputError("This is of no format known here.", where=tree.name, do=known)
+        do = _resembles(piece.head) or "The list of formats says what can be imported."
+        return InputError("This is of no format known here.", where=tree.name, do=do)
     why = nearest.why_not(tree)
     found = f"This is of no format known here; it comes nearest to {nearest.title}"
     return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 
 from core.errors import InputError
 from core.importers.read.limits import MIB
-from core.importers.read.piece import Piece
+from core.importers.read.piece import Piece, head_lines
 from core.importers.read.text import blocks, place, shown, whole
 
 Json = dict[str, Any]
@@ -23,6 +23,8 @@ Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
 MOST_BYTES = 512 * MIB
 """Largest JSON file that is read whole; it takes several times its size in memory."""
+MOST_LOOKED_AT = 64 * MIB
+"""Largest file of which is told where it is broken."""
 DEEPEST = 60
 """Deepest nesting; result files of the field have fewer than ten levels."""
 _LARGEST = 1 << 63
@@ -65,13 +67,35 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
         raise InputError("The JSON is nested too deeply.", where=place(name, line)) from None
     except json.JSONDecodeError as error:
         spot = place(name, error.lineno if line is None else line)
-        raise InputError(f"This is not valid JSON: {shown(error.msg)}.", where=spot) from error
+        found = f"This is not valid JSON: {shown(error.msg)}, at character {error.colno} of the line."
+        raise InputError(found, where=spot) from error
     except ValueError as error:
         found = f"This is not valid JSON: {shown(error, 200)}."
         raise InputError(found, where=place(name, line)) from error
     halves = b"\\ud" in data.lower() if isinstance(data, bytes) else "\\ud" in data.lower()
     _check(value, place(name, line), halves=halves)
     return value
+
+
+def broken(piece: Piece) -> InputError | None:
+    """Where a file that begins as JSON stops being it; None where it is sound, large, or no JSON at all."""
+    lines = head_lines(piece, 1)
+    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or piece.size > MOST_LOOKED_AT:
+        return None
+    try:
+        for _ in json_rows(piece) if _object(lines[0]) else [read_json(piece)]:
+            pass
+    except InputError as error:
+        return error
+    return None
+
+
+def _object(line: str) -> bool:
+    """Whether a line is a JSON object by itself, as in a file of JSON lines."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json]]:
