@@ -1,7 +1,8 @@
 """Which stacks the evidence does not order: the paired difference in quality, query by query (metrics.md §9).
 
 One set of resamples serves all stacks. Their resampled means are kept, so that telling the best from ten
-thousand others is one comparison of two matrices and no resampling; what it found is kept by the best.
+thousand others is one comparison of two matrices and no resampling. Only those asked for are compared, which
+are few (a tie lies within the jitter band), and what was found is kept by the best.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NEAR = 1.5
 """Resamples by which a count may miss the border of the interval for the row to be looked at exactly."""
 _BLOCK = 1024
 _KEPT = 64
-"""Bests whose comparison with everybody is remembered."""
+"""Bests of which it is remembered who is alike: 1, who is not: 0, and who was not compared yet: -1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Paired:
     run_ids: Sequence[str]
     values: Floats
     seed: int = SEED
-    _known: dict[int, Mask] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[int, NDArray[np.int8]] = field(default_factory=dict, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
         """Where stacks stand here [n]; −1 = there are no values of theirs."""
@@ -70,8 +71,9 @@ class Paired:
             Mask [m]: whether the 95 % interval of the paired difference contains 0, over the queries that
             both have; False where they have none in common.
         """
-        found = self._everybody(best)[rows]
         others = (self._pattern[rows] != self._pattern[best]) | (shift[rows] != shift[best])
+        found = np.empty(len(rows), dtype=np.bool_)
+        found[~others] = self._like(best, rows[~others])
         found[others] = self._exactly(best, rows[others], shift)
         return found
 
@@ -102,19 +104,18 @@ class Paired:
         """The mean of every stack in every resample [S, R]."""
         return resampled(self._sample, self._drawn).astype(np.float32)
 
-    def _everybody(self, best: int) -> Mask:
-        """`alike` of all stacks that have values for the same queries; False for the others [S]."""
-        known = self._known.get(best)
-        if known is None:
-            known = np.zeros(len(self.values), dtype=np.bool_)
-            same = np.flatnonzero(self._pattern == self._pattern[best])
-            for start in range(0, len(same), _BLOCK):
-                rows = same[start : start + _BLOCK]
-                known[rows] = self._counted(best, rows)
+    def _like(self, best: int, rows: Rows) -> Mask:
+        """`alike` of rows that have values for the same queries; what was compared before is remembered."""
+        if best not in self._known:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            self._known[best] = known
-        return known
+            self._known[best] = np.full(len(self.values), -1, dtype=np.int8)
+        known = self._known[best]
+        fresh = rows[known[rows] < 0]
+        for start in range(0, len(fresh), _BLOCK):
+            part = fresh[start : start + _BLOCK]
+            known[part] = self._counted(best, part)
+        return known[rows] > 0
 
     def _counted(self, best: int, rows: Rows) -> Mask:
         """By how many resamples lie beyond 0, seen from the difference; at the interval's border exactly.

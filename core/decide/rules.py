@@ -96,7 +96,7 @@ class Decision:
         runner_up: Row that the rule would choose were the chosen one absent, or None.
         feasible: Mask [n].
         violated: Position in the list of reasons of the first one that excludes a row [n], −1 = none.
-        by: By how much, in the limit's unit [n]; NaN where nothing is violated or the value is unknown.
+        over: By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 where it does not.
         ties: Rows that the rule could not tell from the best (chosen included), in order of preference.
         note: How a tie was broken, in words; empty when there was none.
         axes: All axes, that of quality in its direction.
@@ -112,7 +112,7 @@ class Decision:
     runner_up: int | None
     feasible: Mask
     violated: NDArray[np.int8]
-    by: Floats
+    over: Floats
     ties: tuple[int, ...]
     note: str
     axes: tuple[Axis, ...]
@@ -137,38 +137,51 @@ class Decision:
         return replace(constraints, **lifted)
 
     @property
+    def by(self) -> Floats:
+        """By how much the first limit is broken [n]; NaN where that is none, or the value is unknown."""
+        first = np.where(self.over > 0, self.over, np.nan)
+        place = self.violated.astype(np.intp) - 1
+        limited = (place >= 0) & (place < len(self.axes))
+        return np.where(limited, first[np.arange(len(first)), np.where(limited, place, 0)], np.nan)
+
+    @property
     def promising(self) -> Mask:
         """Rows that break no limit as far as is known, but lack a number that is required [n]."""
         first = 1 + len(self.axes)  # behind the unknown quality and the limits
         return np.asarray(self.violated >= first)
 
     def excluded(self) -> pl.DataFrame:
-        """Every excluded row with its first reason: row, run_id, constraint, by, unit, reason."""
+        """Every excluded row: row, run_id, its first constraint, by and unit, and every reason in words."""
         rows = np.flatnonzero(self.violated >= 0)
-        reasons = _reasons(self.axes)
+        first = _reasons(self.axes)
         frame = pl.DataFrame(
             {
                 "row": rows,
                 "run_id": self.run_ids.gather(rows),
                 "constraint": pl.Series(self.violated[rows], dtype=pl.Int8),
                 "by": pl.Series(self.by[rows], dtype=pl.Float64).fill_nan(None),
+                **{axis.key: self.over[rows, place] for place, axis in enumerate(self.axes)},
+                **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
             }
         )
-        return frame.with_columns(
-            _lookup([name for name, _, _ in reasons]).alias("constraint"),
-            _lookup([axis.unit for _, axis, _ in reasons]).alias("unit"),
-            _in_words(reasons),
+        return frame.select(
+            "row",
+            "run_id",
+            _lookup([name for name, _ in first]).alias("constraint"),
+            "by",
+            _lookup([axis.unit for _, axis in first]).alias("unit"),
+            _in_words(self.axes, self.required).alias("reason"),
         )
 
 
-def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis, str]]:
-    """Name, axis and words of everything that excludes, in the order in which it does."""
+def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:
+    """Name and axis of everything that excludes, in the order in which it does."""
     rest = [axis for axis in among if axis.key != QUALITY.key]
     quality = next(axis for axis in among if axis.key == QUALITY.key)
     return [
-        (quality.unknown, quality, quality.unknown),
-        *((axis.limit, axis, f"{axis.pattern} {axis.beyond}") for axis in among),
-        *((axis.unknown, axis, axis.unknown) for axis in rest),
+        (quality.unknown, quality),
+        *((axis.limit, axis) for axis in among),
+        *((axis.unknown, axis) for axis in rest),
     ]
 
 
@@ -176,17 +189,30 @@ def _lookup(words: list[str]) -> pl.Expr:
     return pl.col("constraint").replace_strict(dict(enumerate(words)), return_dtype=pl.String)
 
 
-def _in_words(reasons: list[tuple[str, Axis, str]]) -> pl.Expr:
-    said = pl.lit(None, dtype=pl.String)
-    for position, (_, axis, words) in enumerate(reasons):
-        text = pl.format(words, _amount(axis)) if "{}" in words else pl.lit(words)
-        said = pl.when(pl.col("constraint") == position).then(text).otherwise(said)
-    return said.alias("reason")
+def _in_words(among: tuple[Axis, ...], required: tuple[Axis, ...]) -> pl.Expr:
+    """An unknown quality, else every limit that is broken, else what is unknown."""
+    broken = [
+        pl.when(pl.col(axis.key) > 0).then(pl.format(f"{axis.pattern} {axis.beyond}", _amount(axis)))
+        for axis in among
+    ]
+    lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]
+    quality = next(axis for axis in among if axis.key == QUALITY.key)
+    return (
+        pl.when(pl.col(quality.unknown))
+        .then(pl.lit(quality.unknown))
+        .when(pl.any_horizontal(pl.col(axis.key) > 0 for axis in among))
+        .then(_joined(broken))
+        .otherwise(_joined(lacking))
+    )
+
+
+def _joined(words: list[Any]) -> pl.Expr:
+    return pl.concat_str(words, separator=" and ", ignore_nulls=True)
 
 
 def _amount(axis: Axis) -> pl.Expr:
     """The excess as text: with fixed decimals from the axis's least on, with two significant digits below."""
-    by = pl.col("by")
+    by = pl.col(axis.key)
     small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
     return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
 
@@ -222,7 +248,7 @@ def decide(
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     values, required = _read(table, constraints)
-    violated, by = _violations(table, values, constraints, required)
+    over, violated = _violations(table, values, constraints, required)
     feasible = violated < 0
     numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
     first = objective(rule, required)
@@ -239,7 +265,7 @@ def decide(
         runner_up=runner_up,
         feasible=feasible,
         violated=violated,
-        by=by,
+        over=over,
         ties=tuple(int(row) for row in ties),
         note=note,
         axes=constraints.axes,
@@ -258,7 +284,7 @@ def objective(rule: Rule, required: Collection[Axis]) -> Rule:
 def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
     """Which rows a decision leaves [n]; takes and raises what `decide` does, without looking for the best."""
     values, required = _read(table, constraints)
-    return np.asarray(_violations(table, values, constraints, required)[0] < 0)
+    return np.asarray(_violations(table, values, constraints, required)[1] < 0)
 
 
 def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
@@ -273,25 +299,18 @@ def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floa
 
 def _violations(
     table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
-) -> tuple[NDArray[np.int8], Floats]:
-    """The first reason that excludes each row, in the order of `_reasons`, and by how much."""
-    unknown = np.full_like(values[QUALITY.key], np.nan)
-    checks = [(np.isnan(values[QUALITY.key]), unknown)]
-    for axis in limits.axes:
+) -> tuple[Floats, NDArray[np.int8]]:
+    """By how much each row breaks each limit [n, axes], and the first of `_reasons` that excludes it [n]."""
+    over = np.zeros((table.height, len(limits.axes)))
+    for place, axis in enumerate(limits.axes):
         limit = limits.of(axis)
-        # merits are turned so that more is better: what lies below the limit's own breaks it
-        excess = unknown
         if limit is not None:
+            # merits are turned so that more is better: what lies below the limit's own breaks it
             excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
-        checks.append((excess > 0, excess))
-    checks += [
-        (np.isnan(values[axis.key]) & (axis in required), unknown)
-        for axis in limits.axes
-        if axis.key != QUALITY.key
-    ]
-    hit = [mask for mask, _ in checks]
-    violated = np.select(hit, list(range(len(checks))), default=-1).astype(np.int8)
-    return violated, np.select(hit, [amount for _, amount in checks], default=np.nan)
+            over[:, place] = np.where(excess > 0, excess, 0.0)
+    gone = {axis.key: np.isnan(values[axis.key]) & (axis in required) for axis in limits.axes}
+    hit = [gone.pop(QUALITY.key), *(over > 0).T, *gone.values()]
+    return over, np.select(hit, list(range(len(hit))), default=-1).astype(np.int8)
 
 
 def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:

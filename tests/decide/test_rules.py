@@ -68,7 +68,7 @@ def test_a_small_excess_is_not_rounded_to_nothing(limits, reason):
     assert decide(rows, Constraints(**limits)).excluded()["reason"].to_list() == [reason]
 
 
-def test_excluded_rows_name_their_first_constraint():
+def test_excluded_rows_name_their_first_constraint_and_all_reasons():
     found = decide(STACKS, Constraints(sla_ms=600, budget=1.0, floor=0.6))
     rows = {row["run_id"]: row for row in found.excluded().iter_rows(named=True)}
     assert found.feasible.tolist() == [False, True, False, False, False, False]
@@ -80,10 +80,11 @@ def test_excluded_rows_name_their_first_constraint():
         "hybrid": "unknown latency",
     }
     assert rows["full100"]["by"] == pytest.approx(81.0)
-    assert rows["full100"]["reason"] == "81 ms over the SLA"
+    assert rows["full100"]["reason"] == "81 ms over the SLA and $1.50 / 1k over the budget"
+    assert rows["full200"]["reason"] == "2518 ms over the SLA and $4.00 / 1k over the budget"
     assert rows["full50"]["reason"] == "$0.25 / 1k over the budget"
     assert rows["dense"]["reason"] == "0.030 under the quality floor"
-    assert (rows["hybrid"]["by"], rows["hybrid"]["reason"]) == (None, "unknown latency")
+    assert (rows["hybrid"]["by"], rows["hybrid"]["reason"]) == (None, "unknown latency and unknown cost")
     assert [rows[name]["unit"] for name in ("full100", "full50", "dense")] == ["ms", "$ / 1k", ""]
 
 
