@@ -1,8 +1,7 @@
-"""Files that commands write for others: where they may go, and that they appear whole or not at all."""
+"""Files that commands write for others: where they may go."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -31,19 +30,3 @@ def destination(path: Path, endings: Sequence[str], *, overwrite: bool) -> str:
     if path.exists() and not (overwrite and path.is_file()):
         raise InputError("The path exists already.", where=str(path), do="Choose another, or add --replace.")
     return ending
-
-
-def write(path: Path, text: str) -> int:
-    """Write a text file under a temporary name and then give it its own.
-
-    Returns:
-        Its size in bytes.
-    """
-    content = text.encode()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return len(content)

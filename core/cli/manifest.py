@@ -69,8 +69,8 @@ def find(context: Context, name: str) -> dict[str, Any]:
         UnknownNameError: If it is none of these.
         InputError: If the file holds no manifest, or the name is not unique.
     """
+    from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
-    from core.pipeline.evaluate.files import read_json  # noqa: PLC0415
 
     path = Path(name)
     if path.is_file():
@@ -110,8 +110,8 @@ def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Prob
 
 def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
     """The evaluation that was begun under a name."""
+    from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
-    from core.pipeline.evaluate.files import read_json  # noqa: PLC0415
 
     place = folder.find(work_of(context), name)
     told = read_json(place.manifest) or {}

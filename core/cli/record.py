@@ -11,8 +11,9 @@ import polars as pl
 import typer
 
 from core.cli.deciding import Question, deciding
-from core.cli.files import DashboardOption, ReplaceOption, destination, write
+from core.cli.files import DashboardOption, ReplaceOption, destination
 from core.cli.output import Format, FormatOption, emit
+from core.files import write_text
 
 
 @deciding
@@ -37,6 +38,6 @@ def run(
     found, address, now = case.decided(), pinned_link(case, dashboard), datetime.now(UTC)
     rows = []
     for path, ending in zip(paths, endings, strict=True):
-        size = write(path, record_file(ending, case, found, address=address, made_at=now))
+        size = write_text(path, record_file(ending, case, found, address=address, made_at=now))
         rows.append((str(path), size))
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)

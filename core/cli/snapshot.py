@@ -11,8 +11,9 @@ import polars as pl
 import typer
 
 from core.cli.deciding import Question, deciding
-from core.cli.files import DashboardOption, ReplaceOption, destination, write
+from core.cli.files import DashboardOption, ReplaceOption, destination
 from core.cli.output import Format, FormatOption, emit
+from core.files import write_text
 
 
 @deciding
@@ -34,5 +35,5 @@ def run(
     case = replace(case, command=command(case))
     address = pinned_link(case, dashboard)
     text = still_file(case, case.decided(), address=address, made_at=datetime.now(UTC))
-    rows = [(str(path), write(path, text))]
+    rows = [(str(path), write_text(path, text))]
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import InputError
+from core.files import replacing
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -26,16 +27,14 @@ def target(path: Path) -> Iterator[Path]:
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as scratch:
-            folder = Path(scratch) / "export"
-            folder.mkdir()
-            yield folder
-            if path.suffix.lower() == ".zip":
-                packed = Path(scratch) / "export.zip"
-                _zip(folder, packed)
-                packed.replace(path)
-            else:
-                folder.replace(path)
+        with replacing(path) as draft:
+            if path.suffix.lower() != ".zip":
+                draft.mkdir()
+                yield draft
+                return
+            with tempfile.TemporaryDirectory(prefix=".clq-export-", dir=path.parent) as folder:
+                yield Path(folder)
+                _zip(Path(folder), draft)
     except OSError as error:
         raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
 

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from core.errors import PriceError
+from core.files import write_text
 from core.paths import PRICES
 from core.prices.book import Price
 from core.prices.read import check_name, load_books
@@ -80,9 +81,8 @@ def _value(value: object) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file, read it back by itself, then move it into place."""
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as beside:
-        made = Path(beside) / path.name
-        made.write_text(text, encoding="utf-8")
-        load_books(PRICES, own=Path(beside))
-        made.replace(path)
+    """Write elsewhere, read it back by itself, then put it into place."""
+    with tempfile.TemporaryDirectory(prefix="clq-prices-") as elsewhere:
+        (Path(elsewhere) / path.name).write_text(text, encoding="utf-8")
+        load_books(PRICES, own=Path(elsewhere))
+    write_text(path, text)

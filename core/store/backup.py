@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
+from core.files import replacing, sync
 from core.store import codes
 from core.store.engine import Catalogue
 from core.store.faults import told
-from core.store.layout import Layout, copy_catalogue, remove, sync
+from core.store.layout import Layout, copy_catalogue, remove
 from core.store.repair import go_on, set_aside, sound
 from core.store.seals import Sealed, advice
 from core.store.store import Store
@@ -172,19 +173,16 @@ def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
 def _copy(file: Sealed, target: Path) -> bool:
     """Copy a file if it is what was written; a damaged one that can be made anew is left out."""
     target.parent.mkdir(exist_ok=True)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
+    with replacing(target) as draft:
         with suppress(FileNotFoundError):
             shutil.copyfile(file.path, draft)
         if problem := file._replace(path=str(draft)).problem():
             if target.name.endswith(codes.SUFFIX):
+                draft.unlink(missing_ok=True)
                 return False
             where = Path(file.path)
             raise StoreDamagedError(
                 f"The file {where.name} {problem}.", where=str(where.parent), do=advice(problem)
             )
         sync(draft)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
     return True

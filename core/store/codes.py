@@ -9,7 +9,6 @@ another one. A part of an earlier release, which has no such file, is coded when
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.files import replacing
 from core.store.distinct import coded_column
 from core.store.engine import ENGINE
 from core.store.faults import FAULTS
@@ -222,14 +222,10 @@ def _mapped(path: str) -> Coded:
 
 def renew(part: Path, made: Coded, *, only: str = "") -> None:
     """Put the codes of a part in the place of their file, at once: another process may have mapped it."""
-    path = path_of(part)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
+    with replacing(path_of(part)) as draft:
         _save(made, draft)
-        if only in ("", checksum(draft)):
-            draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        if only not in ("", checksum(draft)):
+            draft.unlink()
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:

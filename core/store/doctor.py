@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from core.errors import StoreError, StoreVersionError
+from core.files import is_locked
 from core.store import lock, migrations
 from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
@@ -273,7 +274,7 @@ def _texts(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
-    if lock.held(layout.lock):
+    if is_locked(layout.lock):
         yield Finding(Level.NOTE, f"A writer is active: {lock.holder(layout.lock) or 'unnamed'}.")
         return
     listed = folders(catalogue.column("SELECT path FROM parts"))

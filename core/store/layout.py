@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
+from core.files import replacing, sync
 from core.store.seals import Sealed, checksum
 
 KEPT_CATALOGUES = 5
@@ -41,15 +42,6 @@ _REMOVALS = 10
 _OWN_NAMES = {"CURRENT", "LOCK", "JOURNAL", "catalogue", "parts", "trash", "aside"}
 _CATALOGUE = re.compile(r"([0-9]{8,18})-([0-9a-f]{8}|[0-9a-f]{32})\.duckdb")
 _NUMBERED = re.compile(r"([0-9]{8,18})-.+")
-
-
-def sync(path: Path) -> None:
-    """Force a file's bytes, or a folder's entries, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +190,9 @@ class Layout:
         self._point(catalogue.name)
 
     def _point(self, name: str) -> None:
-        pointer = self.root / ".CURRENT.new"
-        pointer.write_text(name + "\n", encoding="ascii")
-        sync(pointer)
-        pointer.replace(self.root / "CURRENT")
+        with replacing(self.root / "CURRENT", mark="new") as pointer:
+            pointer.write_text(name + "\n", encoding="ascii")
+            sync(pointer)
         sync(self.root)
 
     def note(self, made: Path) -> None:

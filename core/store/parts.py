@@ -13,9 +13,10 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from core.errors import InputError, StoreError, UnknownNameError
+from core.files import sync
 from core.store import codes, rules
 from core.store.engine import bounded
-from core.store.layout import Layout, remove, sync
+from core.store.layout import Layout, remove
 from core.store.seals import Sealed, checksum, verify
 from core.tables import TABLES, Frame, Pieces
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from time import perf_counter, process_time
@@ -10,9 +11,9 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.lib.format import open_memmap
 
+from core.files import locked, read_json, sync, write_json
 from core.pipeline.chunk import vectors_of
 from core.pipeline.environment import cores, threads
-from core.pipeline.evaluate.files import empty_folder, locked, read_json, sync_folder, write_json
 from core.pipeline.evaluate.job import Corpus, Late
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Step
@@ -69,10 +70,12 @@ class Artifacts:
                 return done
             draft = self._root / f".{step.key}.partial"
             if not (continues and draft.is_dir()):
-                empty_folder(draft)
+                shutil.rmtree(draft, ignore_errors=True)
+                draft.mkdir(parents=True)
             about = fill(draft)
             write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
-            sync_folder(draft)
+            for each in (*draft.rglob("*"), draft):
+                sync(each)
             draft.rename(done)
         return done
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core.files import read_json, write_json
 from core.pipeline import child
-from core.pipeline.evaluate.files import read_json, write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, folders
 from core.pipeline.evaluate.status import State, Status
 from core.pipeline.sweep import load

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import BudgetError, InputError, ProviderError
+from core.files import locked, write_json
 from core.pipeline.environment import Collector
 from core.pipeline.evaluate import manifest
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Ledger, Spent
 from core.pipeline.evaluate.build import Artifacts, Builder
-from core.pipeline.evaluate.files import locked, write_json
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, folder_of
 from core.pipeline.evaluate.identity import billed, identities
 from core.pipeline.evaluate.job import Job

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from core.pipeline.evaluate.files import is_locked, read_json, write_json
+from core.files import is_locked, read_json, write_json
 from core.records import now
 
 _EVERY_S = 0.25

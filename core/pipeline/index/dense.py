@@ -12,10 +12,10 @@ import numpy as np
 
 from core.errors import InputError
 from core.params import Options, whole
-from core.pipeline.folders import about_folder, new_folder
 from core.pipeline.index.exact import ExactSearch
 from core.pipeline.index.kinds import INDEXES, Kind, Training, index_options
 from core.pipeline.index.metric import BLOCK_ROWS, METRICS, blocks, check_metric, row_lengths, unit
+from core.pipeline.index.saved import about_folder, new_folder
 from core.pipeline.ranking.hits import Hits, top_k_rows
 from core.providers.embed import Vectors
 from core.records import JsonMap

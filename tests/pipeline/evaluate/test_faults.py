@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from core.errors import BudgetError, InputError, ProviderError
+from core.files import locked
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Ledger
-from core.pipeline.evaluate.files import locked
 from core.pipeline.evaluate.folder import Folder, folder_of, folders
 from core.pipeline.evaluate.status import State, Status
 from core.records import Stack

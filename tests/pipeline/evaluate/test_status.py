@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.pipeline.evaluate.files import locked, write_json
+from core.files import locked, write_json
 from core.pipeline.evaluate.results import Outbox, merged
 from core.pipeline.evaluate.status import State, Status, Tracker, read_status
 from core.pipeline.evaluate.watch import Stopped, Watch

@@ -1,8 +1,7 @@
-"""Files, folders, artifacts and locks of evaluations."""
+"""Folders, artifacts and measurements of evaluations."""
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from pathlib import Path
 
@@ -10,60 +9,14 @@ import numpy as np
 import pytest
 
 from core.errors import InputError, UnknownNameError
+from core.files import write_json
 from core.pipeline.evaluate.build import Artifacts
-from core.pipeline.evaluate.files import is_locked, locked, read_json, write_json
 from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.steps import Step
 from core.records import now
 
 STEP = Step("index", {"name": "flat"})
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", "\x00", '{"a": 1'])
-def test_json_that_cannot_be_read_is_absent(tmp_path: Path, text: str):
-    path = tmp_path / "x.json"
-    assert read_json(path) is None
-    path.write_text(text)
-    assert read_json(path) is None
-    write_json(path, {"a": 1})
-    assert read_json(path) == {"a": 1}
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_lock_is_held_by_one(tmp_path: Path):
-    path = tmp_path / "lock"
-    assert not is_locked(path)
-    with locked(path) as mine:
-        assert mine
-        assert is_locked(path)
-        with locked(path) as other:
-            assert not other
-    assert not is_locked(path)
-
-    def give_up() -> None:
-        raise TimeoutError
-
-    with locked(path), pytest.raises(TimeoutError), locked(path, wait=give_up):
-        pass
-
-
-def _hold(path: Path, held: object, release: object) -> None:
-    with locked(path):
-        held.set()
-        release.wait(30)
-
-
-def test_a_lock_ends_with_its_process(tmp_path: Path):
-    context = multiprocessing.get_context("forkserver")
-    held, release = context.Event(), context.Event()
-    process = context.Process(target=_hold, args=(tmp_path / "lock", held, release))
-    process.start()
-    assert held.wait(30)
-    assert is_locked(tmp_path / "lock")
-    process.kill()
-    process.join()
-    assert not is_locked(tmp_path / "lock")
 
 
 def test_an_artifact_is_made_once_and_whole(tmp_path: Path):

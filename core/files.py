@@ -1,0 +1,121 @@
+"""Files and folders that are written whole or not at all, and locks that end with their process."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+_POLL_S = 0.02
+
+
+@contextmanager
+def replacing(path: Path, *, mark: str = "") -> Iterator[Path]:
+    """A name beside a path, for a file or a folder that takes its place when the block ends without an error.
+
+    Args:
+        path: What others read: the old one, or the new one as a whole.
+        mark: Part of the name beside it, for those who hold a lock; by default one that nobody else has.
+
+    Yields:
+        Where to write. Nothing is there, and if nothing is there in the end, all stays as it was.
+    """
+    draft = path.with_name(f".{path.name}.{mark or token_hex(4)}")
+    try:
+        yield draft
+        if draft.is_dir() and path.is_dir():  # a folder is not replaced by another in one step
+            shutil.rmtree(path)
+        if draft.exists():
+            draft.replace(path)
+    finally:
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> int:
+    """Replace a file by a text at once; returns its bytes."""
+    content = text.encode()
+    with replacing(path) as draft:
+        draft.write_bytes(content)
+    return len(content)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Replace a file by a JSON object at once."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Read a JSON object of our own; None if there is none that can be read."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def sync(path: Path) -> None:
+    """Force a file's bytes, or a folder's entries, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked(path: Path, *, wait: Callable[[], None] | None = None) -> Iterator[bool]:
+    """Hold a lock that the kernel releases with the process; it keeps threads of one process apart, too.
+
+    Args:
+        path: The lock file; made when absent, and left.
+        wait: Called before each new try, about 50 times a second, while somebody else holds the lock; it may
+            raise. None = do not wait.
+
+    Yields:
+        Whether the lock is held; False only when not waiting.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        held = _try(handle, fcntl.LOCK_EX)
+        while not held and wait is not None:
+            wait()
+            time.sleep(_POLL_S)
+            held = _try(handle, fcntl.LOCK_EX)
+        try:
+            yield held
+        finally:
+            if held:  # explicitly: a child forked meanwhile holds the open file too
+                fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock right now."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
+
+
+def _try(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""Folders that hold a saved index, checked before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import InputError
+from core.files import read_json, replacing, write_json
+from core.records import JsonMap
+
+_FORMAT = 1
+_ABOUT = "about.json"
+
+
+@contextmanager
+def new_folder(path: Path, kind: str, about: JsonMap) -> Iterator[Path]:
+    """A folder to write into, for `about_folder`; it takes its name when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as draft:
+        draft.mkdir()
+        yield draft
+        write_json(draft / _ABOUT, {"format": _FORMAT, "kind": kind, **about})
+
+
+def about_folder(path: Path, kind: str) -> dict[str, Any]:
+    """Return what was told about a folder of this kind, or refuse one that is not."""
+    about = read_json(path / _ABOUT)
+    if about is None or (about.get("format"), about.get("kind")) != (_FORMAT, kind):
+        found = "nothing" if about is None else "something else"
+        raise InputError(f"Found {found} instead of a saved {kind}.", where=str(path), do="Build it again.")
+    return about
