@@ -22,7 +22,8 @@ from core.views.decision.near import HEADING
 from core.views.decision.promising import HEADING as PROMISING
 from core.views.decision.verdict import Verdict
 from core.views.golden import page as evidence
-from core.views.headroom.page import NO_POOL, conventions, headroom
+from core.views.headroom import words as headroom_words
+from core.views.headroom.page import conventions, headroom
 from core.views.text import NOT_APPLICABLE, UNKNOWN, cost_of, count, interval, ms, percent, score
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
@@ -93,26 +94,16 @@ def _pareto(case: Case, found: Verdict, data: Mapping[str, Any]) -> tuple[Block,
 
 
 def _headroom(case: Case, found: Verdict) -> tuple[Block, ...]:
-    pool = _pool(found)
-    split = headroom(found.table, case.asked.quality, pool) if pool else None
+    chosen = found.decision.chosen
+    pool = next(iter(conventions(found.table, chosen)), "")
+    split = headroom(found.table, case.asked.quality, pool, chosen)
     if split is None:
         return (Say(f"No ceiling is on record for {case.asked.quality.name}."),)
-    caption = (
-        "1 = actual + ordering headroom (the pool has it, the order does not bring it up) + retrieval "
-        f"headroom (the pool does not have it). Pool convention: {pool}."
-    )
-    drawn = Chart("headroom", split.figure, alt=split.answer, caption=caption)
-    return Say(split.answer), Say(split.details, quiet=True), drawn
-
-
-def _pool(found: Verdict) -> str | None:
-    """Pool convention of the chosen stack where a ceiling is known for it, else of the best stack."""
-    offered = conventions(found.table)
-    if not offered:
-        return None
-    chosen = found.decision.chosen
-    own = None if chosen is None else found.table["pool"][chosen] or NO_POOL
-    return own if own in offered else offered[0]
+    caption = f"{headroom_words.HOW} Pool convention: {pool}."
+    numbers = headroom_words.numbers(split.explained, case.asked.quality)
+    drawn = Chart("headroom", split.figure, alt=numbers, caption=caption)
+    more = f"{numbers} {headroom_words.levers(split.explained)}"
+    return Say(split.answer), Say(more, quiet=True), drawn
 
 
 def _curves(case: Case, found: Verdict) -> tuple[Block, ...]:

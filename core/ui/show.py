@@ -73,8 +73,9 @@ def cards(*cards: tuple[str, str, str]) -> None:
     Args:
         cards: Label, number and what stands small below it; names in them may come from users.
     """
-    for place, (label, value, note) in zip(st.columns(len(cards)), cards, strict=True):
-        with place.container(border=True, gap=None):
+    row = st.container(horizontal=True, gap="small")  # which two of them share on a phone
+    for label, value, note in cards:
+        with row.container(border=True, gap=None, width="stretch"):
             st.metric(plain(label), plain(value))
             st.caption(plain(note) or "&nbsp;")
 

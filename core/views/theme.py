@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -127,6 +128,67 @@ def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
         style: The layout.
     """
     return go.Figure(list(traces), layout=style, _validate=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of every bar of `stacked`.
+
+    Attributes:
+        title: What it is, as the legend says it.
+        values: Its length in every row; null or NaN = not known.
+        colour: Its colour.
+        pattern: Plotly's pattern besides, so that colour is not all.
+        notes: What the hover says of every row.
+    """
+
+    title: str
+    values: Sequence[float | None]
+    colour: str
+    pattern: str
+    notes: Sequence[str]
+
+
+def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None) -> go.Figure:
+    """Draw a bar per stack, made of parts.
+
+    Args:
+        names: Stacks from top to bottom.
+        parts: From left to right.
+        x: Title of the axis, with its unit.
+        chosen: The stack that is marked.
+    """
+    traces = [
+        go.Bar(
+            name=part.title,
+            x=list(part.values),
+            y=list(range(len(names))),  # not names: two that are cut to the same text would be one bar
+            orientation="h",
+            marker={"color": part.colour, "pattern": {"shape": part.pattern, "fillmode": "replace"}},
+            customdata=[escape(note) for note in part.notes],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+        for part in parts
+    ]
+    fig = figure(traces, x=x, height=110 + 38 * max(len(names), 2))
+    fig.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
+    return name_rows(fig, names, chosen)
+
+
+def name_rows(fig: go.Figure, names: Sequence[str], chosen: str | None = None) -> go.Figure:
+    """Name the rows of a chart from top to bottom, 0, 1, …, and ring the chosen stack's."""
+    marked = [f"▸ {name}" if name == chosen else name for name in names]
+    fig.update_yaxes(
+        range=[len(names) - 0.4, -0.6],
+        tickvals=list(range(len(names))),
+        ticktext=["<br>".join(map(escape, wrap(name, 30, max_lines=3, placeholder="…"))) for name in marked],
+        showgrid=False,
+    )
+    if chosen in names:
+        row = names.index(chosen)
+        fig.add_hrect(y0=row - 0.45, y1=row + 0.45, line={"color": ACCENT, "width": 1.5}, fillcolor=SOFT,
+                      layer="below")  # fmt: skip
+    return fig
 
 
 def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:

@@ -54,6 +54,12 @@ def details(app: AppTest) -> str:
     return unescaped(values[place + 1])
 
 
+def opening(app: AppTest) -> str:
+    """The first sentence of a page, and its cards with what stands below their numbers."""
+    cards = [f"{each.label} {each.value}" for each in app.main.metric]
+    return unescaped("\n".join([answer(app), *cards, *(each.value for each in app.main.caption)]))
+
+
 def everything(app: AppTest) -> str:
     """All words of a page, read."""
     kinds = ("markdown", "caption", "info", "warning", "error", "success", "text", "metric", "title")

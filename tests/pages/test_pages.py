@@ -7,7 +7,7 @@ import pytest
 
 from core.ui.show import ROWS_SHOWN
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, answer, assert_sound, everything, figure, rows
+from tests.pages.reading import PAGES, TITLES, answer, assert_sound, everything, figure, opening, rows
 from tests.stores import Lab
 
 NEEDS_RESULTS = [
@@ -21,9 +21,9 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
     assert_sound(app, TITLES[page])
     assert not app.warning
     assert any(each.value.startswith("What this ") for each in app.caption)
-    said = answer(app)
+    said = opening(app)
     if page == "outcome":
-        assert said == "No run here has answers with grades."
+        assert answer(app) == "No run here has answers with grades."
     elif page in NEEDS_RESULTS:
         assert "RA-nWG@10" in said
         assert re.search(r"n = \d+|of \d+ queries", said)
@@ -33,7 +33,7 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
     "page", ["overview", "pareto", "certainty", "scenarios", "next", "headroom", "curves"]
 )
 def test_published_figures_come_with_their_n(open_page: OpenPage, published_store: Path, page: str):
-    assert "n = 50" in answer(open_page(published_store, page))
+    assert "n = 50" in opening(open_page(published_store, page))
 
 
 def test_published_figures_have_no_queries(open_page: OpenPage, published_store: Path):

@@ -5,6 +5,7 @@ import pytest
 
 from core.decide.headroom import LEVERS, split
 from core.store import Store
+from core.views.headroom import words
 from core.views.headroom.page import BARS, MIXED, NO_POOL, conventions, headroom
 from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
@@ -44,11 +45,9 @@ def test_conventions_are_never_mixed_unless_asked(paper: pl.DataFrame):
         found = headroom(paper, AT_10, name)
         assert found is not None
         assert found.table["pool"].unique().to_list() == [name]
-        assert not found.mixed
         assert not [label for label in found.figure.layout.yaxis.ticktext if f"({name})" in label]
     mixed = headroom(paper, AT_10, MIXED)
     assert mixed is not None
-    assert mixed.mixed
     assert all("@" in label for label in mixed.figure.layout.yaxis.ticktext)
 
 
@@ -83,14 +82,17 @@ def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, read
     found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NO_POOL)
     assert found is not None
     assert found.table["reading"].to_list() == [reading]
-    assert LEVERS[reading][0] in found.details
-    assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in found.answer
+    assert LEVERS[reading][0] in words.levers(found.explained)
+    assert found.answer == words.answer(found.table.row(0, named=True))
+    told = words.numbers(found.explained, AT_10)
+    assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in told
 
 
 def test_an_unknown_n_is_said_to_be_unknown():
     found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NO_POOL)
     assert found is not None
-    assert "n = unknown" in found.answer
+    assert "n = unknown" in words.numbers(found.explained, AT_10)
+    assert words.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n = unknown")
 
 
 def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():
@@ -119,11 +121,24 @@ def test_hostile_names_are_escaped():
     assert "<" not in words
 
 
-def test_the_chosen_stack_of_another_pool_is_told_of(paper: pl.DataFrame):
+def test_the_chosen_stack_is_explained_and_marked_whatever_its_pool(paper: pl.DataFrame):
     pool, *others = conventions(paper)
     there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null() & (pl.col("pool") == others[0])
-    other = paper.with_row_index("row").filter(there)
-    found = headroom(paper, AT_10, pool, int(other["row"][0]))
+    row = int(paper.with_row_index("row").filter(there)["row"][0])
+    assert conventions(paper, row)[0] == others[0]
+    alone, found = headroom(paper, AT_10, pool), headroom(paper, AT_10, pool, row)
+    assert alone is not None
     assert found is not None
-    assert f"The chosen stack, {other['name'][0]} (pool {others[0]}), reaches" in found.details
-    assert "The chosen stack" not in headroom(paper, AT_10, pool).details
+    assert found.explained["name"] == paper["name"][row]
+    assert set(found.table["name"]) == {*alone.table["name"], paper["name"][row]}
+    assert [label for label in found.figure.layout.yaxis.ticktext if label.startswith("▸")]
+    assert (len(found.figure.layout.shapes), len(alone.figure.layout.shapes)) == (1, 0)
+
+
+def test_a_poor_chosen_stack_is_among_the_bars():
+    height = BARS + 7
+    rows = stacks(quality=[row / height for row in range(height)], proc=[1.0] * height)
+    found = headroom(rows, AT_10, NO_POOL, 0)
+    assert found is not None
+    assert len(found.figure.data[0].y) == BARS + 1
+    assert found.figure.layout.yaxis.ticktext[-1] == "▸ stack 0"
