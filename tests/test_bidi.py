@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from core.bidi import escaped, isolated, upright
 from core.cli.app import app
 from core.importers.read.text import shown
-from core.report.document.markdown import escaped as in_markdown
+from core.report.render import escaped as in_markdown
 from core.views.tables import to_csv
 from core.views.text import escape, plain
 from tests.pages.conftest import OpenPage, open_page

@@ -27,13 +27,12 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write a workspace as one HTML file: the answer, frontier, headroom, K curves, stacks and evidence."""
-    from core.report.files import command, pinned_link  # noqa: PLC0415
-    from core.report.still import still_file  # noqa: PLC0415
+    from core.report.files import command, pinned_link, snapshot_file  # noqa: PLC0415
 
     destination(path, (".html",), overwrite=replace_)
     case = question.on_store(ctx.obj)
     case = replace(case, command=command(case))
     address = pinned_link(case, dashboard)
-    text = still_file(case, case.decided(), address=address, made_at=datetime.now(UTC))
+    text = snapshot_file(case, case.decided(), address=address, made_at=datetime.now(UTC))
     rows = [(str(path), write_text(path, text))]
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)

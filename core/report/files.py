@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urljoin
 
-import plotly.graph_objects as go
-
+from core.bidi import escaped
+from core.report import render, snapshot
+from core.report.charts import intervals
 from core.report.data import Case, record_data
-from core.report.document.html import html
-from core.report.document.markdown import markdown
-from core.report.json import record_json
-from core.report.parts import Data
 from core.report.question import DEFAULTS, named, narrowed, question
-from core.report.words import record_document
-from core.views import link
+from core.report.render import Chart
+from core.report.tables import Data, finalists
+from core.report.words import context
+from core.views import link, text, theme
 from core.views.decision.chart import pareto
 from core.views.decision.verdict import Verdict
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
@@ -26,12 +25,7 @@ from core.views.workspace.scope import Apart, Judging
 
 RUNS_NAMED = 20
 """Chosen runs that a command names one by one; with more there is no command."""
-_WRITERS: Mapping[str, Callable[[Data, go.Figure], str]] = {
-    ".html": lambda data, chart: html(record_document(data, chart)),
-    ".md": lambda data, chart: markdown(record_document(data, chart)),
-    ".json": lambda data, _: record_json(data),
-}
-ENDINGS = tuple(_WRITERS)
+ENDINGS = (".html", ".md", ".json")
 """Endings of the files that a record can be written as."""
 
 
@@ -49,16 +43,44 @@ def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_a
         The file.
     """
     data = record_data(case, found, link=address, made_at=made_at)
-    return _WRITERS[ending](data, chart(case, found))
+    if ending == ".json":
+        return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
+    filled = context(data, "Decision record", f"Decision record: {_name(data)}")
+    charts = {"pareto": _pareto(case, found, data)}
+    rows, measure = finalists(data), case.asked.quality.name
+    figure = intervals(rows, measure)
+    if figure is not None:
+        alt = f"{measure} of {text.count(len(rows), 'finalist')} with 95 % intervals."
+        charts["finalists"] = Chart(figure, alt, "Stacks whose intervals overlap widely may be alike.")
+    return (render.html if ending == ".html" else render.markdown)("record.j2", charts, **filled)
 
 
-def chart(case: Case, found: Verdict) -> go.Figure:
+def snapshot_file(case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:
+    """Write a workspace as one HTML file that needs no network; takes what `record_file` takes."""
+    data = record_data(case, found, link=address, made_at=made_at)
+    name = _name(data)
+    filled = context(data, f"Snapshot of {name}", f"Snapshot: {name}")
+    more, charts = snapshot.parts(case, found)
+    tables = {**filled.pop("tables"), "every": snapshot.every_stack(case, found)}
+    charts = {"pareto": _pareto(case, found, data), **charts}
+    return render.html("snapshot.j2", charts, tables=tables, **filled, **more)
+
+
+def _name(data: Data) -> str:
+    return str(data["workspace"]["name"] or data["collection"])
+
+
+def _pareto(case: Case, found: Verdict, data: Data) -> Chart:
     """The Pareto chart of a case."""
     asked = case.asked
     drawn = pareto(
         found.table, found.decision, asked.constraints, quality=asked.quality, latency=asked.latency
     )
-    return drawn.figure
+    caption = (
+        f"{theme.best_corner(higher=asked.quality.higher_is_better)} The line is the frontier of what the "
+        "limits allow; dimmed stacks break a limit. The ring marks the chosen stack."
+    )
+    return Chart(drawn.figure, data["answer"]["sentence"], caption)
 
 
 def pinned_link(case: Case, dashboard: str) -> str:

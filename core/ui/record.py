@@ -12,8 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import Rule, decide
 from core.report.data import Case
-from core.report.files import command, record_file
-from core.report.still import still_file
+from core.report.files import command, record_file, snapshot_file
 from core.ui.view import View
 from core.views.confidence.certainty import certainty
 from core.views.decision.facts import Asked
@@ -77,7 +76,7 @@ def _snapshot(view: View, link: str, case: Callable[[], Case]) -> Callable[[], s
 
     def written() -> str:
         made = case()
-        return still_file(made, decided(view, made.asked.rule), address=link, made_at=datetime.now(UTC))
+        return snapshot_file(made, decided(view, made.asked.rule), address=link, made_at=datetime.now(UTC))
 
     return written
 

@@ -6,23 +6,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from core.bidi import isolated
-from core.report.document.blocks import (
-    Cell,
-    Code,
-    Column,
-    Document,
-    Facts,
-    Fold,
-    Link,
-    Note,
-    Notes,
-    Say,
-    Section,
-    Table,
-    Tile,
-    Tiles,
-)
-from core.report.document.markdown import escaped, markdown
+from core.report.render import environment, escaped
+from core.report.tables import Cell, Column, table
 from tests.stores import HOSTILE
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -57,22 +42,33 @@ def test_what_renderers_link_late_is_broken_up():
     assert escaped("0.805, n = 50; K = 50") == "0.805, n = 50; K = 50"
 
 
+PART = """{% import parts as p with context %}
+{{- p.head("Kind", "Ship " ~ name) -}}{{- p.say("lead") -}}
+{%- call p.section("Part") -%}
+{{- p.say("words") -}}{{- p.notes(notes) -}}{{- p.tiles([("quality", "0.8", "n = 5", "measured")]) -}}
+{{- p.facts([("rule", "quality")]) -}}{{- p.table(table) -}}
+{{- p.link("open", "http://host/?a=<b>&c=)") -}}{{- p.link("open", "javascript:alert(1)") -}}
+{%- call p.fold("more") -%}{{- p.code("``` x") -}}{%- endcall -%}
+{%- endcall -%}
+{{- p.foot("foot") -}}"""
+
+
 def test_a_document():
     name = "a|b <b>"
-    table = Table(
-        (Column("stack"), Column("n", number=True)), ((Cell(name), Cell("5", 5, "measured")),), left_out=3
+    columns = (
+        Column("stack", lambda row: Cell(row["name"])),
+        Column("n", lambda _: Cell("5", 5, "measured"), number=True),
     )
-    blocks = (
-        Say("words"),
-        Notes((Note("good", good=True), Note("bad"))),
-        Tiles((Tile("quality", "0.8", "n = 5", "measured"),)),
-        Facts((("rule", "quality"),)),
-        table,
-        Link("open", "http://host/?a=<b>&c=)"),
-        Link("open", "javascript:alert(1)"),
-        Fold("more", (Code("``` x"),)),
+    made = (
+        environment("md")
+        .from_string(PART)
+        .render(
+            name=name,
+            notes=[{"finding": "good", "good": True}, {"finding": "bad", "good": False}],
+            table=table([{"name": name}] * 4, columns, 1),
+            charts={},
+        )
     )
-    made = markdown(Document("Kind", "t", f"Ship {name}", (Say("lead"),), (Section("Part", blocks),), "foot"))
     assert made.startswith(
         "# Kind\n\n**Ship a\\|b \\<b\\>**\n\nlead\n\n## Part\n\nwords\n\n- ✓ good\n- ⚠ bad\n"
     )

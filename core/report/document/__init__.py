@@ -1,1 +1,0 @@
-"""Documents that leave the product: built of plain blocks, written as one HTML file or as Markdown."""

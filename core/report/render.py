@@ -1,0 +1,176 @@
+"""Fills a template of this package, as one HTML file that needs no network or as Markdown.
+
+The template is the same for both; what it calls (a table, a note) is written by parts.html or parts.md. All
+texts are escaped where they are put in, so names of users may stand in any. A content security policy in the
+HTML lets nothing run but its own scripts, by their hashes, and nothing load.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import plotly.graph_objects as go
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from core.bidi import isolated, upright
+from core.views import text, theme
+
+_FOLDER = Path(__file__).parent / "templates"
+_POLICY = (
+    "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
+_ADDRESS = "%/:?#[]@!$&'()*+,;=~-._"
+_SPECIAL = frozenset("\\`*_[]<>|~&$#!")
+_JOINER = "\u2060"
+_LINKED_LATE = re.compile(r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=[-+\w]+:)", re.IGNORECASE)
+"""What renderers turn into links and icons after escapes are gone; an invisible joiner keeps them from it."""
+_BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
+"""Where a line would begin a list, a rule or a heading: a backslash goes there."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure, whose texts are escaped for Plotly already; what it shows in words; how to read it."""
+
+    figure: go.Figure
+    alt: str
+    caption: str = ""
+
+
+def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
+    """Fill a template as a self-contained HTML file; charts by the name that they are saved under."""
+    scripts = [*([_library()] if charts else []), _file("page.js")]
+    page = environment("html")
+    return page.get_template("page.html").render(
+        body=Markup(page.get_template(template).render(charts=charts, **context)),  # noqa: S704 - escaped there
+        policy=_POLICY.format(" ".join(_source(script) for script in scripts)),
+        style=_own(_file("page.css")),
+        scripts=[_own(script) for script in scripts],
+        figures={name: _embedded(chart.figure) for name, chart in charts.items()},
+        config=_data({**theme.chart_config(""), "typesetMath": False}),
+        **context,
+    )
+
+
+def markdown(template: str, charts: Mapping[str, Chart], **context: object) -> str:
+    """Fill a template as Markdown (GitHub's tables); charts are named, their numbers are in the tables."""
+    body = environment("md").get_template(template).render(charts=charts, **context)
+    return body.rstrip("\n") + "\n"
+
+
+@cache
+def environment(form: str) -> Environment:
+    """The templates, for "html" or "md"."""
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_isolated if form == "html" else _in_markdown,
+    )
+    made.globals |= {"parts": f"parts.{form}", "address": safe_address, "text": text, "theme": theme}
+    made.filters |= {"code": _code, "fenced": _fenced, "json": _json}
+    return made
+
+
+def _isolated(value: object) -> object:
+    """Texts of others so that they turn nothing round; markup of the product as it is."""
+    return isolated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _in_markdown(value: object) -> Markup:
+    return value if isinstance(value, Markup) else Markup(escaped(str(value)))  # noqa: S704 - it was escaped
+
+
+def escaped(words: str) -> str:
+    """Text for the inside of a line of Markdown, also at its start and in a cell of a table."""
+    line = isolated(" ".join(words.split()))
+    line = _LINKED_LATE.sub(lambda found: "".join(char + _JOINER for char in found[0]), line)
+    line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
+    return _BLOCK_START.sub(r"\g<1>\\", line)
+
+
+def _code(words: str) -> Markup:
+    """A span of code in Markdown; its fence is longer than any run of backticks in it."""
+    line = upright(" ".join(words.split()))
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", line)), default=0))
+    return Markup(f"{fence} {line} {fence}")  # noqa: S704 - nothing ends it
+
+
+def _fenced(words: str) -> Markup:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", words)), default=0))
+    return Markup(f"{fence}\n{upright(words)}\n{fence}")  # noqa: S704 - nothing ends it
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def safe_address(address: str) -> str | None:
+    """The address with everything but its own characters quoted; None unless it is http or https."""
+    try:
+        split = urlsplit(address.strip())
+        _ = split.port  # raises where it is no number
+    except ValueError:
+        return None
+    if split.scheme not in ("http", "https") or not split.hostname:
+        return None
+    return quote(address.strip(), safe=_ADDRESS)
+
+
+@cache
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def _library() -> str:
+    """The charts' library, as the plotly package brings it."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - slow, and only needed here
+
+    return str(get_plotlyjs())
+
+
+@cache
+def _source(script: str) -> str:
+    """A script as the policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _own(words: str) -> Markup:
+    """Style or script of the product, which is not escaped."""
+    return Markup(words)  # noqa: S704 - files of this package and of the plotly package
+
+
+def _embedded(figure: go.Figure) -> Markup:
+    """A figure as data: without the template that Plotly adds, in the document's font."""
+    spec: dict[str, Any] = json.loads(figure.to_json(validate=False))
+    layout = spec["layout"]
+    layout.pop("template", None)
+    layout.pop("uirevision", None)
+    layout |= {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+    layout["font"] = {"family": "system-ui, sans-serif", "size": 12, **layout.get("font", {})}
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            axis.setdefault("automargin", True)
+    layout["colorway"] = list(theme.OKABE_ITO)
+    return _data({"data": spec["data"], "layout": layout})
+
+
+def _data(value: Mapping[str, object]) -> Markup:
+    """JSON for the inside of a script element, which it cannot end."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    safe = written.translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+    return Markup(safe)  # noqa: S704 - no character of markup is left in it

@@ -1,0 +1,163 @@
+"""A workspace as one file that stands still: the answer, its charts and all stacks, to be sent or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.decide.frontier import frontier_rows
+from core.report.data import Case
+from core.report.render import Chart
+from core.report.tables import (
+    EVERY_STACK,
+    Cell,
+    Column,
+    Table,
+    cost_cell,
+    interval_cell,
+    latency_cell,
+    n_cell,
+    quality_cell,
+    status,
+    table,
+)
+from core.views import theme
+from core.views.curves.page import curve_table, curves
+from core.views.decision.facts import status_rows
+from core.views.decision.verdict import Verdict
+from core.views.golden import page as evidence
+from core.views.headroom import words as headroom_words
+from core.views.headroom.page import conventions, headroom
+from core.views.text import count, percent
+from core.views.workspace.query_sets import among
+from core.views.workspace.stacks import runs_in
+
+CURVES = 6
+"""Stacks with a curve: the chosen one, the runner-up and the best of the frontier."""
+BOUNDS = 15
+"""Stacks whose bounds by holes are drawn, the best."""
+COPIES_UP_TO = 200_000
+"""Passages up to which the judgements are looked through for copies of a passage."""
+_OPTIONAL = {
+    "95 % interval": "quality_low",
+    "%PROC": "pct_proc",
+    "best": "p_best",
+    "excluded because": "reason",
+}
+"""Columns that are left out where nothing is known, with the column that says so."""
+_BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis": "cost"}
+
+
+def parts(case: Case, found: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
+    """What a snapshot has beside a record: more for its template, and its charts by name."""
+    said, charts = _headroom(case, found)
+    charts |= _curves(case, found)
+    words, grades, bounds = _evidence(case, found)
+    return {"headroom": said, "evidence": words, "grades": grades}, charts | bounds
+
+
+def _headroom(case: Case, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
+    chosen = found.decision.chosen
+    pool = next(iter(conventions(found.table, chosen)), "")
+    split = headroom(found.table, case.asked.quality, pool, chosen)
+    if split is None:
+        return [f"No ceiling is on record for {case.asked.quality.name}."], {}
+    caption = f"{headroom_words.HOW} Pool convention: {pool}."
+    numbers = headroom_words.numbers(split.explained, case.asked.quality)
+    said = [split.answer, f"{numbers} {headroom_words.levers(split.explained)}"]
+    return said, {"headroom": Chart(split.figure, numbers, caption)}
+
+
+def _curves(case: Case, found: Verdict) -> dict[str, Chart]:
+    names = _shown(found)
+    runs = runs_in(case.snapshot, case.scope).filter(pl.col("name").is_in(names))
+    measure = case.asked.quality.measure
+    rows = curve_table(
+        case.snapshot,
+        runs,
+        case.scope.golden_set_id,
+        None if measure is None else measure.at(None),
+        among(case.snapshot, case.scope),
+    )
+    if rows.is_empty():
+        return {}
+    view = curves(rows, case.asked.quality, theme.colours_for(names))
+    caption = (
+        "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
+        "queries, where results per query exist. Dashed: the cutoff of this file."
+    )
+    drawn = {"curves": Chart(view.main, view.answer, caption)}
+    if view.beside.data:
+        drawn["measures"] = Chart(view.beside, "Every measure of the same stacks against K.")
+    return drawn
+
+
+def _shown(found: Verdict) -> list[str]:
+    """The chosen stack, the runner-up, the best of the frontier; the first where nothing is left."""
+    rows = [row for row in (found.decision.chosen, found.decision.runner_up) if row is not None]
+    rows += frontier_rows(found.table, found.decision)
+    picked = list(dict.fromkeys(rows))[:CURVES] or [0][: found.table.height]
+    return [str(found.table["name"][row]) for row in picked]
+
+
+def every_stack(case: Case, found: Verdict) -> Table | None:
+    """All stacks with their numbers; a basis that a whole column shares stands in its heading."""
+    wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
+    listed = status_rows(found.sure_table, found.decision, weak=case.asked.weak)
+    rows = listed.join(found.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left")
+    shared = {name: _shared(rows.filter(pl.col(of).is_not_null())[name]) for name, of in _BASES.items()}
+    quality, latency, cost = (f", {words}" if words else "" for words in shared.values())
+    empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
+    columns = (
+        Column("status", lambda row: Cell(status(row))),
+        Column("stack", lambda row: Cell(row["stack"]), wide=True),
+        Column(f"{case.asked.quality.name}{quality}", quality_cell, number=True),
+        Column("95 % interval", interval_cell, number=True),
+        Column("n", n_cell, number=True),
+        Column(f"latency{latency}", latency_cell, number=True),
+        Column(f"$ / 1k{cost}", cost_cell, number=True),
+        Column("%PROC", lambda row: Cell(percent(row["pct_proc"]), row["pct_proc"]), number=True),
+        Column("best", lambda row: Cell(percent(row["p_best"]), row["p_best"]), number=True),
+        Column("excluded because", lambda row: Cell(row["reason"] or "")),
+    )
+    told = dict.fromkeys(name for name, words in shared.items() if words)
+    shown: list[Mapping[str, Any]] = [{**row, **told} for row in rows.iter_rows(named=True)]
+    kept = [column for column in columns if column.label not in empty]
+    return table(shown, kept, EVERY_STACK, strong=found.decision.chosen is not None, sortable=True)
+
+
+def _shared(bases: pl.Series) -> str:
+    """How all known numbers of a column were obtained; empty where that differs."""
+    kinds = bases.drop_nulls().unique()
+    return str(kinds[0]) if len(kinds) == 1 else ""
+
+
+def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
+    """What the judgements can carry."""
+    sizes = case.snapshot.collections()
+    space = sizes.row(by_predicate=pl.col("collection_id") == case.scope.collection_id, named=True)
+    if space["passages"] > COPIES_UP_TO:
+        return [f"{count(space['passages'], 'passage')}; judgements were not looked through here."], [], {}
+    judged = evidence.judged(case.snapshot, case.scope)
+    if judged is None:
+        return ["There are no judgements here: figures are as they were reported."], [], {}
+    sentence, details = evidence.answer(judged, found.table, case.asked.quality)
+    mix = [
+        (_grade(str(row["grade"])), f"{row['total']:,} judgements, {percent(row['share'])}")
+        for row in judged.mix.iter_rows(named=True)
+    ]
+    words = [sentence, *([f"{details}."] if details else [])]
+    bounds = evidence.with_bounds(found.table, higher_is_better=case.asked.quality.higher_is_better)
+    if bounds.is_empty():
+        return words, mix, {}
+    best = bounds.head(BOUNDS)
+    alt = f"{case.asked.quality.name} of the best {count(best.height, 'stack')} with its bounds by holes."
+    caption = "Line: what the score could be if every unjudged passage were of the worst, or best, grade."
+    figure = evidence.bounds_figure(best, case.asked.quality)
+    return words, mix, {"bounds": Chart(figure, alt, caption)}
+
+
+def _grade(name: str) -> str:
+    return "all grades" if name == "all" else f"grade {name}"

@@ -1,0 +1,280 @@
+"""The tables of record and snapshot: what each cell says, what it sorts by, how the number came about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from core.decide.axes import LIMITS, axes
+from core.views import text
+from core.views.decision.near import broken, way_in
+
+FINALISTS = 30
+STACKS = 300
+"""Rows of the record's tables at most; the JSON has all."""
+EVERY_STACK = 1000
+"""Rows of the snapshot's table of stacks at most."""
+Data: TypeAlias = Mapping[str, Any]
+_SHARES = {
+    "p_frontier": "on the frontier",
+    "p_sla": "meets the SLA",
+    "p_feasible": "within the limits",
+    "p_best": "best",
+}
+_WRITTEN = {axis.key: axis.written for axis in axes()}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, what its column is sorted by where that is a number, and a badge behind it."""
+
+    text: str
+    order: float | None = None
+    basis: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading; whether numbers stand below it, or long texts; and what stands there for a row."""
+
+    label: str
+    cell: Callable[[Data], Cell]
+    number: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        columns: From left to right.
+        rows: A cell per column.
+        strong: Whether the first row is set in bold.
+        left_out: How many more rows there are that the file leaves out.
+        sortable: Whether a reader may sort it.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    strong: bool = False
+    left_out: int = 0
+    sortable: bool = False
+
+
+def table(rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, **more: bool) -> Table | None:
+    """Lay rows out; None where there are none."""
+    cells = tuple(tuple(column.cell(row) for column in columns) for row in rows[:most])
+    return Table(tuple(columns), cells, left_out=max(0, len(rows) - most), **more) if rows else None
+
+
+def finalists(data: Data) -> list[Data]:
+    """Chosen, runner-up and the rest of the frontier, each once, with what it is as status."""
+    rows: dict[str, Data] = {}
+    candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
+    for status, row in [*candidates, *(("frontier", each) for each in data["frontier"])]:
+        if row is not None and row["run_id"] not in rows:
+            rows[row["run_id"]] = {**row, "status": status}
+    return list(rows.values())
+
+
+def record_tables(data: Data) -> dict[str, Table | None]:
+    """The tables that record and snapshot share, by name; None where there is nothing to tell."""
+    best, measure = finalists(data), data["asked"]["measure"]
+    shares = {key: name for key, name in _SHARES.items() if any(row.get(key) is not None for row in best)}
+    return {
+        "finalists": table(
+            best,
+            (
+                _text("status"),
+                *_numbers(measure),
+                *(_share(key, name) for key, name in shares.items()),
+            ),
+            FINALISTS,
+            strong=bool(best) and best[0]["status"] == "chosen",
+            sortable=True,
+        ),
+        "near": table(
+            data["near_misses"],
+            (
+                *_ranked(measure),
+                Column(
+                    "latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True
+                ),
+                Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
+                Column("excluded because", lambda row: Cell(broken(row))),
+                Column("is let in by", lambda row: Cell(way_in(row))),
+            ),
+        ),
+        "promising": table(
+            data["promising"],
+            (*_ranked(measure), _text("is", "missing"), _text("so", "measure", wide=True)),
+            FINALISTS,
+            sortable=True,
+        ),
+        "turns": _turns(data["would_turn"]),
+        "constraints": _constraints(data["excluded"]),
+        "stacks": _stacks(data),
+        "prices": _prices(data["price_entries"]),
+    }
+
+
+def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
+    return Column(label, lambda row: Cell(row[key or label] or ""), wide=wide)
+
+
+def _numbers(measure: str) -> tuple[Column, ...]:
+    """A stack with its three numbers, n, and how each came about."""
+    return (
+        _text("stack", wide=True),
+        Column(measure, quality_cell, number=True),
+        Column("95 % interval", interval_cell, number=True),
+        Column("n", n_cell, number=True),
+        Column("latency", latency_cell, number=True),
+        Column("$ / 1k", cost_cell, number=True),
+    )
+
+
+def quality_cell(row: Data) -> Cell:
+    """The quality of a stack."""
+    return Cell(text.score(row["quality"]), row["quality"], basis(row, "quality"))
+
+
+def interval_cell(row: Data) -> Cell:
+    """The interval of its quality."""
+    spread = text.interval(row["quality_low"], row["quality_high"]).strip() or text.NOT_APPLICABLE
+    return Cell(spread, row["quality_low"])
+
+
+def n_cell(row: Data) -> Cell:
+    """How many queries it was scored on."""
+    return Cell(text.UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"])
+
+
+def latency_cell(row: Data) -> Cell:
+    """Its latency."""
+    return Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms"))
+
+
+def cost_cell(row: Data) -> Cell:
+    """Its cost."""
+    return Cell(text.cost_of(row, ""), row["cost"], basis(row, "cost"))
+
+
+def _share(key: str, name: str) -> Column:
+    return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
+
+
+def _ranked(measure: str) -> tuple[Column, ...]:
+    """A stack that is not the choice, and by how much it would be better."""
+
+    def gain(row: Data) -> Cell:
+        return Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"])
+
+    return (
+        _text("stack", wide=True),
+        Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
+        Column("gain", gain, number=True),
+    )
+
+
+def _plain() -> tuple[Column, Column]:
+    """Latency and cost without a badge."""
+    return (
+        Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
+        Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
+    )
+
+
+def _turns(rows: Sequence[Data]) -> Table | None:
+    """What would have to be true for another stack to be chosen."""
+
+    def now(row: Data) -> str:
+        return str(_WRITTEN[row["of"]](row["now"]))
+
+    def then(row: Data) -> str:
+        if row["then"] is None:
+            return text.NOT_APPLICABLE
+        value = str(_WRITTEN[row["of"]](row["then"]))
+        return f"a trace {'higher' if row['by'] > 0 else 'lower'}" if value == now(row) else value
+
+    def winner(row: Data) -> str:
+        return f"as it is: {row['reason']}" if row["reason"] else row["winner"] or "no stack at all"
+
+    columns = (
+        _text("stack", wide=True),
+        _text("number", "of"),
+        Column("now", lambda row: Cell(now(row), row["now"]), number=True),
+        Column("turns at", lambda row: Cell(then(row), row["then"]), number=True),
+        Column("the choice is then", lambda row: Cell(winner(row)), wide=True),
+    )
+    return table(rows, columns)
+
+
+def _constraints(excluded: Sequence[Data]) -> Table | None:
+    """Which limits exclude how many, and who misses each by least."""
+    kinds: dict[str, list[Data]] = {}
+    for row in excluded:
+        kinds.setdefault(row["constraint"], []).append(row)
+
+    def nearest(row: Data) -> str:
+        known = [each for each in row["rows"] if each["by"] is not None]
+        least = min(known, key=lambda each: each["by"], default=None)
+        return f"{least['stack'] or least['run_id']}: {least['reason']}" if least else text.NOT_APPLICABLE
+
+    def limit(row: Data) -> str:
+        return LIMITS[row["name"]].limit_word if row["name"] in LIMITS else str(row["name"])
+
+    columns = (
+        Column("constraint", lambda row: Cell(limit(row))),
+        Column("stacks", lambda row: Cell(f"{len(row['rows']):,}", len(row["rows"])), number=True),
+        Column("nearest miss", lambda row: Cell(nearest(row)), wide=True),
+    )
+    rows = [{"name": name, "rows": each} for name, each in kinds.items()]
+    return table(sorted(rows, key=lambda row: (-len(row["rows"]), row["name"])), columns)
+
+
+def _stacks(data: Data) -> Table | None:
+    """Every stack with its three numbers and what became of it."""
+    rows, measure = data["stacks"], data["asked"]["measure"]
+    columns = (
+        Column("status", lambda row: Cell(status(row))),
+        _text("stack", wide=True),
+        Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
+        *_plain(),
+        _text("excluded because", "reason"),
+    )
+    return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen", sortable=True)
+
+
+def _prices(entries: Sequence[Data]) -> Table | None:
+    """The prices that the costs rest on, with source and day."""
+
+    def price(row: Data) -> Cell:
+        return Cell(f"{row['price']:.10g} {row['currency']} / {row['per']:,.10g}", row["price"])
+
+    def confirmed(row: Data) -> Cell:
+        return Cell("yes" if row["confirmed"] else " ".join(filter(None, ("no.", row["note"]))))
+
+    columns = (
+        _text("item"),
+        Column("unit", lambda row: Cell(row["unit"].replace("_", " "))),
+        Column("price", price, number=True),
+        Column("looked up", lambda row: Cell(row["looked_up"] or text.UNKNOWN)),
+        Column("confirmed", confirmed),
+        Column("chosen uses it", lambda row: Cell("yes" if row["of_chosen"] else "no")),
+        Column("stacks", lambda row: Cell(f"{row['runs']:,}", row["runs"]), number=True),
+        _text("source", wide=True),
+    )
+    return table(entries, columns, len(entries))
+
+
+def basis(row: Data, name: str) -> str:
+    """How a number of a stack was obtained; empty where it is unknown."""
+    return (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
+
+
+def status(row: Data) -> str:
+    """What became of a stack, in one word."""
+    return str(row["status"]).replace("within the limits", "feasible")
