@@ -1,75 +1,338 @@
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
 import streamlit as st
 
-from core.ui import cache, cost, show
-from core.ui.cost_columns import BILL_COLUMNS, RECORDED_COLUMNS, SWING_COLUMNS, paper_columns
-from core.ui.view import find_view
+from core.prices import PriceBook
+from core.prices.calculator import NO_INDEX, CostInputs, calculator
+from core.prices.units import INDEX_KINDS
+from core.ui import cache, prices, show
+from core.ui.pick import BY_RULE, listed, still_offered
+from core.ui.view import View, find_view
 from core.views import text
-from core.views.cost.page import PAPER_BOOK, PAPER_TOKENS, paper_generator, paper_rerank
-from core.views.cost.page import cost as bill_of
-from core.views.cost.recorded import recorded_answer
+from core.views.cost import words
+from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView, paper_generator, paper_rerank
+from core.views.cost.bill import cost as bill_of
+from core.views.cost.stack import NONE, Start, basis_by_stage, models
 from core.views.cost.swings import swings
+from core.views.text import plain
+
+TYPED = "no stack: type the amounts"
+# Inputs that a stack fills, by field of `CostInputs`, with their setting of the address.
+KEYS: Mapping[str, str] = {
+    "embedder": "emb",
+    "query_tokens": "tokq",
+    "cpu_ms": "cpu",
+    "reranker": "rer",
+    "candidates": "cand",
+    "tokens_per_candidate": "tokc",
+}
+# What an input is where neither a person nor a stack says.
+USUAL: Mapping[str, Any] = {
+    "emb": "voyage-3.5",
+    "tokq": 20.0,
+    "cpu": 0.0,
+    "rer": "rerank-2.5",
+    "cand": 50,
+    "tokc": 500.0,
+    "chunks": 10,
+    "toks": 500.0,
+    "prompt": 0.0,
+    "out": 300.0,
+    "gpu": 0.0,
+    "npas": 0,
+    "tokp": 500.0,
+    "spread": 0,
+    "dims": 1024,
+    "copies": 1,
+}
+LARGEST = 1_000_000_000
+
+
+def ask_start(view: View | None) -> tuple[Start | None, str | None]:
+    """Ask which stack to start from; what it fills in, and its run."""
+    if view is None:
+        return None, None
+    options = [BY_RULE, TYPED, *listed(view.table, "base", view.decision.quality)]
+    still_offered("base", options)
+    name = st.selectbox(
+        "Stack",
+        options,
+        key="base",
+        bind="query-params",
+        help="Its models, K, and the tokens and machine time that it recorded are what is priced; other "
+        "amounts can be typed below.",
+    )
+    row = view.decision.chosen if name == BY_RULE else None
+    if name not in (BY_RULE, TYPED):
+        row = view.table["name"].index_of(name)
+    if row is None:
+        return None, None
+    stack = view.table.row(row, named=True)
+    wanted = ("run_id", "name", "embedder", "reranker", "candidates")
+    return cache.start(view, tuple((column, stack[column]) for column in wanted)), stack["run_id"]
+
+
+def ask_amounts(start: Start | None) -> dict[str, Any]:
+    """Ask what is sent where; a field that is left empty is as the stack has it."""
+    known = models(cache.books().values())
+    asked: dict[str, Any] = {}
+    search, ranking, answering, more = st.columns(4)
+    with search:
+        asked["embedder"] = _model("Embedder", "emb", known.embedders, start)
+        off = asked["embedder"] is None
+        asked["query_tokens"] = _number("Query tokens", "tokq", start, off=off)
+        asked["cpu_ms"] = _number("Local machine ms", "cpu", start, about="Processor time, all stages.")
+    with ranking:
+        asked["reranker"] = _model("Reranker", "rer", known.rerankers, start)
+        off = asked["reranker"] is None
+        asked["candidates"] = _number("K candidates", "cand", start, off=off)
+        asked["tokens_per_candidate"] = _number(
+            "Tokens per candidate",
+            "tokc",
+            start,
+            off=off,
+            about="Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit "
+            "counts up to 100 candidates as one, and a longer candidate once per started 500 tokens.",
+        )
+    with answering:
+        asked["generator"] = _model("Generator", "gen", known.generators, None)
+        off = asked["generator"] is None
+        asked["chunks_sent"] = _number("Chunks sent", "chunks", off=off)
+        asked["tokens_per_chunk"] = _number("Tokens per chunk", "toks", off=off)
+    with more:
+        asked["prompt_tokens"] = _number("Prompt tokens", "prompt", off=off, about="Beside the chunks.")
+        asked["output_tokens"] = _number("Output tokens", "out", off=off, about="Of the answer.")
+        asked["gpu_ms"] = _number("Local graphics ms", "gpu", about="Processor time of a GPU per query.")
+    with st.expander("Corpus and index", expanded="npas" in st.query_params):
+        return asked | ask_corpus()
+
+
+def ask_corpus() -> dict[str, Any]:
+    """Ask about the corpus, which is embedded once and kept in an index."""
+    size, once, index, copied = st.columns(4)
+    with size:
+        passages = _number("Passages", "npas", about="0: the corpus is left out.")
+        off = not passages
+        tokens = _number("Tokens per passage", "tokp", off=off)
+    with once:
+        spread = _number(
+            "Spread over queries", "spread", off=off, about="That its embedding is paid by; 0: left out."
+        )
+        dim = _number("Dimensions", "dims", off=off)
+    with index:
+        kind = st.selectbox(
+            "Index",
+            [*INDEX_KINDS, NO_INDEX],
+            index=list(INDEX_KINDS).index("hnsw-f32"),
+            key="idx",
+            bind="query-params",
+            disabled=off,
+            help="Bytes of vectors (4 per number in float32, 1 as int8) and links of the graph (M = 32).",
+        )
+    with copied:
+        copies = _number("Copies in memory", "copies", off=off)
+    names = ("passages", "tokens_per_passage", "spread_queries", "dim", "index", "copies")
+    return dict(zip(names, (passages, tokens, spread, dim, kind, copies), strict=True))
+
+
+def _number(label: str, key: str, start: Start | None = None, *, off: bool = False, about: str = "") -> float:
+    kind = type(USUAL[key])
+    usual = _usual(key, start)
+    value = st.number_input(
+        label,
+        min_value=kind(0),
+        max_value=kind(LARGEST),
+        value=None,
+        format="%d" if kind is int else "%.6g",
+        key=key,
+        bind="query-params",
+        placeholder=f"{usual:,.10g}",
+        disabled=off,
+        help=about or None,
+    )
+    return usual if value is None else value
+
+
+def _usual(key: str, start: Start | None) -> Any:
+    field = next((field for field, name in KEYS.items() if name == key), "")
+    known = start is not None and field in start.amounts
+    return type(USUAL[key])(start.amounts[field].value) if known else USUAL[key]
+
+
+def _model(label: str, key: str, known: tuple[str, ...], start: Start | None) -> str | None:
+    """A list of priced models and of what the stack uses, priced or not; "none" bills nothing."""
+    usual = NONE if key == "gen" else _usual(key, start)
+    options = [NONE, *known, *({usual} - {NONE, *known})]
+    still_offered(key, [None, *options])
+    name = st.selectbox(
+        label,
+        options,
+        index=None,
+        key=key,
+        bind="query-params",
+        placeholder=usual,
+        help="none: not part of the stack, or run on your own machine (local machine ms).",
+    )
+    picked = usual if name is None else name
+    return None if picked == NONE else picked
+
+
+def show_cards(made: CostView, recorded: pl.DataFrame) -> None:
+    """What a thousand queries and a month cost, by the calculator and by what the stack recorded."""
+    whole = float(recorded["usd_per_1k"].sum()) if recorded.height else None
+    known = whole is not None and not recorded["usd_per_1k"].null_count()
+    how = ", ".join(sorted(set(recorded["basis"].drop_nulls()))) if recorded.height else "no usage recorded"
+    show.cards(
+        ("Per 1,000 queries", text.usd(made.found.per_1k, ""), "all stages"),
+        ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
+        ("As recorded", text.usd(whole if known else None, ""), f"per 1,000 queries · {how}"),
+    )
+
+
+def show_bill(made: CostView, start: Start | None, recorded: pl.DataFrame) -> None:
+    """The stages as a bar and as a table, and what the stack recorded."""
+    if made.bill.is_empty():
+        return
+    show.chart(made.figure, "cost", alt=words.answer(made.found))
+    bill = made.bill.with_columns(pl.col("reason").replace("", None))
+    show.table(bill, "bill", BILL, more=BILL_MORE, placeholder="unknown")
+    if recorded.height and start:
+        with st.expander("What the stack recorded, item by item"):
+            st.caption(plain(words.recorded_answer(recorded, start.name)))
+            show.table(recorded, "recorded", RECORDED, placeholder="unknown")
+
+
+def show_swings(inputs: CostInputs, book: PriceBook) -> None:
+    """What each input and price does to the monthly bill."""
+    percent = st.slider("Range of every input (± %)", 5, 90, 25, 5, key="swing", bind="query-params")
+    moved = swings(inputs, book, share=percent / 100)
+    st.markdown(plain(moved.answer))
+    if not moved.rows.is_empty():
+        show.chart(moved.figure, "tornado", alt=moved.answer)
+        show.table(moved.rows, "sensitivity_of_the_bill", SWINGS, more=SWINGS_MORE)
+
+
+def show_tables(book: PriceBook) -> None:
+    """The paper's tables and the price book, folded."""
+    with st.expander("The paper's prices, by the same calculator"):
+        st.caption(
+            f"published · CLQ paper, arXiv:2511.09545, §3.2.1; price book {PAPER_BOOK}; {PAPER_TOKENS} "
+            "tokens per candidate and chunk; $ per 1,000 queries. Changed prices do not touch it."
+        )
+        published = cache.books()[PAPER_BOOK]
+        tables = (
+            ("Reranker, by K candidates", "K", "paper_rerank", paper_rerank(published)),
+            ("Generator input, by chunks sent", "chunks", "paper_generator", paper_generator(published)),
+        )
+        for place, (title, first, name, rows) in zip(st.columns([5, 6]), tables, strict=True):
+            with place:
+                st.caption(title)
+                priced = {model: show.number_column(model, 2, prefix="$") for model in rows.columns[1:]}
+                show.table(rows, name, {rows.columns[0]: show.number_column(first, 0), **priced})
+    with st.expander(plain(f"Price book {book.title}")):
+        st.caption(
+            "Books of your own are TOML files in the folder that CLQ_PRICES names, else in price-books "
+            "beside the store."
+        )
+        rows = book.frame().with_columns(
+            pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed")
+        )
+        show.table(rows, "prices", BOOK, more=BOOK_MORE)
+
+
+def _exact(label: str, help_text: str = "") -> Any:
+    """A column of numbers from millionths to millions: six significant digits, so that none becomes 0."""
+    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None)
+
+
+BILL: Mapping[str, Any] = {
+    "stage": show.text_column("stage", width=120),
+    "item": show.text_column("item"),
+    "usd_per_1k": show.dollar_column("$ / 1k", "Per 1,000 queries."),
+    "usd_per_month": show.dollar_column("$ / month"),
+    "units_per_query": _exact("units / query", "Tokens, search units, requests or hours."),
+    "unit": show.text_column("unit"),
+    "basis": show.text_column(
+        "known how", "measured, imported or published: recorded by the stack; else modelled."
+    ),
+    "reason": show.text_column("unknown because"),
+}
+BILL_MORE: Mapping[str, Any] = {
+    "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
+    "usd_per_query": _exact("$ / query"),
+    "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
+    "looked_up": st.column_config.DateColumn("looked up"),
+    "source": show.text_column("source", width="large"),
+    "note": show.text_column("note"),
+}
+RECORDED: Mapping[str, Any] = {
+    "stage": show.text_column("stage"),
+    "item": show.text_column("item"),
+    "units_per_query": _exact("units / query", "Mean over the queries."),
+    "unit": show.text_column("unit"),
+    "usd_per_1k": show.dollar_column("$ / 1k", "Per 1,000 queries."),
+    "basis": show.text_column("known how"),
+    "reason": show.text_column("unknown because"),
+}
+SWINGS: Mapping[str, Any] = {
+    "input": show.text_column("input", width=230),
+    "width": show.dollar_column("moves by $", "The monthly bill, from one end of the range to the other."),
+    "usd_low": show.dollar_column("$ at lower", "Monthly bill where the input is lower."),
+    "usd_high": show.dollar_column("$ at higher", "Monthly bill where the input is higher."),
+}
+SWINGS_MORE: Mapping[str, Any] = {
+    "low": _exact("lower"),
+    "value": _exact("as it is"),
+    "high": _exact("higher"),
+}
+BOOK: Mapping[str, Any] = {
+    "item": show.text_column("item"),
+    "provider": show.text_column("provider"),
+    "unit": show.text_column("unit"),
+    "price": _exact("price"),
+    "per": st.column_config.NumberColumn("per", format="localized"),
+    "currency": show.text_column("currency"),
+    "confirmed": show.text_column("confirmed"),
+    "looked_up": st.column_config.DateColumn("looked up"),
+}
+BOOK_MORE: Mapping[str, Any] = {
+    "source": show.text_column("source", width="large"),
+    "note": show.text_column("note"),
+}
+
 
 view = find_view()
-head = st.container()
-asked = cost.ask(view)
-result = st.container()
+top = st.columns([3, 1])
+with top[0]:
+    start, run_id = ask_start(view)
+with top[1]:
+    queries = st.number_input(
+        "Queries per month", 0, LARGEST, 1_000_000, 100_000, key="queries", bind="query-params"
+    )
+    if view is None:  # there is no frame to choose it in
+        books = cache.books()
+        chosen_book = st.selectbox("Prices", list(books), key="book", bind="query-params")
+head, priced, result, moving = (st.container() for _ in range(4))
+st.subheader("What is sent", anchor=False)
+inputs = CostInputs(queries_per_month=queries, **ask_amounts(start))
+values = {field: getattr(inputs, field) or NONE for field in KEYS}
+st.caption(plain(words.provenance(start, values)))
 
-st.subheader("Prices", anchor=False)
-st.caption(
-    "The selected price book. Double-click a price to try another: a what-if for this page only; other "
-    "pages, links and the files of the book keep it. Books of your own are TOML files in "
-    "the folder that CLQ_PRICES names, else in price-books beside the store."
-)
-changes = cost.edit_prices(asked.book)
-found = bill_of(asked.inputs, asked.book, changes, asked.basis)
-prices = asked.book.with_changes(changes)
-
+now = prices.in_force(cache.books()[chosen_book]) if view is None else view.book
+own = cache.books()[now.name]
+with priced.expander("Prices of what it uses", expanded=True):
+    tried = prices.ask(own, now, [line.price for line in calculator(inputs, own).lines if line.price])
+made = bill_of(inputs, tried, basis_by_stage(start, values))
+recorded = cache.recorded_cost(view, run_id, tried) if view and run_id else pl.DataFrame()
 with head:
-    show.head(
-        "What this tells you: what a stack costs per query and per month, and which stage the money goes to.",
-        found.answer,
-        found.details,
-    )
-    if changes:
-        bar = st.container(horizontal=True, vertical_alignment="center")
-        bar.warning(f"What-if, on this page only: {text.plain(found.what_if)}.", icon=":material/edit:")
-        bar.button("Reset prices", on_click=cost.reset_prices, icon=":material/undo:")
+    show.head("", words.lead(made.found, start))
+    show_cards(made, recorded)
+    show.caveats(words.caveats(inputs, tried, made))
 with result:
-    drawn, paper = st.columns([2, 3], gap="medium")
-    if not found.bill.is_empty():
-        show.table(found.bill, "bill", BILL_COLUMNS, placeholder="unknown")
-    if view and asked.start:
-        run_id, name = asked.start
-        rows = cache.recorded_cost(view, run_id, prices)
-        st.markdown(f"**As recorded** · {text.plain(recorded_answer(rows, name))}")
-        if not rows.is_empty():
-            show.table(rows, "recorded", RECORDED_COLUMNS, placeholder="unknown")
+    show_bill(made, start, recorded)
+with moving:
     st.subheader("What moves the monthly bill", anchor=False)
-    share = cost.ask_range()
-    moved = swings(asked.inputs, prices, share=share)
-    st.markdown(text.plain(moved.answer))
-    if not moved.rows.is_empty():
-        bars, ends = st.columns([1, 1], gap="medium")
-        with bars:
-            show.chart(moved.figure, "tornado", alt=moved.answer)
-        with ends:
-            show.table(moved.rows, "sensitivity_of_the_bill", SWING_COLUMNS)
-with drawn:
-    if not found.bill.is_empty():
-        show.chart(found.figure, "cost", alt=found.answer)
-with paper:
-    st.markdown("**The paper's prices, by the same calculator**")
-    st.caption(
-        f"published · CLQ paper, arXiv:2511.09545, §3.2.1; price book {PAPER_BOOK}; {PAPER_TOKENS} tokens "
-        "per candidate and chunk; $ per 1,000 queries. What-if prices do not touch it."
-    )
-    left, right = st.columns([5, 6])
-published = cache.books()[PAPER_BOOK]
-with left:
-    st.caption("Reranker, by K candidates")
-    rerank = paper_rerank(published)
-    show.table(rerank, "paper_rerank", paper_columns(rerank, "K"))
-with right:
-    st.caption("Generator input, by chunks sent")
-    generator = paper_generator(published)
-    show.table(generator, "paper_generator", paper_columns(generator, "chunks"))
+    show_swings(inputs, tried)
+show_tables(tried)

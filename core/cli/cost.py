@@ -13,15 +13,15 @@ import typer
 
 from core.cli.context import Context, resolve_runs
 from core.cli.output import Format, FormatOption, emit
-from core.errors import InputError, UnknownNameError
+from core.errors import UnknownNameError
 from core.importers.read.text import shown
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.prices.calculator import NO_INDEX, CostInputs
 from core.prices.units import INDEX_KINDS
 
 if TYPE_CHECKING:
-    from core.views.cost.amounts import Start
-    from core.views.cost.page import CostView
+    from core.views.cost.bill import CostView
+    from core.views.cost.stack import Start
 
 _USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)
 """What is not given."""
@@ -111,15 +111,15 @@ def run(
     begun = None if run_ is None else _start(context, run_)
     amounts = {} if begun is None else {name: each.value for name, each in begun.amounts.items()}
     inputs = _inputs(amounts | {name: value for name, value in typed.items() if value is not None})
-    book, changes = books[prices], _changes(price or ())
+    book = books[prices].derived(price or ())
     if swing is not None:
-        _swings(inputs, book.with_changes(changes), swing, form)
+        _swings(inputs, book, swing, form)
     else:
-        _bill(inputs, book, changes, begun, form)
+        _bill(inputs, book, begun, form)
 
 
 def _inputs(given: Mapping[str, Any]) -> CostInputs:
-    from core.views.cost.amounts import NONE  # noqa: PLC0415
+    from core.views.cost.stack import NONE  # noqa: PLC0415
 
     models = {name: None for name, value in given.items() if value == NONE and name != "index"}
     return CostInputs(**{**asdict(_USUAL), **given, **models})
@@ -127,7 +127,7 @@ def _inputs(given: Mapping[str, Any]) -> CostInputs:
 
 def _known(typed: Mapping[str, object], books: Mapping[str, PriceBook]) -> None:
     """Refuse models that no book prices: a typing error would else be an unknown cost."""
-    from core.views.cost.amounts import NONE, models  # noqa: PLC0415
+    from core.views.cost.stack import NONE, models  # noqa: PLC0415
 
     known = models(books.values())
     offered = {
@@ -143,7 +143,7 @@ def _known(typed: Mapping[str, object], books: Mapping[str, PriceBook]) -> None:
 
 
 def _start(context: Context, name: str) -> Start:
-    from core.views.cost.amounts import start_from  # noqa: PLC0415
+    from core.views.cost.stack import start_from  # noqa: PLC0415
     from core.views.workspace.scope import Scope  # noqa: PLC0415
     from core.views.workspace.stacks import runs_in  # noqa: PLC0415
 
@@ -155,26 +155,8 @@ def _start(context: Context, name: str) -> Start:
     return start_from(snapshot, row)
 
 
-def _changes(written: tuple[str, ...] | list[str]) -> dict[tuple[str, str], float]:
-    changes = {}
-    for each in written:
-        name, _, amount = each.rpartition("=")
-        item, _, unit = name.rpartition(":")
-        try:
-            changes[item, unit] = float(amount)
-        except ValueError:
-            unit = ""
-        if not (item and unit):
-            raise InputError(
-                f"{shown(each, 80)!r} is not a price.",
-                where="--price",
-                do="Write rerank-2.5:input_tokens=0.03, for example.",
-            )
-    return changes
-
-
 def _paper(table: Paper, books: Mapping[str, PriceBook], form: Format) -> None:
-    from core.views.cost.page import PAPER_BOOK, paper_generator, paper_rerank  # noqa: PLC0415
+    from core.views.cost.bill import PAPER_BOOK, paper_generator, paper_rerank  # noqa: PLC0415
 
     made = paper_rerank if table is Paper.RERANK else paper_generator
     emit(made(books[PAPER_BOOK]), form)
@@ -189,40 +171,36 @@ def _swings(inputs: CostInputs, book: PriceBook, percent: float, form: Format) -
     emit(found.rows, form, empty="")
 
 
-def _bill(
-    inputs: CostInputs,
-    book: PriceBook,
-    changes: Mapping[tuple[str, str], float],
-    begun: Start | None,
-    form: Format,
-) -> None:
-    from core.views.cost.amounts import NONE, WORDS, basis_by_stage, provenance  # noqa: PLC0415
-    from core.views.cost.page import cost  # noqa: PLC0415
+def _bill(inputs: CostInputs, book: PriceBook, begun: Start | None, form: Format) -> None:
+    from core.views.cost import words  # noqa: PLC0415
+    from core.views.cost.bill import cost  # noqa: PLC0415
+    from core.views.cost.stack import NONE, basis_by_stage  # noqa: PLC0415
 
-    asked = {name: getattr(inputs, name) or NONE for name in WORDS}
-    found = cost(inputs, book, changes, basis_by_stage(begun, asked))
-    said = [found.answer, found.details, provenance(begun, asked) if begun else ""]
-    if changes:
-        said.append(f"What if: {found.what_if or 'no price differs'}.")
+    asked = {name: getattr(inputs, name) or NONE for name in words.FILLED}
+    made = cost(inputs, book, basis_by_stage(begun, asked))
+    said = [words.answer(made.found), *words.caveats(inputs, book, made).values()]
+    said += [words.provenance(begun, asked)] if begun else []
+    if book.changed:
+        said.append(f"What if: {'; '.join(words.changed(book))}.")
     if form is Format.JSON:
-        typer.echo(json.dumps(_data(inputs, book, found, said), ensure_ascii=False, indent=2, default=str))
+        typer.echo(json.dumps(_data(inputs, book, made, said), ensure_ascii=False, indent=2, default=str))
     elif form is Format.CSV:
-        emit(found.bill, form)
+        emit(made.bill, form)
     else:
-        for words in filter(None, said):
-            typer.echo(shown(words, _LINE))
-        reasons = ("reason",) if (found.bill["reason"] != "").any() else ()
-        emit(_with_total(found.bill).select(*_SHOWN, *reasons), form, empty="Nothing is billed.")
+        for sentence in filter(None, said):
+            typer.echo(shown(sentence, _LINE))
+        reasons = ("reason",) if (made.bill["reason"] != "").any() else ()
+        emit(_with_total(made.bill).select(*_SHOWN, *reasons), form, empty="Nothing is billed.")
 
 
-def _data(inputs: CostInputs, book: PriceBook, found: CostView, said: list[str]) -> dict[str, object]:
-    total = _with_total(found.bill).filter(pl.col("stage") == "total").select(_DOLLARS).to_dicts()
+def _data(inputs: CostInputs, book: PriceBook, made: CostView, said: list[str]) -> dict[str, object]:
+    total = _with_total(made.bill).filter(pl.col("stage") == "total").select(_DOLLARS).to_dicts()
     return {
         "answer": said[0],
         "details": [words for words in said[1:] if words],
         "inputs": asdict(inputs),
         "prices": book.name,
-        "lines": found.bill.to_dicts(),
+        "lines": made.bill.to_dicts(),
         "total": total[0] if total else dict.fromkeys(_DOLLARS, 0.0),
     }
 

@@ -79,6 +79,7 @@ class Question:
     rule: Best
     jitter_ms: float | None
     prices: str
+    price: tuple[str, ...]
     origin: tuple[Origin, ...]
     runs: tuple[str, ...]
     collection: str | None
@@ -100,6 +101,7 @@ class Question:
         books = context.books()
         if self.prices not in books:
             raise UnknownNameError("price book", self.prices, books)
+        book = books[self.prices].derived(self.price)
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
         quality = quality_of(self.measure) if self.measure else choices(snapshot, scope).quality
@@ -116,13 +118,13 @@ class Question:
             higher_is_better=quality.higher_is_better,
         )
         latency = Latency(self.on.value, self.latency.value, generation=self.generation)
-        found = self._compared(snapshot, scope, quality, latency, books[self.prices])
+        found = self._compared(snapshot, scope, quality, latency, book)
         remarks = found.compared.sentences
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine
         for words in remarks:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
         asked = Asked(limits, self.rule.value, quality, found.latency)
-        return Case(snapshot, found.scope, asked, books[self.prices], self.seed, remarks=remarks)
+        return Case(snapshot, found.scope, asked, book, self.seed, remarks=remarks)
 
     def _compared(
         self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
@@ -169,6 +171,10 @@ def question(
         ),
     ] = None,
     prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(help="Changed price, ITEM:UNIT=AMOUNT for the book's units; may be repeated."),
+    ] = None,
     origin: Annotated[
         list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
     ] = None,
@@ -209,6 +215,7 @@ def question(
         rule=rule,
         jitter_ms=jitter_ms,
         prices=prices,
+        price=tuple(price or ()),
         origin=tuple(origin or ()),
         runs=tuple(run or ()),
         collection=collection,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,16 +16,19 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
-from core.prices.check import FINDINGS, OLD_AFTER_DAYS, check_book
+from core.prices.check import FINDINGS, OLD_AFTER_DAYS, Used, check_book
 from core.prices.litellm import BOOK, read_litellm
 from core.prices.write import write_book
-from core.views.cost.price_books import price_rows, used_items
+from core.store import Snapshot
 
 app = typer.Typer(
     help="List price books, check them, or import prices.", no_args_is_help=True, rich_markup_mode=None
 )
 
 BookOption = Annotated[str | None, typer.Option("--book", help="Only this price book.", show_default=False)]
+_NONE = (None, "", "none")
+_STAGES: Mapping[str, str] = {"embedder": "embed", "reranker": "rerank"}
+"""Models that a stack names, with the stage that they are used in."""
 _SHOWN = ("book", "item", "provider", "unit", "price", "per", "currency", "looked_up", "confirmed")
 
 
@@ -34,7 +40,7 @@ def list_(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """List the prices of all books, the user's own among them."""
-    rows = price_rows(_books(ctx.obj, book), item)
+    rows = _price_rows(_books(ctx.obj, book), item)
     emit(rows.select(_SHOWN) if form is Format.TABLE else rows, form, empty="No price.")
 
 
@@ -48,7 +54,7 @@ def check(
 ) -> None:
     """Find prices that are old, and models in the store that have none."""
     context: Context = ctx.obj
-    used = used_items(context.store().read())
+    used = _used_items(context.store().read())
     found = [check_book(each, used, today=_today(), old_after=days) for each in _books(context, book)]
     rows = pl.concat([FINDINGS.to_frame(), *found])
     emit(rows, form, empty=f"Nothing: every model in the store has a price, none older than {days} days.")
@@ -103,3 +109,29 @@ def _day(text: str) -> date:
         return date.fromisoformat(text) if text else _today()
     except ValueError:
         raise InputError(f"{text!r} is not a day.", where="--fetched", do="Write it 2026-01-31.") from None
+
+
+def _price_rows(books: Iterable[PriceBook], contains: str = "") -> pl.DataFrame:
+    """Return the newest prices of books whose item has a text in its name: book, then those of the book."""
+    rows = [book.frame().select(pl.lit(book.name).alias("book"), pl.all()) for book in books]
+    wanted = pl.col("item").str.to_lowercase().str.contains(contains.lower(), literal=True)
+    return pl.concat(rows).filter(wanted).with_columns(pl.col("valid_from", "looked_up").cast(pl.String))
+
+
+def _used_items(snapshot: Snapshot) -> list[Used]:
+    """Return what runs have used; where one recorded no usage of a stage, the model its stack names there."""
+    runs = snapshot.runs()
+    usage = snapshot.usage(runs["run_id"].to_list())
+    recorded = usage.group_by("item", "unit").agg(pl.col("run_id").n_unique())
+    found = [Used(item, unit, count) for item, unit, count in recorded.sort("item", "unit").iter_rows()]
+    staged = set(usage.select("run_id", "stage").unique().iter_rows())
+    named: Counter[str] = Counter()
+    specs = runs.select("run_id", "stack_id").join(snapshot.stacks(), on="stack_id", how="left")
+    for run_id, spec in specs.select("run_id", "spec").iter_rows():
+        read = json.loads(spec) if isinstance(spec, str) else spec or {}
+        named.update(
+            str(read[axis]).rpartition(":")[2]
+            for axis, stage in _STAGES.items()
+            if read.get(axis) not in _NONE and (run_id, stage) not in staged
+        )
+    return found + [Used(item, None, count) for item, count in sorted(named.items())]

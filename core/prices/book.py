@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 
 import polars as pl
 
-from core.errors import PriceError, UnknownNameError
+from core.errors import ClqError, InputError, PriceError, UnknownNameError
 
 DEFAULT_BOOK = "list"
 UNITS = (
@@ -28,6 +29,8 @@ MS_PER_HOUR = 3_600_000
 CPU_MS_PER_HOUR = MS_PER_HOUR
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""
+Key = tuple[str, str]
+"""What a price is of: item and unit."""
 CURRENCY = "USD"
 """Costs are in dollars; a price in another currency is shown but not converted."""
 
@@ -65,6 +68,7 @@ class Price:
         looked_up: When the source was read.
         confirmed: Whether the source was good enough to rely on; the note says why not.
         note: Limits and assumptions.
+        was: What the book says, where somebody changed the price.
     """
 
     item: str
@@ -78,6 +82,7 @@ class Price:
     confirmed: bool
     valid_from: date | None = None
     note: str = ""
+    was: float | None = field(default=None, repr=False)  # digests are made of the rest
 
     @property
     def each(self) -> float:
@@ -85,17 +90,119 @@ class Price:
         return self.price / self.per
 
     @property
+    def key(self) -> Key:
+        """What it is the price of."""
+        return self.item, self.unit
+
+    @property
     def since(self) -> date:
         """The day that it is in force from; the first of all days where that is not known."""
         return self.valid_from or date.min
 
 
+MOST_CHANGES = 100
+"""Prices that one text may change: a link comes from anybody."""
+_CHANGE = re.compile(
+    r"(?P<name>[^\n]{1,200})[:=](?P<amount>-?[0-9]{1,12}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?)", re.I | re.A
+)
+
+
 @dataclass(frozen=True)
 class PriceBook:
-    """A named set of prices; an item and unit may have several, with different dates of validity."""
+    """A named set of prices; an item and unit may have several, with different dates of validity.
+
+    Attributes:
+        name: Of the book, and of those derived from it.
+        prices: What it holds.
+    """
 
     name: str
     prices: tuple[Price, ...]
+
+    @cached_property
+    def newest(self) -> Mapping[Key, Price]:
+        """The newest price of every item and unit."""
+        return {key: prices[0] for key, prices in self._newest_first.items()}
+
+    @cached_property
+    def changed(self) -> tuple[Price, ...]:
+        """The prices that somebody changed."""
+        return tuple(price for price in self.prices if price.was is not None)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The changed prices, as `read_changes` reads them."""
+        return tuple(sorted(self.write_change(price.key, price.price) for price in self.changed))
+
+    @property
+    def title(self) -> str:
+        """The name, and how many prices of the book were changed."""
+        number = len(self.changed)
+        return f"{self.name}, {number} price{'s' * (number > 1)} changed" if number else self.name
+
+    @cached_property
+    def _named(self) -> Mapping[str, Key]:
+        """Every price by the names that a change may call it."""
+        units: dict[tuple[str, str], list[str]] = {}
+        found: dict[str, Key] = {}
+        for (item, unit), price in self.newest.items():
+            units.setdefault((price.provider, item), []).append(unit)
+            found[f"{item}:{unit}"] = found[f"{price.provider}/{item}:{unit}"] = (item, unit)
+        single = {pair: sold[0] for pair, sold in units.items() if len(sold) == 1}
+        return found | {f"{provider}/{item}": (item, unit) for (provider, item), unit in single.items()}
+
+    def read_changes(self, texts: Iterable[str]) -> tuple[dict[Key, float], list[ClqError]]:
+        """Read changed prices, whoever wrote them.
+
+        Args:
+            texts: Each ``voyage/rerank-2.5:0.025``, the amount for the price's own number of units; an item
+                with several units needs its unit, ``openai/gpt-5:output_tokens:8``.
+
+        Returns:
+            New amounts by item and unit, and what is wrong with the texts that are left out.
+        """
+        changes: dict[Key, float] = {}
+        wrong: list[ClqError] = []
+        for text in list(texts)[:MOST_CHANGES]:
+            try:
+                key, amount = self._read_change(text)
+            except ClqError as error:
+                wrong.append(error)
+            else:
+                changes[key] = amount
+        return changes, wrong
+
+    def derived(self, texts: Iterable[str]) -> PriceBook:
+        """The book with changed prices.
+
+        Args:
+            texts: As for `read_changes`.
+
+        Raises:
+            ClqError: If one of them is no price of the book.
+        """
+        changes, wrong = self.read_changes(texts)
+        if wrong:
+            raise wrong[0]
+        return self.with_changes(changes)
+
+    def _read_change(self, text: str) -> tuple[Key, float]:
+        read = _CHANGE.fullmatch(text)
+        if read is None or not {"/", ":"} & set(read["name"]):
+            raise InputError(
+                f"{text[:80]!r} is not a price.", do="Write voyage/rerank-2.5:0.03, for example."
+            )
+        if read["name"] not in self._named:
+            raise UnknownNameError("price", read["name"][:80], self._named)
+        amount = float(read["amount"])
+        check_amount(amount, 0, f"what-if, {read['name']}")
+        return self._named[read["name"]], amount
+
+    def write_change(self, key: Key, amount: float) -> str:
+        """Return a changed price of the book as `read_changes` reads it."""
+        price = self.newest[key]
+        name = f"{price.provider}/{price.item}"
+        return f"{name if self._named.get(name) == key else f'{name}:{price.unit}'}:{amount:.10g}"
 
     @cached_property
     def _newest_first(self) -> Mapping[tuple[str, str], tuple[Price, ...]]:
@@ -130,7 +237,7 @@ class PriceBook:
         """Names of what the book prices (by this unit), sorted."""
         return tuple(sorted({price.item for price in self.prices if unit in (None, price.unit)}))
 
-    def with_changes(self, changes: Mapping[tuple[str, str], float]) -> PriceBook:
+    def with_changes(self, changes: Mapping[Key, float]) -> PriceBook:
         """The same book with other amounts, for a what-if.
 
         Args:
@@ -155,12 +262,11 @@ class PriceBook:
             else price
             for price in self.prices
         )
-        return PriceBook(f"{self.name} (what-if)" if changed != self.prices else self.name, changed)
+        return PriceBook(self.name, changed)
 
     def frame(self) -> pl.DataFrame:
         """The newest price of every item and unit as a table; columns of `PRICE_FRAME`, sorted by item."""
-        newest = [prices[0] for prices in self._newest_first.values()]
-        columns = {name: [getattr(price, name) for price in newest] for name in PRICE_FRAME}
+        columns = {name: [getattr(price, name) for price in self.newest.values()] for name in PRICE_FRAME}
         return pl.DataFrame(columns, schema=PRICE_FRAME).sort("provider", "item", "unit")
 
 
@@ -168,7 +274,7 @@ def _what_if(price: Price, amount: float) -> Price:
     if amount == price.price:
         return price
     note = f"What-if; the book says {price.price:g} per {price.per:g}."
-    return replace(price, price=float(amount), confirmed=False, note=note)
+    return replace(price, price=float(amount), confirmed=False, note=note, was=price.price)
 
 
 def check_amount(amount: float, least: float, where: str) -> None:

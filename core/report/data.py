@@ -77,7 +77,7 @@ def decision_data(case: Case, found: Verdict) -> dict[str, object]:
         **made,
         "collection": case.scope.collection_id,
         "golden_set": case.scope.golden_set_id,
-        "prices": case.book.name,
+        "prices": case.book.title,
         "seed": case.seed,
         "resamples": RESAMPLES,
         "revision": case.snapshot.revision,
@@ -113,7 +113,11 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         "stack": None if chosen is None else _stack(chosen),
         "runs": _runs(case.snapshot, case.scope),
         "revision_made": revision_made(case.snapshot),
-        "price_book": {"name": case.book.name, "digest": case.book.digest},
+        "price_book": {
+            "name": case.book.title,
+            "digest": case.book.digest,
+            "changes": list(case.book.changes),
+        },
         **_prices(case, found),
         "stacks": status_rows(found.sure_table, found.decision, weak=asked.weak).to_dicts(),
     }

@@ -96,7 +96,7 @@ def pinned_link(case: Case, dashboard: str) -> str:
         asked.quality,
         asked.latency,
         asked.constraints,
-        book=case.book.name,
+        book=case.book,
         runs=named(case, "name"),
     )
     if case.scope.shared:

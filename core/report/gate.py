@@ -43,6 +43,7 @@ class Again(BaseModel):
     judged: Literal["any", "half", "most", "all"]
     jitter_ms: Amount | None
     prices: str
+    price: list[str] = []
     seed: Annotated[int, Field(ge=0)]
     every_golden_set: bool
     together: bool

@@ -50,6 +50,7 @@ def question(case: Case) -> dict[str, object]:
         "judged": WORDS.get(case.scope.judging.least, DEFAULTS["judged"]),
         "jitter_ms": limits.jitter_ms,
         "prices": case.book.name,
+        "price": list(case.book.changes),
         "seed": case.seed,
         "every_golden_set": case.scope.judging.everywhere,
         "together": bool(case.remarks and not narrowed(case)),

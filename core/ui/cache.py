@@ -20,8 +20,7 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
-from core.views.cost.amounts import Start, start_from
-from core.views.cost.recorded import recorded
+from core.views.cost.stack import Start, recorded, start_from
 from core.views.curves.page import MAX_DEPTH, curve_table
 from core.views.curves.sent import tokens_sent as read_sent
 from core.views.queries.one_query import OneQuery
@@ -70,15 +69,14 @@ def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceB
 
 
 def stacks(
-    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: str
+    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
     """The stack table of a workspace at a revision; see `core.views.workspace.stacks.stack_table`."""
-    bound = books()[book]
     anywhere = replace(latency, machine=None)
-    table = _stacks(path, revision, scope=scope, quality=quality, latency=anywhere, book=bound)
+    table = _stacks(path, revision, scope=scope, quality=quality, latency=anywhere, book=book)
     if latency.machine is None:
         return table
-    key = (path, revision, scope, quality, latency, bound.name, bound.digest)
+    key = (path, revision, scope, quality, latency, book.name, book.digest)
     return _at_machine(table, key, latency.machine)
 
 
@@ -252,7 +250,7 @@ def _one_query(
 
 
 def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
-    """What the cost calculator takes from a stack; see `core.views.cost.amounts.start_from`."""
+    """What the cost calculator takes from a stack; see `core.views.cost.stack.start_from`."""
     return _start(str(store().path), view.snapshot.revision, stack)
 
 
@@ -263,7 +261,7 @@ def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> S
 
 
 def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
-    """What a run's recorded usage costs; see `core.views.cost.recorded.recorded`."""
+    """What a run's recorded usage costs; see `core.views.cost.stack.recorded`."""
     return _recorded(str(store().path), view.snapshot.revision, run_id, book)
 
 

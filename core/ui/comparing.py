@@ -42,9 +42,7 @@ def _stacks(
     snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
     path = str(cache.store().path)
-    return cache.stacks(
-        path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book.name
-    )
+    return cache.stacks(path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book)
 
 
 def _sets(snapshot: Snapshot, scope: Scope) -> QuerySets:

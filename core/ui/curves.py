@@ -8,7 +8,7 @@ import streamlit as st
 from core.ui import cache, show
 from core.ui.pick import pick_stack, still_offered
 from core.ui.view import View
-from core.views.cost.amounts import models
+from core.views.cost.stack import models
 from core.views.curves import cuts, sent
 from core.views.curves.page import X_AXES
 from core.views.text import plain

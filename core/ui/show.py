@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
+from core.ui import prices
 from core.ui.view import find_view, front_door, page_title
 from core.views import text
 from core.views.tables import to_csv, to_parquet, upright
@@ -48,6 +49,9 @@ def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
         st.markdown(plain(details))
     if warning:
         st.markdown(f":material/warning: {plain(warning)}")
+    view = find_view()
+    if view is not None:
+        prices.chip(view.book)
     _differing()
 
 

@@ -8,8 +8,9 @@ import streamlit as st
 
 from core.decide.rules import decide
 from core.metrics import REGISTRY
+from core.prices import PriceBook
 from core.store import Snapshot
-from core.ui import cache, comparing
+from core.ui import cache, comparing, prices
 from core.ui.generation import generation
 from core.ui.limits import constraints, forget_ranges
 from core.ui.parameters import KEYS, parameters
@@ -74,7 +75,7 @@ def sidebar() -> View | None:
     with foot:
         book = _book()
     with differing:
-        found = comparing.compared(snapshot, scope, quality, latency, cache.books()[book])
+        found = comparing.compared(snapshot, scope, quality, latency, book)
     scope, latency, table = found.scope, found.latency, found.table
     with limits:
         asked = constraints(table, quality)
@@ -85,7 +86,7 @@ def sidebar() -> View | None:
         quality=quality,
         latency=latency,
         constraints=asked,
-        book=cache.books()[book],
+        book=book,
         table=table,
         decision=decide(table, asked, paired=paired),
         paired=paired,
@@ -206,8 +207,7 @@ def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
     return Latency(percentile, scope, generation=modelled)
 
 
-def _book() -> str:
-    names = list(cache.books())
-    return st.selectbox(
-        "Prices", names, key="book", bind="query-params", help="Price book; see Cost calculator."
-    )
+def _book() -> PriceBook:
+    books = cache.books()
+    name = st.selectbox("Prices", list(books), key="book", bind="query-params", help="Price book; see Cost.")
+    return prices.in_force(books[name])

@@ -48,6 +48,7 @@ SETTINGS: Mapping[str, str] = {
     "gq": "golden sets that judge the queries",
     "jq": "share of the Top-K that is judged",
     "book": "price book",
+    "price": "changed price",
     "rev": "data revision",
     "stack": "selected stack",
     "vs": "second stack",

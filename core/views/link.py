@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from core.decide.rules import Constraints, Rule
 from core.params import Param
+from core.prices import PriceBook
 from core.views.workspace.query_sets import EVERY_SET, WORDS
 from core.views.workspace.scope import Latency, Quality, Scope
 
@@ -62,7 +63,7 @@ def settings(
     latency: Latency,
     limits: Constraints,
     *,
-    book: str,
+    book: PriceBook,
     runs: tuple[str, ...] = (),
 ) -> dict[str, object]:
     """What a workspace is set to, by the keys of the address.
@@ -72,7 +73,7 @@ def settings(
         quality: Measure and cutoff.
         latency: Percentile and scope.
         limits: SLA, budget, floor and jitter band.
-        book: Name of the price book.
+        book: Prices; the changed ones of a derived book stand in the address.
         runs: Names of the chosen runs; empty = all.
     """
     measure = quality.measure
@@ -92,7 +93,8 @@ def settings(
         **_generator(latency),
         **{axis.limit: limits.of(axis) for axis in limits.axes},
         "jitter": limits.jitter_ms,
-        "book": book,
+        "book": book.name,
+        "price": book.changes,
         "gq": EVERY_SET if scope.judging.everywhere else None,
         "jq": WORDS.get(scope.judging.least),
     }

@@ -124,7 +124,7 @@ def test_nothing_is_billed(cli):
         (["--price", "rerank-2.5=1"], "'rerank-2.5=1' is not a price."),
         (["--price", "rerank-2.5:input_tokens=x"], "is not a price."),
         (["--price", "rerank-2.5:input_tokens=-1"], "is not an amount"),
-        (["--price", "nothing:requests=1"], "No price 'nothing requests'"),
+        (["--price", "nothing:requests=1"], "No price 'nothing:requests'"),
     ],
 )
 def test_refusals(cli, words, said):

@@ -8,26 +8,23 @@ from core.prices.book import Price
 from core.prices.write import write_book
 from core.store import Store
 from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound, everything, rows, unescaped
 from tests.prices.test_price_import import TODAY
-
-
-def words(app) -> str:
-    return " ".join(str(each.value).replace("\\", "") for each in [*app.markdown, *app.caption])
 
 
 def test_the_cost_that_a_stack_recorded_is_labelled(open_page: OpenPage, demo_store: Path):
     runs = Store(demo_store).read().runs("python-docs")
     app = open_page(demo_store, "cost", base=runs["label"][0])
     assert not app.exception
-    assert "As recorded" in words(app)
-    assert "per 1,000 queries (measured)" in words(app)
+    assert "As recorded" in everything(app)
+    assert "per 1,000 queries (measured)" in everything(app)
 
 
 def test_the_corpus_is_part_of_the_bill(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "cost", npas="1000000", spread="10000000", swing="10")
     assert not app.exception
-    assert "Embedding the corpus costs $30.00 once, spread over 10,000,000 queries." in words(app)
-    assert "± 10 % takes it from" in words(app)
+    assert "Embedding the corpus costs $30.00 once, spread over 10,000,000 queries." in everything(app)
+    assert "± 10 % takes it from" in everything(app)
     stages = next(frame.value for frame in app.dataframe if "stage" in frame.value.columns)
     assert list(stages["stage"]) == ["embed", "rerank", "embed-corpus", "index", "storage"]
 
@@ -50,8 +47,8 @@ def test_a_book_of_ones_own_can_be_chosen_and_is_read_anew(
     write_book(tmp_path, "our contract", [price], extends="list")
     app = open_page(published_store, "cost", book="our contract")
     assert not app.exception
-    assert "$0.75 per 1,000 queries" in words(app)
-    assert "book our contract" in words(app)
+    assert number(app) == "$0.75"
+    assert "book our contract" in everything(app)
     assert app.selectbox(key="book").value == "our contract"
 
 
@@ -63,3 +60,57 @@ def test_a_broken_book_is_named_and_nothing_is_lost(
     app = open_page(published_store, "cost")
     assert not app.exception
     assert "mine" in app.error[0].value
+
+
+def number(app, place=0):
+    return unescaped(app.metric[place].value)
+
+
+def field(app, item="rerank-2.5", unit="input_tokens"):
+    return app.number_input(key=f"_price_field_{item}:{unit}")
+
+
+def press(app, label):
+    return next(button for button in app.button if button.label == label).click().run()
+
+
+def cost_of(app, stack):
+    table = rows(app)
+    return table.filter(table["name"] == stack)["cost"][0]
+
+
+def test_a_price_is_halved_and_doubled_and_typed(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "cost", cand="50")
+    assert (field(app).value, number(app)) == (0.05, "$1.25")
+    press(app, "×½")  # the first price of the page is of the embedding
+    app.button(key="_price_field_rerank-2.5:input_tokens×½").click().run()
+    assert (field(app).value, number(app)) == (0.025, "$0.63")
+    app.button(key="_price_field_rerank-2.5:input_tokens×2").click().run()
+    field(app).set_value(0.1).run()
+    assert number(app) == "$2.50"
+    assert "price" not in app.query_params, "a what-if stays on the page until it is used"
+
+
+def test_changed_prices_travel_into_the_decision_and_back(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "cost")
+    field(app).set_value(0.025).run()
+    press(app, "Use these prices in the decision")
+    assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
+    assert "1 price changed" in everything(app)
+    app.switch_page("pages/certainty.py").run()
+    assert_sound(app)
+    assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
+    assert "rerank-2.5 (input_tokens) $0.05 → $0.025 per 1,000,000" in everything(app)
+    press(app, "Back to the book's prices")
+    assert "price" not in app.query_params
+    assert "price changed" not in everything(app)
+
+
+def test_a_link_brings_its_prices_and_nothing_else(open_page: OpenPage, published_store: Path):
+    app = open_page(
+        published_store, "cost", price=["voyage/rerank-2.5:0.025", "voyage/rerank-2.5:nan", "<b>:1"]
+    )
+    assert_sound(app)
+    assert field(app).value == 0.025
+    assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
+    assert "could not be followed" in everything(app)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import PriceError, UnknownNameError
+from core.errors import ClqError, PriceError, UnknownNameError
 from core.paths import PRICES
 from core.prices import UNITS, Price, PriceBook, load_books, own_folder
 
@@ -187,7 +187,9 @@ def test_newest_price_in_force():
 def test_changes_make_a_new_book():
     book = PriceBook("b", (price(), price(item="n")))
     changed = book.with_changes({("m", "input_tokens"): 4.0})
-    assert changed.name == "b (what-if)"
+    assert (changed.name, changed.title) == ("b", "b, 1 price changed")
+    assert changed.digest != book.digest
+    assert [price.was for price in changed.changed] == [2.0]
     assert changed.find("m", "input_tokens").each == 4e-6
     assert not changed.find("m", "input_tokens").confirmed
     assert changed.find("n", "input_tokens") == book.find("n", "input_tokens")
@@ -201,3 +203,38 @@ def test_changes_are_checked():
         book.with_changes({("x", "input_tokens"): 1.0})
     with pytest.raises(PriceError, match="what-if"):
         book.with_changes({("m", "input_tokens"): -1.0})
+
+
+def test_changed_prices_are_written_and_read_again():
+    sold = (price(), price(unit="output_tokens"), price(item="a/b:c", price=7.0))
+    book = PriceBook("b", sold)
+    changed = book.with_changes(
+        {
+            ("m", "output_tokens"): 0.025,
+            ("a/b:c", "input_tokens"): 1e-7,
+            ("m", "input_tokens"): 2.0,
+        }
+    )
+    provider = sold[0].provider
+    assert changed.changes == (f"{provider}/a/b:c:1e-07", f"{provider}/m:output_tokens:0.025")
+    assert book.derived(changed.changes) == changed
+    assert book.derived(["m:output_tokens=0.025", "a/b:c:input_tokens=1e-7"]) == changed
+    assert PriceBook("b", sold[:1]).derived([f"{provider}/m:3"]).find("m", "input_tokens").price == 3.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", ":", "m", "m:1", "m=1", "p/m:1", "p/m:input_tokens:", "p/m:input_tokens:x", "p/m:input_tokens:-1",
+        "p/m:input_tokens:nan", "p/m:input_tokens:inf", "p/m:input_tokens:1e999", "p/m:input_tokens:0x1",
+        "p/m:input_tokens: 1", "p/m:input_tokens:1_0", "p/m:input_tokens:٣", "x/y:input_tokens:1",
+        "p/m:input_tokens:1\n", "=1", "/:1",
+    ],
+)  # fmt: skip
+def test_what_is_no_price_is_left_out_of_a_link_and_refused_by_a_command(text):
+    book = PriceBook("b", (price(provider="p"), price(provider="p", unit="output_tokens")))
+    changes, wrong = book.read_changes([text, "p/m:input_tokens:0.5"])
+    assert changes == {("m", "input_tokens"): 0.5}
+    assert len(wrong) == 1
+    with pytest.raises(ClqError):
+        book.derived([text])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -12,37 +12,10 @@ from core.prices import PriceBook
 from core.prices.calculator import CostInputs
 from core.prices.tornado import RANGE, Swing, tornado
 from core.views import text, theme
+from core.views.cost.words import moved, swung
 
 SHOWN = 12
 """Inputs that are drawn, the widest first; the table has all."""
-WORDS: Mapping[str, str] = {
-    "queries_per_month": "queries per month",
-    "candidates": "K candidates",
-    "tokens_per_candidate": "tokens per candidate",
-    "query_tokens": "query tokens",
-    "chunks_sent": "chunks sent",
-    "tokens_per_chunk": "tokens per chunk",
-    "prompt_tokens": "prompt tokens",
-    "output_tokens": "output tokens",
-    "cpu_ms": "local machine ms",
-    "gpu_ms": "local graphics ms",
-    "passages": "passages",
-    "tokens_per_passage": "tokens per passage",
-    "spread_queries": "queries that the corpus is spread over",
-    "dim": "dimensions",
-    "copies": "copies of the index",
-}
-_NAMED = 3
-_SCHEMA = {
-    "input": pl.String(),
-    "value": pl.Float64(),
-    "low": pl.Float64(),
-    "high": pl.Float64(),
-    "usd_low": pl.Float64(),
-    "usd": pl.Float64(),
-    "usd_high": pl.Float64(),
-    "width": pl.Float64(),
-}
 _ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 
@@ -76,46 +49,17 @@ def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> Swin
         InputError: If the share or an amount is out of range.
     """
     found = tornado(inputs, book, share=share)
-    return SwingView(_answer(found, share), _figure(found[:SHOWN], share), _rows(found))
-
-
-def named(swing: Swing) -> str:
-    """An input in words; a price with what it prices."""
-    if swing.field == "price":
-        return f"price of {text.shorten(swing.item)} ({swing.unit.replace('_', ' ')})"
-    return WORDS[swing.field]
-
-
-def _answer(found: Sequence[Swing], share: float) -> str:
-    if not found:
-        return "There is no monthly bill to vary: it is unknown, or nothing is billed."
-    first, change = found[0], f"± {100 * share:g} %"
-    if not first.width:
-        return f"No input moves the monthly bill of {text.usd(first.usd, '')} by itself within {change}."
-    equal = [named(each) for each in found if each.width >= 0.999 * first.width]
-    more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
-    low, high = sorted((first.low_usd, first.high_usd))
-    return (
-        f"What moves the monthly bill most: {', '.join(equal[:_NAMED])}{more}. {change} takes it "
-        f"from {text.usd(first.usd, '')} to {text.usd(low, '')} or {text.usd(high, '')}."
-    )
+    return SwingView(moved(found, share), _figure(found[:SHOWN], share), _rows(found))
 
 
 def _rows(found: Sequence[Swing]) -> pl.DataFrame:
     rows = [
-        (
-            named(each),
-            each.value,
-            each.low,
-            each.high,
-            each.low_usd,
-            each.usd,
-            each.high_usd,
-            each.width,
-        )
-        for each in found
+        (swung(one), one.value, one.low, one.high, one.low_usd, one.usd, one.high_usd, one.width)
+        for one in found
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    columns = ("input", "value", "low", "high", "usd_low", "usd", "usd_high", "width")
+    schema = {name: pl.String() if name == "input" else pl.Float64() for name in columns}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _figure(found: Sequence[Swing], share: float) -> go.Figure:
@@ -137,7 +81,7 @@ def _figure(found: Sequence[Swing], share: float) -> go.Figure:
             "line": {"width": 1, "color": theme.NEUTRAL},
         }
     ]
-    names = [text.escape(named(each)) for each in found]
+    names = [text.escape(swung(each)) for each in found]
     traces = []
     for place, (end, colour, pattern) in enumerate(_ENDS):
         bills = [(each.low_usd, each.high_usd)[place] for each in found]

@@ -10,15 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.errors import PriceError, UnknownNameError
 from core.importers.formats.published import published_batch
 from core.prices import Price, PriceBook, load_books
 from core.prices.calculator import CostInputs
 from core.store import Store
 from core.tables import frame
-from core.views.cost.amounts import NONE, Amount, Start, basis_by_stage, models, provenance, start_from
-from core.views.cost.page import PAPER_BOOK, cost, paper_generator, paper_rerank, price_changes
-from core.views.cost.recorded import recorded, recorded_answer
+from core.views.cost import words
+from core.views.cost.bill import PAPER_BOOK, cost, paper_generator, paper_rerank
+from core.views.cost.stack import NONE, Amount, Start, basis_by_stage, models, recorded, start_from
 from core.views.cost.swings import swings
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))
@@ -32,18 +31,23 @@ def asked(**changes):
     return CostInputs(**{**given, **changes})
 
 
+def said(found, book=LIST, inputs=PLAIN):
+    return " ".join(filter(None, words.caveats(inputs, book, found).values()))
+
+
 def test_the_answer_names_cost_volume_and_largest_stage():
-    found = cost(PLAIN, LIST, {})
-    assert found.answer == (
+    found = cost(PLAIN, LIST)
+    assert words.answer(found.found) == (
         "voyage-3.5 + rerank-2.5: $1.25 per 1,000 queries, $1,251.20 a month at 1,000,000 queries; "
         "99.9 % of it is the reranker call."
     )
-    assert found.details == "Prices: book list, looked up 2026-11-21."
-    assert found.what_if == ""
+    assert said(found) == "Prices: book list, looked up 2026-11-21."
+    assert words.changed(LIST) == []
+    assert words.lead(found.found) == "voyage-3.5 + rerank-2.5: 99.9 % of the cost is the reranker call."
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():
-    found = cost(asked(generator="gpt-5-mini", chunks_sent=10, output_tokens=300, cpu_ms=3.6), LIST, {})
+    found = cost(asked(generator="gpt-5-mini", chunks_sent=10, output_tokens=300, cpu_ms=3.6), LIST)
     assert found.bill["stage"].to_list() == [
         "embed",
         "rerank",
@@ -60,8 +64,8 @@ def test_the_bill_adds_up_and_carries_the_source_of_every_price():
 
 
 def test_an_unknown_price_makes_the_total_unknown_and_never_zero():
-    found = cost(asked(reranker="my-ranker"), LIST, {})
-    assert found.answer == (
+    found = cost(asked(reranker="my-ranker"), LIST)
+    assert words.answer(found.found) == (
         "Unknown: no price for my-ranker (input_tokens) in list. "
         "The other stages cost $0.0012 per 1,000 queries."
     )
@@ -72,14 +76,17 @@ def test_an_unknown_price_makes_the_total_unknown_and_never_zero():
 
 
 def test_nothing_chosen_costs_nothing_and_says_why():
-    found = cost(CostInputs(), LIST, {})
-    assert found.answer == "$0: no billed model and no machine time is chosen."
+    found = cost(CostInputs(), LIST)
+    assert words.answer(found.found) == "$0: no billed model and no machine time is chosen."
     assert found.bill.is_empty()
 
 
 def test_a_free_stack_has_no_largest_stage():
-    found = cost(asked(reranker=None, query_tokens=0), LIST, {})
-    assert found.answer == "voyage-3.5: $0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
+    found = cost(asked(reranker=None, query_tokens=0), LIST)
+    assert (
+        words.answer(found.found)
+        == "voyage-3.5: $0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,16 +97,16 @@ def test_a_reranker_billed_by_search_unit(candidates, tokens, usd_per_1k):
     inputs = asked(
         embedder=None, reranker="rerank-v4.0-pro", candidates=candidates, tokens_per_candidate=tokens
     )
-    found = cost(inputs, LIST, {})
+    found = cost(inputs, LIST)
     assert found.bill["unit"].to_list() == ["search_units"]
     assert found.bill["usd_per_1k"].to_list() == pytest.approx([usd_per_1k])
-    assert "Not confirmed: rerank-v4.0-pro. One source only" in found.details
-    assert found.answer.endswith("all of it the reranker call.")
+    assert "Not confirmed: rerank-v4.0-pro. One source only" in said(found)
+    assert words.answer(found.found).endswith("all of it the reranker call.")
 
 
 def test_shares_do_not_round_a_remainder_away():
-    found = cost(asked(candidates=1000), LIST, {})
-    assert "> 99.9 % of it is the reranker call" in found.answer
+    found = cost(asked(candidates=1000), LIST)
+    assert "> 99.9 % of it is the reranker call" in words.answer(found.found)
     assert found.figure.data[0].name == "embed $0.0012, &lt; 0.1 %"
 
 
@@ -115,37 +122,20 @@ def test_names_are_inert_in_the_chart():
         looked_up=date(2026, 1, 1),
         confirmed=True,
     )
-    found = cost(asked(embedder=None, reranker="<b>x</b>"), PriceBook("mine", (hostile,)), {})
+    found = cost(asked(embedder=None, reranker="<b>x</b>"), PriceBook("mine", (hostile,)))
     assert "<b>" not in found.figure.data[0].hovertext[0]
     assert "&lt;b&gt;x" in found.figure.data[0].hovertext[0]
     assert found.figure.data[0].hovertemplate == "%{hovertext}<extra></extra>"
 
 
 def test_a_what_if_replaces_a_price_and_is_marked():
-    found = cost(PLAIN, LIST, {("rerank-2.5", "input_tokens"): 0.1})
-    assert found.answer.startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
-    assert found.what_if == "rerank-2.5 (input_tokens) $0.05 → $0.1 per 1,000,000"
+    book = LIST.with_changes({("rerank-2.5", "input_tokens"): 0.1})
+    found = cost(PLAIN, book)
+    assert words.answer(found.found).startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
+    assert words.changed(book) == ["rerank-2.5 (input_tokens) $0.05 → $0.1 per 1,000,000"]
     assert found.bill["confirmed"].to_list() == ["yes", "what-if"]
-    assert found.details == "Prices: book list (what-if), looked up 2026-11-21."
+    assert said(found, book) == "Prices: book list, 1 price changed, looked up 2026-11-21."
     assert LIST.find("rerank-2.5", "input_tokens").price == 0.05
-
-
-def test_a_what_if_must_be_an_amount_of_a_known_price():
-    with pytest.raises(PriceError):
-        cost(PLAIN, LIST, {("rerank-2.5", "input_tokens"): -1.0})
-    with pytest.raises(UnknownNameError):
-        cost(PLAIN, LIST, {("rerank-2.5", "requests"): 1.0})
-
-
-def test_changes_are_read_from_the_edited_table():
-    rows = LIST.frame()
-    assert price_changes(LIST, rows) == {}
-    free = pl.when((pl.col("item") == "gpt-5") & (pl.col("unit") == "output_tokens")).then(0.0)
-    assert price_changes(LIST, rows.with_columns(free.otherwise("price").alias("price"))) == {
-        ("gpt-5", "output_tokens"): 0.0
-    }
-    emptied = rows.with_columns(pl.lit(None, pl.Float64).alias("price"))
-    assert price_changes(LIST, emptied) == {}
 
 
 def test_the_papers_rerank_table():
@@ -172,13 +162,15 @@ def test_models_are_told_apart_by_what_they_sell():
 
 def test_a_corpus_is_billed_once_and_by_the_month():
     asked_for = asked(passages=2**20, spread_queries=10**7, index="flat", dim=1024)
-    found = cost(asked_for, LIST, {}, {"embed": "measured"})
+    found = cost(asked_for, LIST, {"embed": "measured"})
     rows = {row["stage"]: row for row in found.bill.to_dicts()}
     # 2^20 vectors of 4 KiB are 4 GiB; 2^20 x 500 tokens at $0.06 a million are $31.46
     assert rows["index"]["usd_per_month"] == pytest.approx(4 * 3.24485)
     assert rows["storage"]["usd_per_month"] == pytest.approx(4 * 0.08)
     assert rows["embed-corpus"]["usd_per_month"] == pytest.approx(2**20 * 500 * 0.06e-6 / 10)
-    assert "Embedding the corpus costs $31.46 once, spread over 10,000,000 queries." in found.details
+    assert "Embedding the corpus costs $31.46 once, spread over 10,000,000 queries." in said(
+        found, inputs=asked_for
+    )
     assert {stage: row["basis"] for stage, row in rows.items()} == {
         "embed": "measured",
         "rerank": "modelled",
@@ -190,8 +182,8 @@ def test_a_corpus_is_billed_once_and_by_the_month():
 
 
 def test_without_queries_the_month_is_known_and_the_query_is_not():
-    found = cost(asked(queries_per_month=0, passages=1000), LIST, {})
-    assert found.answer.startswith("Unknown: it is paid by the month")
+    found = cost(asked(queries_per_month=0, passages=1000), LIST)
+    assert words.answer(found.found).startswith("Unknown: it is paid by the month")
     assert found.bill["usd_per_month"].null_count() == 0
 
 
@@ -303,7 +295,7 @@ def test_a_published_stack_fills_in_its_modelled_tokens(published):
     amounts = start_from(published, row).amounts
     assert amounts["tokens_per_candidate"] == Amount(500.0, "modelled")
     inputs = asked(reranker=amounts["reranker"].value, candidates=amounts["candidates"].value)
-    assert cost(inputs, BOOKS["list"], {}).bill["usd_per_1k"][1] == pytest.approx(2.0)
+    assert cost(inputs, BOOKS["list"]).bill["usd_per_1k"][1] == pytest.approx(2.0)
 
 
 def test_basis_by_stage_is_the_weakest_of_what_was_taken():
@@ -346,7 +338,7 @@ def test_recorded_usage_is_priced_by_item():
         ("rerank", 25_000.0, "measured"),
     ]
     assert rows["usd_per_1k"].to_list() == pytest.approx([0.0012, 1.25])
-    assert recorded_answer(rows, "mine") == "mine: $1.25 per 1,000 queries (imported, measured)."
+    assert words.recorded_answer(rows, "mine") == "mine: $1.25 per 1,000 queries (imported, measured)."
 
 
 def test_what_a_bill_lacks_of_the_queries_embedding_is_modelled():
@@ -372,10 +364,10 @@ def test_recorded_usage_without_a_price_is_unknown():
     rows = recorded(snapshot, "r", LIST)
     assert rows["usd_per_1k"].null_count() == 1
     assert rows["reason"].to_list() == [None, "no price for nobody (input_tokens) in list"]
-    assert recorded_answer(rows, "m") == (
+    assert words.recorded_answer(rows, "m") == (
         "m: unknown; what is known costs $0.000049 per 1,000 queries (measured)."
     )
-    assert recorded_answer(rows.clear(), "m") == "m has recorded no usage."
+    assert words.recorded_answer(rows.clear(), "m") == "m has recorded no usage."
 
 
 def test_provenance_tells_taken_changed_and_typed_apart():
@@ -390,10 +382,10 @@ def test_provenance_tells_taken_changed_and_typed_apart():
         ("total: requests of x",),
         assumed=True,
     )
-    assert provenance(start, values) == (
+    assert words.provenance(start, values) == (
         "From mine: reranker rerank-2.5 (measured), tokens per candidate 515 (measured). "
         "Changed since: K (there 100, from its specification). "
         "What it sent to its reranker is not recorded, so K × tokens is an assumption. "
         "Not taken over, as no input stands for it: total: requests of x. Everything else is typed."
     )
-    assert provenance(None, values) == "All amounts are typed."
+    assert words.provenance(None, values) == "All amounts are typed."

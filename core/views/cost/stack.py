@@ -1,4 +1,4 @@
-"""What the cost calculator is asked with: the models on offer, and the amounts that a stack recorded."""
+"""What a stack recorded, as the calculator's inputs and priced item by item, and the models on offer."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.prices import PriceBook
-from core.prices.cost import CostInputs, mean_usage
+from core.prices.cost import CostInputs, mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
-from core.views import text
+from core.views.workspace.priced import with_embedding
 
 NONE = "none"
 """Stands for a stage that bills nothing: absent, or run on a machine of one's own."""
 MACHINE = CostInputs().machine
-WORDS: Mapping[str, str] = {
-    "embedder": "embedder",
-    "query_tokens": "query tokens",
-    "cpu_ms": "local machine ms",
-    "reranker": "reranker",
-    "candidates": "K",
-    "tokens_per_candidate": "tokens per candidate",
-}
-"""The inputs that a stack can fill, by their field of `CostInputs`, with the word that people read."""
 _STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embed": ("embedder", "query_tokens"),
     "rerank": ("reranker", "candidates", "tokens_per_candidate"),
     "machine": ("cpu_ms",),
 }
 """Inputs that decide how the amount of a stage is known."""
+COLUMNS = ("stage", "item", "unit", "units_per_query", "usd_per_1k", "basis", "reason")
+"""Of the recorded cost."""
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 _SPECIFIED = "from its specification"
 _LOCAL = "it ran on the machine"
@@ -170,34 +163,27 @@ def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float
     return max(known, key=[str(each) for each in _WEAKEST_LAST].index)
 
 
-def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
-    """Say which inputs come from a stack, how each is known, and which were typed.
+def recorded(snapshot: Snapshot, run_id: str, book: PriceBook) -> pl.DataFrame:
+    """Price the recorded usage of a run.
 
     Args:
-        start: The stack that was started from, if any.
-        asked: The inputs as they stand, by field of `CostInputs`.
+        snapshot: Where the usage is.
+        run_id: The run.
+        book: Prices.
 
     Returns:
-        One or two plain sentences; names in them may come from users.
+        `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
+        reason, where a price or an amount is not known. Empty when the run has recorded no usage.
     """
-    if start is None:
-        return "All amounts are typed."
-    kept = [field for field in WORDS if field in start.amounts and start.amounts[field].value == asked[field]]
-    taken = [f"{WORDS[field]} {_written(asked[field])} ({start.amounts[field].basis})" for field in kept]
-    changed = [
-        f"{WORDS[field]} (there {_written(amount.value)}, {amount.basis})"
-        for field, amount in start.amounts.items()
-        if field not in kept
-    ]
-    sentences = [f"From {start.name}: {', '.join(taken) or 'nothing as it stands'}."]
-    if changed:
-        sentences.append(f"Changed since: {', '.join(changed)}.")
-    if start.assumed:
-        sentences.append("What it sent to its reranker is not recorded, so K × tokens is an assumption.")
-    if start.left_out:
-        sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
-    return " ".join([*sentences, "Everything else is typed."])
-
-
-def _written(value: float | str) -> str:
-    return text.shorten(value) if isinstance(value, str) else f"{value:,.10g}"
+    run = snapshot.runs().filter(pl.col("run_id") == run_id)
+    priced = priced_usage(pl.concat(with_embedding(run, snapshot.usage([run_id]))), book)
+    columns = priced.select(
+        "stage",
+        "item",
+        pl.col("priced_unit").alias("unit"),
+        pl.col("amount").alias("units_per_query"),
+        pl.when(pl.col("reason").is_null()).then(pl.col("usd")).alias("usd_per_1k"),
+        "basis",
+        "reason",
+    )
+    return columns.select(COLUMNS).sort("stage", "item", "unit")

@@ -1,0 +1,124 @@
+"""Changed prices: the address carries them, every page counts with them, one click takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from core.prices import Price, PriceBook
+from core.ui.view import just_arrived
+from core.views.cost.words import changed
+from core.views.text import count, plain
+
+KEY = "price"
+"""Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""
+_SET = "_price_set"
+_FIELD, _MORE, _SEEN = "_price_field_", "_price_more", "_price_seen"
+_LARGEST = 1e9
+_BUYS = {
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "search_units": "search units",
+    "requests": "requests",
+    "cpu_hour": "processor hours",
+    "gpu_hour": "graphics hours",
+    "gib_month": "GiB-months",
+}
+"""What a price is for, by its unit."""
+
+
+def in_force(book: PriceBook) -> PriceBook:
+    """The chosen book with the changed prices; what of the address is no price of it is left out."""
+    texts = st.query_params.get_all(KEY)
+    # A page that is just opened has none of our settings in its address, unless it came by a link.
+    if st.session_state.pop(_SET, False) or (just_arrived() and not texts):
+        texts = st.session_state.get(KEY, texts)
+    kept = [text for text in texts if not book.read_changes([text])[1]]
+    st.session_state[KEY] = kept
+    if kept:
+        if st.query_params.get_all(KEY) != kept:
+            st.query_params[KEY] = kept
+    elif KEY in st.query_params:
+        del st.query_params[KEY]
+    return book.derived(kept)
+
+
+def use(texts: Iterable[str] = ()) -> None:
+    """In a callback: count with these changed prices from now on; without any with those of the book."""
+    st.session_state[KEY] = list(texts)
+    st.session_state[_SET] = True
+
+
+def chip(book: PriceBook) -> None:
+    """Say how many prices were changed, which, and offer the way back; nothing where none was."""
+    if not book.changed:
+        return
+    label = f"{count(len(book.changed), 'price')} changed"
+    with st.popover(label, icon=":material/sell:", help="Every cost here counts with them."):
+        for words in changed(book):
+            st.markdown(plain(words))
+        st.button("Back to the book's prices", on_click=use, key="_price_back", icon=":material/undo:")
+
+
+def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
+    """Ask for the prices of what the stack uses; the book with those on screen.
+
+    Args:
+        own: The book as it is.
+        now: The book that every page counts with.
+        used: Prices of the book that the bill rests on.
+    """
+    if just_arrived() or st.session_state.get(_SEEN) != now.changes:
+        _forget_fields()
+    st.session_state[_SEEN] = now.changes
+    rows = {price.key: price for price in used} | {price.key: own.newest[price.key] for price in now.changed}
+    others = {
+        f"{price.item}, {_BUYS[price.unit]}": price for price in own.newest.values() if price.key not in rows
+    }
+    if (picked := st.session_state.get(_MORE)) in others:
+        rows[others[picked].key] = others[picked]
+    halves = st.columns(2)
+    amounts = {}
+    for place, (key, price) in enumerate(rows.items()):
+        with halves[place % 2]:
+            amounts[key] = _price(price, now.newest[key])
+    tried = own.with_changes(amounts)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    bar.selectbox("Another price", list(others), index=None, key=_MORE, width=330, placeholder="of the book")
+    if tried.changes != now.changes:
+        words = "Use these prices in the decision"
+        bar.button(words, on_click=use, args=(tried.changes,), type="primary", icon=":material/check:")
+    if tried.changed:
+        bar.button("Back to the book's prices", on_click=_back, icon=":material/undo:")
+    return tried
+
+
+def _price(book: Price, now: Price) -> float:
+    """One price: a field, and a click for half and for twice of it."""
+    key = f"{_FIELD}{book.item}:{book.unit}"
+    st.session_state.setdefault(key, now.price)
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    label = f"{book.item}: {book.currency} per {book.per:,.10g} {_BUYS[book.unit]}"
+    value: float = row.number_input(
+        plain(label), min_value=0.0, max_value=_LARGEST, format="%.6g", key=key, width=240
+    )
+    for name, factor in (("×½", 0.5), ("×2", 2.0)):
+        row.button(name, key=f"{key}{name}", on_click=_scale, args=(key, factor))
+    row.caption(f"book: {book.price:.6g}")
+    return value
+
+
+def _scale(key: str, factor: float) -> None:
+    st.session_state[key] = float(f"{st.session_state[key] * factor:.6g}")
+
+
+def _back() -> None:
+    _forget_fields()
+    use()
+
+
+def _forget_fields() -> None:
+    """Let the price fields begin with the prices in force."""
+    for key in [key for key in st.session_state if str(key).startswith(_FIELD)]:
+        del st.session_state[key]

@@ -1,0 +1,190 @@
+"""What page Cost and the command say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.prices import PriceBook
+from core.prices.calculator import CostBreakdown, CostInputs
+from core.prices.tornado import Swing
+from core.views import text
+
+if TYPE_CHECKING:
+    from core.views.cost.bill import CostView
+    from core.views.cost.stack import Start
+
+STAGES: Mapping[str, str] = {
+    "embed": "the embedding call",
+    "rerank": "the reranker call",
+    "generate-input": "the generator's input",
+    "generate-output": "the generator's output",
+    "machine": "local machine time",
+    "gpu": "local graphics time",
+    "embed-corpus": "the embedding of the corpus",
+    "index": "the index in memory",
+    "storage": "the index on disk",
+}
+FILLED: Mapping[str, str] = {
+    "embedder": "embedder",
+    "query_tokens": "query tokens",
+    "cpu_ms": "local machine ms",
+    "reranker": "reranker",
+    "candidates": "K",
+    "tokens_per_candidate": "tokens per candidate",
+}
+"""The inputs that a stack can fill, by their field of `CostInputs`."""
+INPUTS: Mapping[str, str] = {
+    "queries_per_month": "queries per month",
+    "candidates": "K candidates",
+    "tokens_per_candidate": "tokens per candidate",
+    "query_tokens": "query tokens",
+    "chunks_sent": "chunks sent",
+    "tokens_per_chunk": "tokens per chunk",
+    "prompt_tokens": "prompt tokens",
+    "output_tokens": "output tokens",
+    "cpu_ms": "local machine ms",
+    "gpu_ms": "local graphics ms",
+    "passages": "passages",
+    "tokens_per_passage": "tokens per passage",
+    "spread_queries": "queries that the corpus is spread over",
+    "dim": "dimensions",
+    "copies": "copies of the index",
+}
+_NAMED = 3
+
+
+def lead(found: CostBreakdown, start: Start | None = None) -> str:
+    """Where the money goes, beside the cards that say how much it is."""
+    if not found.lines or found.per_1k is None:
+        return answer(found)
+    named = start.name if start else " + ".join(dict.fromkeys(line.item for line in found.lines))
+    return f"{named}: {_largest(found).replace('of it', 'of the cost') or 'nothing is billed'}."
+
+
+def answer(found: CostBreakdown) -> str:
+    """The bill in one sentence, or why it is unknown."""
+    if not found.lines:
+        return "$0: no billed model and no machine time is chosen."
+    if found.per_1k is None:
+        known = sum(line.usd_per_query or 0.0 for line in found.lines)
+        rest = f" The other stages cost {text.usd(1000 * known, '')} per 1,000 queries." if known else ""
+        return f"Unknown: {'; '.join(dict.fromkeys(found.unknown))}.{rest}"
+    named = " + ".join(dict.fromkeys(line.item for line in found.lines))
+    month = text.count(round(found.queries_per_month), "query", "queries")
+    words = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries"
+    largest = _largest(found)
+    if largest:
+        largest = (", " if len(found.lines) == 1 else "; ") + largest
+    return f"{words}, {text.usd(found.per_month, '')} a month at {month}{largest}."
+
+
+def _largest(found: CostBreakdown) -> str:
+    """The stage that most of the money goes to, and its share; empty where nothing is paid."""
+    largest = max(found.lines, key=lambda line: line.usd_per_query or 0.0)
+    if not largest.usd_per_query or not found.per_query:
+        return ""
+    share = "all" if len(found.lines) == 1 else share_of(largest.usd_per_query, found.per_query)
+    return f"{share} of it is {STAGES[largest.stage]}".replace("all of it is", "all of it")
+
+
+def share_of(part: float, whole: float) -> str:
+    """A share in percent that does not round a remainder away: 0 and 100 % mean nothing and all."""
+    share = part / whole
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1 else text.percent(share)
+
+
+def caveats(inputs: CostInputs, book: PriceBook, made: CostView) -> dict[str, str]:
+    """What a bill rests on, by the words of a chip; empty where there is nothing to say."""
+    dates = sorted({price.looked_up.isoformat() for price in made.prices})
+    span = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
+    loose = [price for price in made.prices if not price.confirmed and price.was is None]
+    line = next((line for line in made.found.lines if line.stage == "embed-corpus"), None)
+    once = None if line is None or line.usd_per_query is None else line.usd_per_query * inputs.spread_queries
+    queries = text.count(round(inputs.spread_queries), "query", "queries")
+    return {
+        f"prices of {span}": f"Prices: book {book.title}, looked up {span}." if dates else "",
+        text.count(len(loose), "price not confirmed", "prices not confirmed"): " ".join(
+            f"Not confirmed: {price.item}. {price.note}".strip() for price in loose
+        ),
+        "corpus": ""
+        if once is None
+        else f"Embedding the corpus costs {text.usd(once, '')} once, spread over {queries}.",
+    }
+
+
+def changed(book: PriceBook) -> list[str]:
+    """Every price that somebody changed, before and now."""
+    return [
+        f"{price.item} ({price.unit}) ${price.was:.10g} → ${price.price:.10g} per {price.per:,.10g}"
+        for price in book.changed
+    ]
+
+
+def recorded_answer(rows: pl.DataFrame, name: str) -> str:
+    """What a stack's recorded usage costs; unknown where a part is."""
+    if rows.is_empty():
+        return f"{name} has recorded no usage."
+    how = ", ".join(sorted(set(rows["basis"].drop_nulls())))
+    total = text.usd(float(rows["usd_per_1k"].sum()), "")
+    if rows["usd_per_1k"].null_count():
+        return f"{name}: unknown; what is known costs {total} per 1,000 queries ({how})."
+    return f"{name}: {total} per 1,000 queries ({how})."
+
+
+def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
+    """Say which inputs come from a stack, how each is known, and which were typed.
+
+    Args:
+        start: The stack that was started from, if any.
+        asked: The inputs as they stand, by field of `CostInputs`.
+    """
+    if start is None:
+        return "All amounts are typed."
+    amounts = start.amounts
+    kept = [field for field in FILLED if field in amounts and amounts[field].value == asked[field]]
+    taken = [f"{FILLED[field]} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
+    other = [
+        f"{FILLED[field]} (there {_amount(amount.value)}, {amount.basis})"
+        for field, amount in amounts.items()
+        if field not in kept
+    ]
+    sentences = [f"From {start.name}: {', '.join(taken) or 'nothing as it stands'}."]
+    if other:
+        sentences.append(f"Changed since: {', '.join(other)}.")
+    if start.assumed:
+        sentences.append("What it sent to its reranker is not recorded, so K × tokens is an assumption.")
+    if start.left_out:
+        sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
+    return " ".join([*sentences, "Everything else is typed."])
+
+
+def _amount(value: float | str) -> str:
+    return text.shorten(value) if isinstance(value, str) else f"{value:,.10g}"
+
+
+def moved(swings: Sequence[Swing], share: float) -> str:
+    """What moves the monthly bill most, and by how much; why there is nothing where it is unknown."""
+    if not swings:
+        return "There is no monthly bill to vary: it is unknown, or nothing is billed."
+    first, change = swings[0], f"± {100 * share:g} %"
+    if not first.width:
+        return f"No input moves the monthly bill of {text.usd(first.usd, '')} by itself within {change}."
+    equal = [swung(swing) for swing in swings if swing.width >= 0.999 * first.width]
+    more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
+    low, high = sorted((first.low_usd, first.high_usd))
+    return (
+        f"What moves the monthly bill most: {', '.join(equal[:_NAMED])}{more}. {change} takes it "
+        f"from {text.usd(first.usd, '')} to {text.usd(low, '')} or {text.usd(high, '')}."
+    )
+
+
+def swung(swing: Swing) -> str:
+    """An input in words; a price with what it prices."""
+    if swing.field == "price":
+        return f"price of {text.shorten(swing.item)} ({swing.unit.replace('_', ' ')})"
+    return INPUTS[swing.field]
