@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -41,12 +43,18 @@ def call(path, *words):
 BEFORE = {"good": (14, 150.0, 1.0), "cheap": (4, 20.0, 0.1)}
 
 
-@pytest.fixture
-def record(tmp_path):
-    file = tmp_path / "record.json"
-    made = call(store(tmp_path / "before", **BEFORE), "record", file, *LIMITS)
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """The store of `BEFORE` and the record of its decision; to be read only."""
+    folder = tmp_path_factory.mktemp("before")
+    made = call(store(folder / "store", **BEFORE), "record", folder / "record.json", *LIMITS)
     assert made.exit_code == 0, made.output
-    return file
+    return folder
+
+
+@pytest.fixture
+def record(tmp_path, before):
+    return Path(shutil.copy(before / "record.json", tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -124,22 +132,21 @@ def without(data, *keys):
         (lambda data: data["question"].update(collection="nowhere"), "nowhere"),
     ],
 )
-def test_records_that_cannot_be_compared(tmp_path, record, change, said):
+def test_records_that_cannot_be_compared(before, record, change, said):
     data = json.loads(record.read_text())
     change(data)
     record.write_text(json.dumps(data))
-    refused = call(tmp_path / "before", "decide", "--gate", record)
+    refused = call(before / "store", "decide", "--gate", record)
     assert refused.exit_code == 1
     assert said in refused.stderr
     assert "Traceback" not in refused.output
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 5000])
-def test_files_that_are_no_record(tmp_path, text):
-    path = store(tmp_path / "store", **BEFORE)
+def test_files_that_are_no_record(tmp_path, before, text):
     (tmp_path / "r.json").write_text(text)
     for file in (tmp_path / "r.json", tmp_path / "absent.json", tmp_path):
-        refused = call(path, "decide", "--gate", file)
+        refused = call(before / "store", "decide", "--gate", file)
         assert refused.exit_code == 1
         assert refused.stderr.startswith("error: ")
 

@@ -20,6 +20,8 @@ from core.providers.calls.keys import ALLOW
 from tests.cli.test_commands import Cli
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["cats purr at night", "dogs bark loudly", "cows moo in the field", "pigs grunt", "bees hum at noon"]
 ASKED = ["cats at night", "dogs", "what do bees do"]
 LOCAL = """

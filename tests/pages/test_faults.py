@@ -20,6 +20,8 @@ from core.store.engine import ENGINE
 from tests.cli.everything import PAGES, READERS, WRITERS, Outcome, outcomes, prepare
 from tests.shared import once
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (*READERS, "page overview", *WRITERS)
 ALL = frozenset(COMMANDS)
 

@@ -18,6 +18,8 @@ from core.store import Store, backup, doctor
 from tests.store import material
 from tests.store.material import rankings, run
 
+pytestmark = pytest.mark.slow
+
 STEPS = (
     (os, "fsync"),
     (os, "pwrite"),
@@ -91,7 +93,6 @@ def test_every_step_of_an_import(filled: Store, tmp_path: Path, number: int, sai
         assert doctor.examine(store).sound
 
 
-@pytest.mark.slow
 def test_every_step_of_a_backup_and_of_a_restore(filled: Store, tmp_path: Path) -> None:
     things: dict[str, Callable[[Store, Path], object]] = {"backup": backup.backup, "restore": backup.restore}
     with refusing(0, errno.ENOSPC) as steps:

@@ -16,6 +16,8 @@ from core.store.rules import RULES
 from core.tables import TABLES
 from tests.store.material import CORPUS, GOLD, run
 
+pytestmark = pytest.mark.slow
+
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _ID = _TEXT.filter(bool)
 _COUNT = st.integers(1, 2**15 - 1)

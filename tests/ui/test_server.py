@@ -14,6 +14,8 @@ from tests.client import Session
 from tests.pages.reading import PAGES
 from tests.server import Server, serve
 
+pytestmark = pytest.mark.slow
+
 VISITORS = 12
 WATCHED = Path(__file__).with_name("watched")
 LATE = (

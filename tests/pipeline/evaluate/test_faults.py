@@ -21,6 +21,8 @@ from core.store import Store
 from tests.pipeline.evaluate import paid
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendor]:
