@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from core.cli.context import Context
 from core.cli.output import Format, complain, emit
 from core.errors import BudgetError
+from core.jobs import asked_to_stop
 from core.records import Batch
 from core.views.text import count
 
@@ -62,7 +60,7 @@ def execute(context: Context, job: Job, form: Format) -> None:
 
     held = _held(context)
     try:
-        with _progress() as tell, _asked_to_stop() as asked:
+        with _progress() as tell, asked_to_stop() as asked:
             outcome = run_job(
                 job, sink, work=work_of(context), progress=tell, cancelled=asked.is_set, held=held
             )
@@ -136,24 +134,6 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
-    """Set when the process is told to end; the evaluation then stops between two queries."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def told(_number: int, _frame: FrameType | None) -> None:
-        asked.set()
-
-    before = signal.signal(signal.SIGTERM, told)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def agreed(dollars: float | None, *, yes: bool) -> bool:

@@ -168,7 +168,7 @@ def run(
     )
     note = ", ".join(path.name for path in paths)[:200]
     most = _MOST_RUNS if form is Format.TABLE else None
-    with reporting(status) as tell:
+    with reporting(status, note) as tell:
         progress = Progress(tell)
         made = read_into(
             paths, options, snapshot, workspace=workspace, unmatched=unmatched.value, progress=progress

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
@@ -18,10 +13,9 @@ from rich.progress import Progress as Bar
 
 from core.errors import ClqError, refusal
 from core.importers import Import, Progress
+from core.jobs import State, Status, Tracker, asked_to_stop
 from core.views.add.changed import ChangedError
 from core.views.add.imports import came, collection_of, summary
-
-_EVERY_S = 0.2
 
 
 class Teller:
@@ -51,65 +45,44 @@ class OnTerminal(Teller):
 
 
 class InFile(Teller):
-    """Writes it into a file that the dashboard reads.
+    """Tells by the state file that the dashboard reads."""
 
-    Args:
-        path: The file; always whole, for it is written beside and moved.
-        clock: Seconds that only go forward.
-    """
-
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path, self._clock = path, clock
-        self._last, self._stage = -_EVERY_S, ""
+    def __init__(self, tracker: Tracker[Status]) -> None:
+        self._tracker = tracker
 
     def __call__(self, now: Progress) -> None:
-        """Write it down, unless that was done a moment ago."""
-        if now.stage == self._stage and self._clock() - self._last < _EVERY_S:
-            return
-        self._last, self._stage = self._clock(), now.stage
-        self._write(state="running", stage=now.stage, read=now.read, total=now.total, rows=now.rows)
+        """Tell the stage, and the bytes and rows so far unless that was done a moment ago."""
+        if now.stage != self._tracker.status.stage:
+            self._tracker.begin(now.stage, now.stage)
+        self._tracker.within(now.read, now.total, "bytes", facts={"rows": now.rows})
 
     def done(self, made: Import, *, fresh: bool, sentence: str) -> None:
-        """Write down what was taken."""
-        words = summary(made)
-        self._write(
-            state="done",
-            fresh=fresh,
-            said=sentence,
-            more=words,
-            collection=collection_of(made),
-            came=came(made),
-        )
+        """Tell what was taken."""
+        facts = {"fresh": fresh, "more": summary(made), "collection": collection_of(made), "came": came(made)}
+        self._tracker.close(State.FINISHED, sentence, facts=facts)
 
     def failed(self, error: BaseException) -> None:
-        """Write down why, in words that a user can read."""
+        """Tell why, in words that a user can read."""
         if isinstance(error, KeyboardInterrupt):
-            self._write(state="cancelled", said="Cancelled; the store is as it was.")
-        elif isinstance(error, ClqError):
-            changed = [str(each) for each in error.changes] if isinstance(error, ChangedError) else []
-            self._write(state="failed", said=str(error), changed=changed)
-        else:
-            said = refusal(error) or f"It failed: {type(error).__name__}. Nothing was written."
-            self._write(state="failed", said=str(said))
-
-    def _write(self, **facts: Any) -> None:  # noqa: ANN401
-        beside = self._path.with_suffix(".new")
-        with suppress(OSError):  # a disk that is full must not end an import that goes elsewhere
-            beside.write_text(json.dumps(facts), encoding="utf-8")
-            beside.replace(self._path)
+            self._tracker.close(State.CANCELLED, "Cancelled; the store is as it was.")
+            return
+        changed = [str(each) for each in error.changes] if isinstance(error, ChangedError) else []
+        said = error if isinstance(error, ClqError) else refusal(error)
+        words = str(said or f"It failed: {type(error).__name__}. Nothing was written.")
+        self._tracker.close(State.FAILED, words, facts={"changed": changed})
 
 
 @contextmanager
-def reporting(status: Path | None) -> Iterator[Teller]:
+def reporting(status: Path | None, name: str) -> Iterator[Teller]:
     """Tell how far an import is: in a file, on a terminal, or nobody where standard error is none."""
     if status is not None:
-        signal.signal(signal.SIGTERM, _interrupt)
-        teller = InFile(status)
-        try:
-            yield teller
-        except BaseException as error:
-            teller.failed(error)
-            raise
+        teller = InFile(Tracker(Status(name=name), path=status))
+        with asked_to_stop(_interrupt):
+            try:
+                yield teller
+            except BaseException as error:
+                teller.failed(error)
+                raise
     elif sys.stderr.isatty():
         rows, left = TextColumn("{task.fields[rows]:,} rows"), TimeRemainingColumn()
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), rows, left)
@@ -119,6 +92,6 @@ def reporting(status: Path | None) -> Iterator[Teller]:
         yield Teller()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signals are told
+def _interrupt() -> None:
     """A request to end is answered as Ctrl-C is: what was begun is undone."""
     raise KeyboardInterrupt

@@ -15,6 +15,8 @@ from typing import Any
 
 import faiss
 
+from core.jobs import cores
+
 PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
 
 
@@ -30,7 +32,7 @@ def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
     """
     return {
         "cpu": _cpu_model(),
-        "cores": _usable_cores(),
+        "cores": cores(),
         "memory_gib": _memory_gib(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
@@ -55,12 +57,6 @@ def _cpu_model() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _memory_gib() -> float | None:
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
@@ -73,11 +69,6 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

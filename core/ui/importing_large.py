@@ -9,21 +9,22 @@ from typing import Any
 import streamlit as st
 
 from core.importers import Options, Preview, preview
+from core.jobs import Job, State, Status
 from core.ui import access, cache, importing_match
 from core.ui.importing import decision
 from core.ui.importing_done import finished
 from core.ui.view import end
 from core.views.add import background
-from core.views.add.background import Job
 from core.views.add.imports import on_page
 from core.views.text import plain
 
 _JOB = "_import_job"
 _STATES = {
-    "running": "is under way",
-    "done": "is finished",
-    "failed": "was refused",
-    "cancelled": "was cancelled",
+    State.RUNNING: "is under way",
+    State.FINISHED: "is finished",
+    State.FAILED: "was refused",
+    State.CANCELLED: "was cancelled",
+    State.KILLED: "ended early",
 }
 
 
@@ -61,23 +62,24 @@ def underway() -> None:
     if job is None or not job.folder.is_dir():
         _others()
         return
-    job = background.look(job)
-    if job.state == "done":
-        _finish(job)
-    elif job.state == "running":
+    status = background.look(job)
+    if status.state is State.FINISHED:
+        _finish(job, status)
+    elif status.state is State.RUNNING:
         _watch()
     else:
-        _ended(job)
+        _ended(job, status)
     end()
 
 
 def _others() -> None:
     """Imports that nobody of this session has begun: each with its state, and a button to show it."""
     for job in background.open_jobs(cache.store().path):
+        state = background.look(job).state
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                f"The import of {plain(job.name)} {_STATES.get(job.state, job.state)}.",
-                icon=":material/hourglass_top:" if job.state == "running" else ":material/info:",
+                f"The import of {plain(job.name)} {_STATES.get(state, state)}.",
+                icon=":material/hourglass_top:" if state is State.RUNNING else ":material/info:",
             )
             st.button("Show it", on_click=_take_over, args=(job,), key=f"show_{job.folder.name}")
 
@@ -89,12 +91,12 @@ def _take_over(job: Job) -> None:
 @st.fragment(run_every=0.5)
 def _watch() -> None:
     """Progress, looked at twice a second."""
-    job = background.look(st.session_state[_JOB])
-    if job.state != "running":
+    job: Job = st.session_state[_JOB]
+    status = background.look(job)
+    if status.state is not State.RUNNING:
         st.rerun()
-    facts = job.facts
-    read, total, rows = (int(facts.get(name, 0)) for name in ("read", "total", "rows"))
-    stage = str(facts.get("stage", "starting"))
+    read, total, rows = status.counted, status.whole, int(status.facts.get("rows", 0))
+    stage = status.stage or "starting"
     st.markdown(f"**{plain(job.name)}**")
     if stage == "reading" and total:
         words = f"Reading: {read / 1e6:,.0f} of {total / 1e6:,.0f} MB, {rows:,} rows"
@@ -104,29 +106,29 @@ def _watch() -> None:
     st.caption("You may leave this page or close it: the import goes on, and this page shows how it ended.")
     if st.button("Cancel", icon=":material/stop:", key="cancel_import"):
         access.require()
-        st.session_state[_JOB] = background.cancel(job)
+        background.cancel(job)
         st.rerun()
 
 
-def _finish(job: Job) -> None:
+def _finish(job: Job, status: Status) -> None:
     """It is in the store: show it as other imports are shown."""
     st.session_state.pop(_JOB)
     background.see(job)
-    facts = job.facts
+    facts = status.facts
     finished(
         fresh=bool(facts["fresh"]),
-        said=str(facts["said"]),
+        said=status.message,
         more=facts["more"],
         collection=facts.get("collection"),
         came=int(facts.get("came", 1)),
     )
 
 
-def _ended(job: Job) -> None:
+def _ended(job: Job, status: Status) -> None:
     """It was refused or cancelled; things that were changed may be decided about now."""
-    cancelled = job.state == "cancelled"
-    said = "Cancelled; the store is as it was." if cancelled else str(job.facts.get("said", ""))
-    changed = [str(each) for each in job.facts.get("changed", ())]
+    cancelled = status.state is State.CANCELLED
+    said = "Cancelled; the store is as it was." if cancelled else status.message
+    changed = [str(each) for each in status.facts.get("changed", ())]
     st.markdown(f"**{plain(job.name)}**")
     if changed:
         choice = decision(changed)

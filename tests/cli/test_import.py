@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.cli.watching import InFile
 from core.importers import Progress
+from core.jobs import Status, Tracker
 from core.store import Store
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
@@ -60,17 +61,18 @@ def status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_dashboard_reads_how_it_went(file: Path, tmp_path: Path, status: Path) -> None:
     call(tmp_path, file, "--collection", "c", "--status", status)
     told = json.loads(status.read_text())
-    assert (told["state"], told["fresh"], told["collection"]) == ("done", True, "c")
-    assert "mine.trec: trec-run" in told["more"]
+    facts = told["facts"]
+    assert (told["state"], facts["fresh"], facts["collection"]) == ("finished", True, "c")
+    assert "mine.trec: trec-run" in facts["more"]
     file.write_text(RUN.replace("p2", "p3"))
     call(tmp_path, file, "--collection", "c", "--status", status)
     told = json.loads(status.read_text())
-    assert (told["state"], told["changed"]) == ("failed", ["run 'mine'"])
+    assert (told["state"], told["facts"]["changed"]) == ("failed", ["run 'mine'"])
     file.write_text("nonsense")
     call(tmp_path, file, "--status", status)
     told = json.loads(status.read_text())
-    assert told["changed"] == []
-    assert "mine.trec" in told["said"]
+    assert told["facts"]["changed"] == []
+    assert "mine.trec" in told["message"]
 
 
 def test_a_cancelled_import_leaves_the_store_as_it_was(
@@ -92,25 +94,31 @@ def test_a_cancelled_import_leaves_the_store_as_it_was(
 
 
 def test_progress_is_written_now_and_then(tmp_path: Path) -> None:
-    seconds = iter([0.0, 0.01, 0.02, 1.0, 1.0, 1.0])
-    teller = InFile(tmp_path / "status.json", clock=lambda: next(seconds))
+    clock = {"s": 0.0}
+    tracker = Tracker(Status(name="x"), path=tmp_path / "status.json", clock=lambda: clock["s"])
+    teller = InFile(tracker)
     seen = []
 
     def tell(now: Progress) -> None:
         teller(now)
-        seen.append(json.loads((tmp_path / "status.json").read_text())["read"])
+        told = json.loads((tmp_path / "status.json").read_text())
+        seen.append((told["counted"], told["whole"], told["unit"]))
 
     progress = Progress(tell)
     progress.total = 100
-    for position in (10, 20, 30, 40):
+    for position, seconds in ((10, 0.0), (20, 0.3), (30, 0.31), (40, 1.0)):
+        clock["s"] = seconds
         progress.at("x", position)
-    assert seen == [10, 10, 10, 40]
+    assert seen == [(0, 0, ""), (20, 100, "bytes"), (20, 100, "bytes"), (40, 100, "bytes")]
     progress.step("storing rankings")
     assert json.loads((tmp_path / "status.json").read_text())["stage"] == "storing rankings"
 
 
 def test_a_status_that_cannot_be_written_ends_no_import_and_a_full_disk_is_said(tmp_path: Path) -> None:
-    InFile(tmp_path / "absent" / "status.json")(Progress(lambda _: None))
-    status = tmp_path / "status.json"
-    InFile(status).failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    assert "the disk is full" in json.loads(status.read_text())["said"]
+    absent, status = (
+        InFile(Tracker(Status(name="x"), path=path))
+        for path in (tmp_path / "absent" / "status.json", tmp_path / "status.json")
+    )
+    absent(Progress(lambda _: None))
+    status.failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert "the disk is full" in json.loads((tmp_path / "status.json").read_text())["message"]

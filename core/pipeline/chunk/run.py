@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
 
 from core.errors import InputError
+from core.jobs import cores, spread
 from core.pipeline.chunk.base import Span, Work
 from core.pipeline.chunk.gauge import ESTIMATE, Tokenizer
 from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name
-from core.pipeline.processes import end_with_parent
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame
 
@@ -79,7 +75,9 @@ def chunk(
     rows = _complete(documents)
     blocks = list(_blocks(rows))
     task = partial(_cut, dict(whole))
-    pieces = pl.concat(_spread(task, blocks, _workers(rows) if workers is None else workers))
+    if workers is None:
+        workers = 1 if int(rows["text"].str.len_chars().sum()) < PARALLEL_FROM else cores()
+    pieces = spread(task, blocks, workers, lambda parts: pl.concat(list(parts)))
     if not (pieces["text"].str.strip_chars() != "").any():
         raise InputError("No document has text.", where="documents")
     part = _part(collection, name, whole)
@@ -125,23 +123,6 @@ def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ends = rows["text"].str.len_chars().cum_sum()
     for block in rows.with_columns(block=ends // _BLOCK).partition_by("block", maintain_order=True):
         yield block.drop("block")
-
-
-def _workers(rows: pl.DataFrame) -> int:
-    if int(rows["text"].str.len_chars().sum()) < PARALLEL_FROM:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _spread(task: partial[pl.DataFrame], blocks: list[pl.DataFrame], workers: int) -> list[pl.DataFrame]:
-    if min(workers, len(blocks)) > 1 and not multiprocessing.current_process().daemon:
-        try:
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
-                return list(pool.map(task, blocks))
-        except BrokenProcessPool:
-            pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
-    return [task(block) for block in blocks]
 
 
 _PIECES = pl.Schema(

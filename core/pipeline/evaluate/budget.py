@@ -110,6 +110,11 @@ class Ledger:
             self._db.execute("INSERT INTO again VALUES (?)", (calls,))
             self.again += calls
 
+    def told(self) -> dict[str, float | int]:
+        """What a status says of it."""
+        with self._lock:
+            return {"usd": self.settled, "usd_lost": self.lost, "calls_again": self.again}
+
     def spent(self) -> list[Spent]:
         """What was used and paid, by stage, item and unit."""
         with self._lock:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.lib.format import open_memmap
 
 from core.files import locked, read_json, sync, write_json
+from core.jobs import cores
 from core.pipeline.chunk import vectors_of
-from core.pipeline.environment import cores, threads
+from core.pipeline.environment import threads
 from core.pipeline.evaluate.job import Corpus, Late
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Step

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.evaluate.status import Status, read_status
+from core.files import is_locked
+from core.jobs import read_status
+from core.pipeline.evaluate.status import Status
 from core.providers.calls import redact
 from core.records import now
 
@@ -85,7 +87,7 @@ class Folder:
 
     def status(self) -> Status | None:
         """How far it is; None if it never began."""
-        return read_status(self.path / "status.json", self.lock)
+        return read_status(self.status_file, Status, alive=is_locked(self.lock))
 
     @property
     def status_file(self) -> Path:

@@ -6,21 +6,17 @@ A process writes its number into the status of its evaluation, so that one finds
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from core.files import read_json, write_json
-from core.pipeline import child
+from core import jobs
+from core.files import write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, folders
 from core.pipeline.evaluate.status import State, Status
 from core.pipeline.sweep import load
 
 _LAUNCHED = "launched"
-_KEPT = 20
-_PRINTED = "printed.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +50,15 @@ def begin(text: str, store: Path) -> None:
         SpecError: If the text is none; nothing was started.
     """
     spec = load(text + "\n")
-    launch = _new(store)
+    launch = jobs.new_folder(work_of(store) / _LAUNCHED)
     write_json(launch / "spec.json", spec.model_dump(mode="json", exclude_none=True))
     _start(launch, spec.name, store, ["run", "--yes", str(launch / "spec.json")])
 
 
 def resume(known: Known, store: Path) -> None:
     """Let an evaluation that was stopped go on."""
-    _start(_new(store), known.status.name, store, ["resume", known.name])
+    launch = jobs.new_folder(work_of(store) / _LAUNCHED)
+    _start(launch, known.status.name, store, ["resume", known.name])
 
 
 def cancel(known: Known) -> None:
@@ -69,69 +66,28 @@ def cancel(known: Known) -> None:
     if known.folder is not None:
         known.folder.stop.touch()
     else:
-        child.stop(known.status.pid)
+        jobs.stop(known.status.pid)
 
 
 def known(store: Path) -> list[Known]:
-    """Every evaluation of a store, newest first."""
+    """Every evaluation of a store, newest first; a process that has none yet begins, or failed before."""
     work = work_of(store)
-    found = [
+    evaluations = [
         Known(each.path.name, status, each) for each in folders(work) if (status := each.status()) is not None
     ]
-    pids = {each.status.pid for each in found}
+    pids = {each.status.pid for each in evaluations}
     early = [
-        each for path in _launches(work) if (each := _early(path)) is not None and each.status.pid not in pids
+        Known(job.folder.name, _early(begun), None)
+        for job in jobs.jobs(work / _LAUNCHED)
+        if job.pid not in pids and (begun := job.status()).state is not State.KILLED
     ]
-    return sorted([*early, *found], key=lambda each: each.status.started_at, reverse=True)
+    return sorted([*early, *evaluations], key=lambda each: each.status.started_at, reverse=True)
 
 
-def _new(store: Path) -> Path:
-    work = work_of(store) / _LAUNCHED
-    for old in _launches(work.parent)[_KEPT:]:
-        for file in old.iterdir():
-            file.unlink(missing_ok=True)
-        old.rmdir()
-    made = work / str(time.time_ns())
-    made.mkdir(parents=True)
-    return made
+def _start(launch: Path, name: str, store: Path, command: Sequence[str]) -> None:
+    jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
 
 
-def _launches(work: Path) -> list[Path]:
-    parent = work / _LAUNCHED
-    return sorted(parent.iterdir(), reverse=True) if parent.is_dir() else []
-
-
-def _start(launch: Path, name: str, store: Path, arguments: Sequence[str]) -> None:
-    pid = child.start(["--store", str(store.absolute()), *arguments], launch / _PRINTED)
-    write_json(launch / "process.json", {"pid": pid, "name": name})
-
-
-def _early(launch: Path) -> Known | None:
-    """A process that has no evaluation yet: it begins, or it failed before; None once it ended well."""
-    told = read_json(launch / "process.json")
-    if told is None:
-        return None
-    began = datetime.fromtimestamp(int(launch.name) / 1e9, tz=UTC)
-    status = Status(
-        evaluation_id="",
-        name=str(told["name"]),
-        stage="reading the corpus",
-        pid=int(told["pid"]),
-        started_at=began,
-        updated_at=began,
-    )
-    if not child.ended(status.pid):
-        return Known(launch.name, status, None)
-    words = child.last_words(launch / _PRINTED)
-    if not words:
-        return None
-    failed = Status(
-        evaluation_id="",
-        name=status.name,
-        state=State.FAILED,
-        pid=status.pid,
-        started_at=began,
-        updated_at=began,
-        message=words,
-    )
-    return Known(launch.name, failed, None)
+def _early(status: jobs.Status) -> Status:
+    told = {each.name: getattr(status, each.name) for each in fields(status)}
+    return Status(**{**told, "stage": "reading the corpus" if status.state is State.RUNNING else ""})

@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome
 from core.pipeline.evaluate.folder import Block, Measurements
 from core.pipeline.evaluate.job import Protocol
-from core.pipeline.evaluate.status import Tracker
+from core.pipeline.evaluate.status import Status
 from core.pipeline.evaluate.steps import Step
 from core.providers.base import Amount
 from core.records import JsonMap
@@ -98,7 +99,7 @@ class Measurer:
         *,
         label: Callable[[Step], str],
         kept: Measurements | None,
-        tracker: Tracker,
+        tracker: Tracker[Status],
         check: Callable[[], None],
         stage: Callable[[str], None],
         pause: Callable[[], None],

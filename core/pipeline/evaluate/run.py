@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import BudgetError, InputError, ProviderError
 from core.files import locked, write_json
+from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.environment import Collector
 from core.pipeline.evaluate import manifest
 from core.pipeline.evaluate.asking import Asker
@@ -22,9 +23,8 @@ from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Parts, Runner
 from core.pipeline.evaluate.signals import Signals
-from core.pipeline.evaluate.status import Progress, State, Status, Tracker
+from core.pipeline.evaluate.status import Progress, Status
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
-from core.pipeline.evaluate.watch import Stopped, Watch
 from core.providers.calls import Journal, Keys, redact
 from core.providers.rerank import make_reranker
 from core.records import Run, Sink
@@ -103,7 +103,7 @@ def run_job(
 class _Running:
     """What only exists while it runs."""
 
-    tracker: Tracker
+    tracker: Tracker[Status]
     watch: Watch
 
 
@@ -146,7 +146,8 @@ class _Session:
         write_json(folder.spec, job.spec)
         write_json(folder.manifest, manifest.evaluation_manifest(job, self._machine))
         self._log.write("begin", stacks=len(every.routes), left=len(todo))
-        outbox = Outbox(self._sink, tracker.landed)
+        landed = lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs)  # noqa: E731
+        outbox = Outbox(self._sink, landed)
         models = self._models(budget, keys)
         with self._ending(tracker, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
             if todo:
@@ -180,7 +181,7 @@ class _Session:
         every = graph(self._job.stacks, identities(self._job), deepest=deepest)
         return every, [route for route in every.routes if self._job.run_id(route) not in self._held]
 
-    def _tracker(self, progress: Progress | None, runs: int, left: int) -> Tracker:
+    def _tracker(self, progress: Progress | None, runs: int, left: int) -> Tracker[Status]:
         status = Status(
             evaluation_id=self._job.evaluation_id,
             name=self._job.name,
@@ -189,8 +190,7 @@ class _Session:
             runs_done=runs - left,
             runs_total=runs,
         )
-        money = lambda: (self._ledger.settled, self._ledger.lost, self._ledger.again)  # noqa: E731
-        return Tracker(status, path=self._folder.status_file, told=progress, money=money)
+        return Tracker(status, path=self._folder.status_file, told=progress, facts=self._ledger.told)
 
     def _models(self, budget: Budget, keys: Keys | None) -> Models:
         shared = Journal(self._folder.path.parent / REPLIES, self._ledger.sent_again)
@@ -237,7 +237,7 @@ class _Session:
         )
 
     @contextmanager
-    def _ending(self, tracker: Tracker, models: Models) -> Iterator[None]:
+    def _ending(self, tracker: Tracker[Status], models: Models) -> Iterator[None]:
         """Say how it ended if it ended badly, and let go of connections."""
         try:
             yield

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from core.jobs import Tracker, Watch
 from core.pipeline.environment import Collector, threads
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import Log, Measurements
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer, words
 from core.pipeline.evaluate.results import Writer
-from core.pipeline.evaluate.status import Tracker
+from core.pipeline.evaluate.status import Status
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.evaluate.watch import Watch
 from core.records import now
 
 _OPEN_BYTES = 2 * 2**30
@@ -42,7 +42,7 @@ class Parts:
     measurer: Measurer
     writer: Writer
     kept: Measurements
-    tracker: Tracker
+    tracker: Tracker[Status]
     watch: Watch
     collector: Collector
     log: Log

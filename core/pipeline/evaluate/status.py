@@ -1,227 +1,40 @@
-"""How far an evaluation is: told to the caller, and to a file for whoever looks from another process."""
+"""How far an evaluation is."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from core.files import is_locked, read_json, write_json
-from core.records import now
+from core import jobs
+from core.jobs import State
 
-_EVERY_S = 0.25
-"""Least seconds between two writes of the file while a stage goes on."""
-
-
-class State(StrEnum):
-    """What became of an evaluation."""
-
-    RUNNING = "running"
-    FINISHED = "finished"
-    BUDGET = "stopped by budget"
-    CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-    KILLED = "killed"  # it says that it runs, but no process holds its lock
+__all__ = ["Progress", "State", "Status"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(jobs.Status):
     """How far an evaluation is.
 
     Attributes:
         evaluation_id: Its identity.
-        name: What people read.
-        state: What became of it.
-        stage: What is happening, in words.
-        done: Units of work that are done.
-        total: Units of work in all.
-        counted: How much of the stage is done, in `unit`.
-        whole: How much of it there is; 0 = it is not counted.
-        unit: What is counted: "passages", "questions", "documents".
-        eta_s: Seconds that the kinds of work that were seen so far will still take; None = not known yet.
+        collection_id: What is searched.
         usd: Dollars spent so far, resumed runs included, as far as prices are known.
         usd_limit: The budget; None = none.
         usd_lost: The most dollars that calls whose answers were lost can have cost.
         calls_again: Calls whose answers were lost and that were sent again: they may have been paid twice.
         runs_done: Stacks whose results have landed.
         runs_total: Stacks in all.
-        collection_id: What is searched.
-        pid: The process.
-        started_at: When this process began.
-        updated_at: When this was written.
-        message: Why it stopped; empty while it runs and when it finished.
     """
 
-    evaluation_id: str
-    name: str
+    evaluation_id: str = ""
     collection_id: str = ""
-    state: State = State.RUNNING
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    counted: int = 0
-    whole: int = 0
-    unit: str = ""
-    eta_s: float | None = None
     usd: float = 0.0
     usd_limit: float | None = None
     usd_lost: float = 0.0
     calls_again: int = 0
     runs_done: int = 0
     runs_total: int = 0
-    pid: int = field(default_factory=os.getpid)
-    started_at: datetime = field(default_factory=now)
-    updated_at: datetime = field(default_factory=now)
-    message: str = ""
-
-    @property
-    def share(self) -> float:
-        """Share of the units of work that is done, the one under way included, 0 to 1."""
-        done = self.done + (self.counted / self.whole if self.whole else 0.0)
-        return min(1.0, done / max(1, self.total))
-
-    @property
-    def so_far(self) -> str:
-        """How much of the stage is done: ``128 of 1,400 passages``; empty where that is not counted."""
-        return f"{self.counted:,} of {self.whole:,} {self.unit}" if self.whole else ""
 
 
 Progress = Callable[[Status], None]
 """Told about every unit of work, and once more at the end."""
-
-
-def read_status(path: Path, lock: Path) -> Status | None:
-    """The status in a file.
-
-    Args:
-        path: The file.
-        lock: Held by the process for as long as it runs.
-
-    Returns:
-        The status, its state `KILLED` when it says that it runs and does not; None if there is none.
-    """
-    found = read_json(path)
-    if found is None:
-        return None
-    known = {each.name: found[each.name] for each in fields(Status) if each.name in found}
-    try:
-        for name in ("started_at", "updated_at"):
-            known[name] = datetime.fromisoformat(known[name]).astimezone(UTC)
-        status = Status(**{**known, "state": State(known["state"])})
-    except (KeyError, TypeError, ValueError):
-        return None
-    if status.state is State.RUNNING and not is_locked(lock):
-        return replace(status, state=State.KILLED, message="Its process ended without a word.")
-    return status
-
-
-class Tracker:
-    """Counts units of work, guesses what is left, and tells.
-
-    Args:
-        status: Where it starts.
-        path: The file to keep up to date; None = no file.
-        told: Told too.
-        money: Dollars spent, the most that lost calls can have cost, and calls that were sent again.
-        clock: Monotonic seconds.
-    """
-
-    def __init__(
-        self,
-        status: Status,
-        *,
-        path: Path | None = None,
-        told: Progress | None = None,
-        money: Callable[[], tuple[float, float, int]] = lambda: (0.0, 0.0, 0),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.status = status
-        self._path, self._told, self._money, self._clock = path, told, money, clock
-        self._left: dict[str, int] = {}
-        self._took: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-        self._kind = ""
-        self._since = clock()
-        self._written = self._since - _EVERY_S
-
-    def expect(self, units: Mapping[str, int]) -> None:
-        """Say how many units of each kind of work there will be."""
-        self._left = dict(units)
-        self.status = replace(self.status, total=self.status.done + sum(units.values()))
-
-    def begin(self, kind: str, words: str) -> None:
-        """A unit of work begins."""
-        self._kind, self._since = kind, self._clock()
-        self._tell(stage=words, eta_s=self._eta(0.0), counted=0, whole=0, unit="")
-
-    def within(self, done: int, whole: int, unit: str) -> None:
-        """So much of the unit of work under way is done, of so much; nothing is counted where that is 0."""
-        if self._clock() - self._written >= _EVERY_S:  # asked after every query
-            eta_s = self._eta(done / whole if whole else 0.0)
-            self._tell(eta_s=eta_s, counted=done, whole=whole, unit=unit)
-
-    def end(self, units: int = 1, *, took: bool = True) -> None:
-        """The unit under way is done, and `units` − 1 more of its kind need not be done.
-
-        Args:
-            units: How many are done with it.
-            took: Whether it was really done now, so that its time tells about others.
-        """
-        if took:
-            seen = self._took[self._kind]
-            seen[0] += 1
-            seen[1] += self._clock() - self._since
-        self._left[self._kind] = max(0, self._left.get(self._kind, 0) - units)
-        self.status = replace(self.status, done=min(self.status.total, self.status.done + units))
-
-    def skip(self, kind: str, units: int) -> None:
-        """Units of a kind need not be done."""
-        self._kind = kind
-        self.end(units, took=False)
-
-    def landed(self, runs: int) -> None:
-        """Results of stacks are where they belong."""
-        self._tell(runs_done=self.status.runs_done + runs)
-
-    def close(self, state: State, message: str = "") -> Status:
-        """The end."""
-        words = "finished" if state is State.FINISHED else self.status.stage
-        self._tell(state=state, message=message, stage=words, eta_s=None, counted=0, whole=0, unit="")
-        return self.status
-
-    def _tell(self, **changes: object) -> None:
-        usd, lost, again = self._money()
-        money = {"usd": usd, "usd_lost": lost, "calls_again": again}
-        self.status = replace(self.status, updated_at=now(), **money, **changes)  # type: ignore[arg-type]
-        self._written = self._clock()
-        if self._path is not None:
-            write_json(self._path, _plain(self.status))
-        if self._told is not None:
-            self._told(self.status)
-
-    def _eta(self, share: float) -> float | None:
-        left = dict(self._left)
-        known = 0.0
-        seen = False
-        if share > 0:
-            known += (self._clock() - self._since) * (1 - share) / share
-            left[self._kind] = left.get(self._kind, 1) - 1
-            seen = True
-        for kind, units in left.items():
-            count, seconds = self._took.get(kind, (0, 0.0))
-            if count:
-                known += units * seconds / count
-                seen = True
-        return round(known, 1) if seen else None
-
-
-def _plain(status: Status) -> dict[str, object]:
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in asdict(status).items()
-    }

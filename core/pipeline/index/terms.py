@@ -14,14 +14,10 @@ afterwards, so that "élève", "eleve" and "élèves" are one term; ñ stays a l
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -33,7 +29,7 @@ from bm25s import stopwords
 from numpy.typing import NDArray
 
 from core.errors import UnknownNameError
-from core.pipeline.processes import end_with_parent
+from core.jobs import cores, spread
 
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _MARKS = frozenset(
@@ -210,22 +206,9 @@ def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = 
         The terms; equal whatever the number of processes.
     """
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
-    count = min(_workers(len(texts)) if workers is None else workers, len(blocks))
-    task = partial(_part, analyzer)
-    if count > 1 and not multiprocessing.current_process().daemon:
-        try:
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(count, context, initializer=end_with_parent) as pool:
-                return _merged(pool.map(task, blocks))
-        except BrokenProcessPool:
-            pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
-    return _merged(map(task, blocks))
-
-
-def _workers(texts: int) -> int:
-    if texts < PARALLEL_FROM:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers is None:
+        workers = 1 if len(texts) < PARALLEL_FROM else cores()
+    return spread(partial(_part, analyzer), blocks, workers, _merged)
 
 
 class _Numbers(dict[str, int]):

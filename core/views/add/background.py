@@ -6,41 +6,20 @@ process that is killed has changed nothing: what it wrote becomes part of the st
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from core import jobs
 from core.errors import InputError
 from core.importers import Offered, Options
-from core.pipeline import child
+from core.jobs import Job, State, Status
+from core.jobs.job import STATUS
 from core.views.add.changed import Choice
 from core.views.add.matching import Unmatched
 
-_FOLDER, _STATUS, _SEEN, _PRINTED, _KEPT = "imports", "status.json", "seen", "printed.txt", 20
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """An import that was begun.
-
-    Attributes:
-        folder: Its folder.
-        name: What is imported, in words.
-        state: "running", "done", "failed" or "cancelled".
-        facts: What it told last: stage, read, total, rows; at the end said, more, collection, changed.
-        arguments: How it was begun, without a decision about changed things.
-    """
-
-    folder: Path
-    name: str
-    state: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    arguments: tuple[str, ...] = ()
+_FOLDER, _SCRATCH, _FILES = "imports", "scratch", "files"
 
 
 def begin(
@@ -65,9 +44,9 @@ def begin(
     Raises:
         InputError: The folder beside the store cannot be written.
     """
-    folder = _new(store)
+    folder = jobs.new_folder(store.absolute().parent / _FOLDER)
     try:
-        paths = [_placed(each, folder / "files" / str(place)) for place, each in enumerate(offered)]
+        paths = [_placed(each, folder / _FILES / str(place)) for place, each in enumerate(offered)]
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"The upload cannot be written down: {error}.", where=str(folder)) from error
@@ -80,44 +59,34 @@ def again(job: Job, store: Path, choice: Choice) -> Job:
     return _start(job.folder, store, job.arguments, choice)
 
 
-def look(job: Job) -> Job:
-    """How far an import is now."""
-    facts = _read(job.folder / _STATUS)
-    told = json.loads((job.folder / "job.json").read_text(encoding="utf-8"))
-    state = str(facts.get("state", "running"))
-    if state == "running" and child.ended(int(told["pid"])):
-        # It may have told its end since.
-        facts = _read(job.folder / _STATUS)
-        state = str(facts.get("state", "running"))
-        if state == "running":
-            state, facts = (
-                "failed",
-                {"said": child.last_words(job.folder / _PRINTED) or "The process ended early."},
-            )
-    if state not in ("running", "failed"):
-        shutil.rmtree(job.folder / "files", ignore_errors=True)
-    return Job(job.folder, str(told["name"]), state, facts, tuple(told["arguments"]))
+def look(job: Job) -> Status:
+    """How far an import is now; what was uploaded for one that is over and was not refused is forgotten."""
+    status = job.status()
+    if status.state in (State.FINISHED, State.CANCELLED):
+        _forget(job, _FILES)
+    return status
 
 
-def cancel(job: Job) -> Job:
+def cancel(job: Job) -> None:
     """End an import; the store is as it was."""
-    child.stop(int(_read(job.folder / "job.json")["pid"]), wait_s=5)
-    shutil.rmtree(job.folder / "scratch", ignore_errors=True)
-    if _read(job.folder / _STATUS).get("state", "running") == "running":
-        (job.folder / _STATUS).write_text(json.dumps({"state": "cancelled"}), encoding="utf-8")
-    return look(job)
+    job.cancel(wait_s=5)
+    _forget(job, _SCRATCH)
+    _forget(job, _FILES)
 
 
 def open_jobs(store: Path) -> list[Job]:
     """Imports that run, or that ended without anybody having seen how; the newest first."""
-    folders = [each for each in _folders(store) if (each / "job.json").is_file()]
-    return [look(Job(each, "", "running")) for each in folders if not (each / _SEEN).exists()]
+    return [each for each in jobs.jobs(store.absolute().parent / _FOLDER) if not each.seen]
 
 
 def see(job: Job) -> None:
     """Note that somebody has seen how an import ended, and forget what was uploaded for it."""
-    shutil.rmtree(job.folder / "files", ignore_errors=True)
-    (job.folder / _SEEN).touch()
+    _forget(job, _FILES)
+    job.see()
+
+
+def _forget(job: Job, part: str) -> None:
+    shutil.rmtree(job.folder / part, ignore_errors=True)
 
 
 def _flags(options: Options) -> list[str]:
@@ -150,34 +119,9 @@ def _placed(item: Offered, folder: Path) -> Path:
 
 
 def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice | None) -> Job:
-    for left in (_STATUS, _SEEN):
-        (folder / left).unlink(missing_ok=True)
-    (folder / "scratch").mkdir(exist_ok=True)
+    (folder / _SCRATCH).mkdir(exist_ok=True)
     decided = [f"--if-changed={choice}"] if choice else []
-    command = ["--store", str(store), "import", *arguments, *decided, "--status", str(folder / _STATUS)]
-    pid = child.start(command, folder / _PRINTED, {"TMPDIR": str(folder / "scratch")})
+    command = ["--store", str(store), "import", *arguments, *decided, "--status", str(folder / STATUS)]
     name = ", ".join(Path(each).name for each in arguments if not each.startswith("--"))[:200]
-    job = {"pid": pid, "name": name, "arguments": list(arguments)}
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    return Job(folder, name, "running", {}, tuple(arguments))
-
-
-def _new(store: Path) -> Path:
-    for old in _folders(store)[_KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
-    made = store.absolute().parent / _FOLDER / str(time.time_ns())
-    made.mkdir(parents=True)
-    return made
-
-
-def _folders(store: Path) -> list[Path]:
-    parent = store.absolute().parent / _FOLDER
-    return sorted(parent.iterdir(), reverse=True) if parent.is_dir() else []
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    scratch = {"TMPDIR": str(folder / _SCRATCH)}
+    return jobs.begin(folder, name, command, arguments=arguments, environ=scratch)

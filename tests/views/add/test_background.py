@@ -10,39 +10,40 @@ from pathlib import Path
 import pytest
 
 from core.importers import Options, Upload
-from core.pipeline import child
+from core.jobs import Job, State, Status, process
 from core.store import Store
 from core.views.add import background
-from core.views.add.background import Job
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
 
 
-def ended(job: Job) -> Job:
+def ended(job: Job) -> Status:
     """Wait for an import; the process itself says when it is over."""
-    child._children[background._read(job.folder / "job.json")["pid"]].wait(timeout=120)
+    process._children[job.pid].wait(timeout=120)
     return background.look(job)
 
 
 def test_an_upload_is_imported_and_a_changed_one_waits_for_a_decision(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     options = Options(collection_id="c d", label="--label")
-    done = ended(background.begin(store.path, [Upload("../mine.trec", RUN.encode())], options))
-    assert (done.state, done.name, done.facts["fresh"]) == ("done", "mine.trec", True)
+    done = background.begin(store.path, [Upload("../mine.trec", RUN.encode())], options)
+    status = ended(done)
+    assert (status.state, done.name, status.facts["fresh"]) == (State.FINISHED, "mine.trec", True)
     assert store.read().runs()["label"].to_list() == ["--label"]
     assert not (done.folder / "files").exists()
     assert list((done.folder / "scratch").iterdir()) == []
 
     file = tmp_path / "mine.trec"
     file.write_text(RUN.replace("p2", "p3"))
-    refused = ended(background.begin(store.path, [file], options))
-    assert (refused.state, refused.facts["changed"]) == ("failed", ["run '--label'"])
+    refused = background.begin(store.path, [file], options)
+    status = ended(refused)
+    assert (status.state, status.facts["changed"]) == (State.FAILED, ["run '--label'"])
     assert store.revision() == 1
-    assert [each.folder for each in background.open_jobs(store.path)] == [refused.folder, done.folder]
+    assert background.open_jobs(store.path) == [refused, done]
     background.see(done)
-    assert [each.folder for each in background.open_jobs(store.path)] == [refused.folder]
-    again = ended(background.again(refused, store.path, "replace"))
-    assert again.state == "done"
+    assert background.open_jobs(store.path) == [refused]
+    again = background.again(refused, store.path, "replace")
+    assert ended(again).state is State.FINISHED
     assert store.read().runs().height == 1
 
 
@@ -62,9 +63,9 @@ def test_cancelling_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
     endless.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(endless))
     job = background.begin(tmp_path / "store", [tmp_path / "x"], Options())
-    assert background.look(job).state == "running"
-    assert background.cancel(job).state == "cancelled"
-    assert background.look(job).state == "cancelled"
+    assert background.look(job).state is State.RUNNING
+    background.cancel(job)
+    assert background.look(job).state is State.CANCELLED
     assert not (job.folder / "scratch").exists()
     assert Store.open(tmp_path / "store").revision() == 0
 
@@ -79,5 +80,6 @@ def test_a_number_that_another_process_has_by_now_is_left_alone(tmp_path: Path) 
     folder.mkdir(parents=True)
     (folder / "job.json").write_text(json.dumps({"pid": os.getpid(), "name": "x", "arguments": []}))
     (job,) = background.open_jobs(tmp_path / "store")
-    assert job.state == "failed"
-    assert background.cancel(job).state == "cancelled"
+    assert background.look(job).state is State.KILLED
+    background.cancel(job)
+    assert background.look(job).state is State.CANCELLED

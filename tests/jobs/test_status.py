@@ -1,18 +1,14 @@
-"""How far an evaluation is, for people and for other processes."""
+"""How far long work is, for people and for other processes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from core.files import locked, write_json
-from core.pipeline.evaluate.results import Outbox, merged
-from core.pipeline.evaluate.status import State, Status, Tracker, read_status
-from core.pipeline.evaluate.watch import Stopped, Watch
-from core.records import Batch, Origin, Run, Stack
-from core.tables import frame
+from core.files import write_json
+from core.jobs import State, Stopped, Tracker, Watch, read_status
+from core.pipeline.evaluate import Status
 
 
 class Clock:
@@ -70,21 +66,20 @@ def test_it_is_not_told_more_often_than_anybody_can_read(clock: Clock):
 
 
 def test_the_file_tells_another_process(tmp_path: Path, clock: Clock):
-    path, lock = tmp_path / "status.json", tmp_path / "lock"
-    assert read_status(path, lock) is None
-    counting, _ = tracker(clock, path=path, money=lambda: (1.5, 0.5, 2))
-    with locked(lock):
-        counting.begin("build", "x")
-        status = read_status(path, lock)
-        assert status is not None
-        assert (status.state, status.stage, status.usd, status.usd_lost) == (State.RUNNING, "x", 1.5, 0.5)
-        assert status.calls_again == 2
-        assert status == counting.status
-    killed = read_status(path, lock)
+    path = tmp_path / "status.json"
+    assert read_status(path, Status, alive=True) is None
+    counting, _ = tracker(clock, path=path, facts=lambda: {"usd": 1.5, "usd_lost": 0.5, "calls_again": 2})
+    counting.begin("build", "x")
+    status = read_status(path, Status, alive=True)
+    assert status is not None
+    assert (status.state, status.stage, status.usd, status.usd_lost) == (State.RUNNING, "x", 1.5, 0.5)
+    assert status.calls_again == 2
+    assert status == counting.status
+    killed = read_status(path, Status, alive=False)
     assert killed is not None
     assert (killed.state, killed.message) == (State.KILLED, "Its process ended without a word.")
     counting.close(State.BUDGET, "no money")
-    stopped = read_status(path, lock)
+    stopped = read_status(path, Status, alive=False)
     assert stopped is not None
     assert (stopped.state, stopped.message, stopped.eta_s) == (State.BUDGET, "no money", None)
 
@@ -92,44 +87,7 @@ def test_the_file_tells_another_process(tmp_path: Path, clock: Clock):
 @pytest.mark.parametrize("change", [{"state": "?"}, {"started_at": 5}, {"name": None, "state": None}])
 def test_a_file_of_another_kind_is_no_status(tmp_path: Path, change: dict[str, object]):
     write_json(tmp_path / "status.json", {"evaluation_id": "e", "name": "n", **change})
-    assert read_status(tmp_path / "status.json", tmp_path / "lock") is None
-
-
-def run(number: int) -> Run:
-    return Run(
-        run_id=f"r{number}", collection_id="c", stack=Stack({"n": number}), label="l", origin=Origin.RUN
-    )
-
-
-def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
-    sunk: list[Batch] = []
-    landed: list[int] = []
-    outbox = Outbox(sunk.append, landed.append, clock=clock)
-    rows = [{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 1.0}]
-    for number in range(3):
-        outbox.add(run(number), {"timings": frame("timings", rows), "usage": frame("usage", [])})
-    assert sunk == []
-    clock.now += 6
-    outbox.add(run(3), {})
-    assert [len(batch.runs) for batch in sunk] == landed == [4]
-    assert {name: rows.height for name, rows in merged(sunk).frames.items()} == {"timings": 3}
-    outbox.add(run(4), {})
-    outbox.flush()
-    outbox.flush()
-    assert landed == [4, 1]
-    assert [each.run_id for each in outbox.runs] == ["r0", "r1", "r2", "r3", "r4"]
-
-
-def test_what_the_sink_refuses_is_kept(clock: Clock):
-    def refuse(batch: Batch) -> None:
-        raise OSError("full")
-
-    outbox = Outbox(refuse, clock=clock)
-    outbox.add(run(0), {})
-    for _ in range(2):
-        with pytest.raises(OSError, match="full"):
-            outbox.flush()
-    assert outbox.runs == []
+    assert read_status(tmp_path / "status.json", Status, alive=True) is None
 
 
 @pytest.mark.parametrize("how", ["asked", "file"])
@@ -150,8 +108,3 @@ def test_a_watch_ends_waits_and_raises_at_the_next_look(tmp_path: Path, how: str
             watch.check()
     assert watch.stopping
     assert interrupted == [1]
-
-
-def test_a_status_says_how_it_ended():
-    status = Status(evaluation_id="e", name="n")
-    assert replace(status, state=State.FINISHED).state == "finished"

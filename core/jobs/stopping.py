@@ -1,17 +1,19 @@
-"""Stopping on request: a flag that work looks at between queries, and that ends waits for vendors."""
+"""Stopping on request: a flag that work looks at between two steps, and that ends waits for vendors."""
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 _EVERY_S = 0.2
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error
-    """Somebody asked the evaluation to stop."""
+    """Somebody asked the work to stop."""
 
 
 class Watch:
@@ -34,20 +36,12 @@ class Watch:
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Stop here if somebody asked.
-
-        Raises:
-            Stopped: If so.
-        """
+        """Raise `Stopped` if somebody asked."""
         if self._stop.is_set():
             raise Stopped
 
     def wait(self, seconds: float) -> None:
-        """Let time pass.
-
-        Raises:
-            Stopped: As soon as somebody asks.
-        """
+        """Let time pass; raise `Stopped` as soon as somebody asks."""
         self._stop.wait(max(0.0, seconds))
         self.check()
 
@@ -68,3 +62,22 @@ class Watch:
                 self._interrupt()
                 return
             self._over.wait(_EVERY_S)
+
+
+@contextmanager
+def asked_to_stop(then: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
+    """An event that is set when the process is told to end; `then` is called besides, and may raise."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        asked.set()
+        then()
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGTERM, before)

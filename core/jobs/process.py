@@ -1,0 +1,132 @@
+"""Processes of this program: those that outlive the page that started them, and those that share work.
+
+The former are known by their numbers. After a restart of the machine a number may be another process's. Where
+the system tells command lines, a process counts as ours only if it runs this program.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from core.paths import ROOT
+
+T = TypeVar("T")
+R = TypeVar("R")
+S = TypeVar("S")
+
+_PROGRAM = ("-m", "core")
+_OURS = b"\0" + "\0".join(_PROGRAM).encode() + b"\0"
+_PRINTED = 2_000
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | None = None) -> int:
+    """Start ``python -m core`` with these arguments in a session of its own, and return its number.
+
+    Args:
+        arguments: What follows ``python -m core``.
+        printed: Takes what it prints.
+        environ: Variables to set besides those of this process.
+    """
+    with printed.open("wb") as sink:
+        process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
+            [sys.executable, *_PROGRAM, *arguments],
+            cwd=ROOT,
+            env={**os.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _children[process.pid] = process
+    return process.pid
+
+
+def ended(pid: int) -> bool:
+    """Whether a process that was started here, or by another dashboard, is no longer there."""
+    child = _children.get(pid)
+    if child is not None:
+        return child.poll() is not None  # asking also lets the system forget it
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return True  # none, or not one of ours
+    try:
+        return _OURS not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False  # a system that does not tell
+
+
+def stop(pid: int, *, wait_s: float = 0.0) -> None:
+    """Ask a process to end; a child that does not within the time is killed (0 = do not wait)."""
+    if ended(pid):
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGTERM)
+    child = _children.get(pid)
+    if child is None or not wait_s:
+        return
+    try:
+        child.wait(timeout=wait_s)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def last_words(printed: Path) -> str:
+    """Return what a process said last, from its error on; empty where it told none."""
+    try:
+        text = printed.read_bytes()[-_PRINTED:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return text[text.rfind("error:") :].strip() if "error:" in text else ""
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(
+    task: Callable[[T], R], blocks: Sequence[T], workers: int, gather: Callable[[Iterable[R]], S]
+) -> S:
+    """Do a task for every block on several processes where that is possible.
+
+    Args:
+        task: What to do; it and what it takes and gives can be sent to another process.
+        blocks: What to do it for.
+        workers: How many processes at most; one is this one.
+        gather: Takes the results, in the order of the blocks.
+    """
+    workers = min(workers, len(blocks))
+    if workers > 1 and not multiprocessing.current_process().daemon:
+        try:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(workers, context, initializer=_end_with_parent) as pool:
+                return gather(pool.map(task, blocks))
+        except BrokenProcessPool:
+            pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
+    return gather(map(task, blocks))
+
+
+def _end_with_parent() -> None:
+    """End a worker when its parent has ended, however that happened: it would wait for work for ever."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,0 +1,52 @@
+"""Results on their way to the sink."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.pipeline.evaluate.results import Outbox, merged
+from core.records import Batch, Origin, Run, Stack
+from core.tables import frame
+from tests.jobs.test_status import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def run(number: int) -> Run:
+    return Run(
+        run_id=f"r{number}", collection_id="c", stack=Stack({"n": number}), label="l", origin=Origin.RUN
+    )
+
+
+def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
+    sunk: list[Batch] = []
+    landed: list[int] = []
+    outbox = Outbox(sunk.append, landed.append, clock=clock)
+    rows = [{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 1.0}]
+    for number in range(3):
+        outbox.add(run(number), {"timings": frame("timings", rows), "usage": frame("usage", [])})
+    assert sunk == []
+    clock.now += 6
+    outbox.add(run(3), {})
+    assert [len(batch.runs) for batch in sunk] == landed == [4]
+    assert {name: rows.height for name, rows in merged(sunk).frames.items()} == {"timings": 3}
+    outbox.add(run(4), {})
+    outbox.flush()
+    outbox.flush()
+    assert landed == [4, 1]
+    assert [each.run_id for each in outbox.runs] == ["r0", "r1", "r2", "r3", "r4"]
+
+
+def test_what_the_sink_refuses_is_kept(clock: Clock):
+    def refuse(batch: Batch) -> None:
+        raise OSError("full")
+
+    outbox = Outbox(refuse, clock=clock)
+    outbox.add(run(0), {})
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            outbox.flush()
+    assert outbox.runs == []
