@@ -7,6 +7,7 @@ from core.ui.pick import pick_stacks
 from core.ui.view import current_view
 from core.views import theme
 from core.views.curves import page as curves
+from core.views.curves import words
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
 
@@ -24,20 +25,18 @@ with place:
         tells,
         found.answer,
     )
-show.chart(found.main, "curves", alt=found.answer)
-if not found.main.data:
-    st.info(
-        f"Nothing to draw: of the stacks chosen the {curves.X_AXES[x]} are not known.", icon=":material/info:"
-    )
-st.caption(
-    "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
-    "queries, where per-query data exist (2,000 resamples, fixed seed). Dashed line or dot: the cutoff of "
-    "the sidebar."
-)
+if found.main.data:
+    show.chart(found.main, "curves", alt=found.answer)
+else:
+    st.info(plain(words.nothing(rows, view.quality, x)), icon=":material/info:")
+st.caption(words.HOW)
 if pools := about_pools(view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())["pool"]):
     st.caption(plain(pools))
 st.subheader("Every measure", anchor=False)
-show.chart(found.beside, "measures")
+if found.beside.data:
+    show.chart(found.beside, "measures")
+else:
+    st.caption(words.NO_OTHERS)
 
 ui.cut_offs(view, generator)
 

@@ -24,6 +24,7 @@ from core.report.tables import (
     table,
 )
 from core.views import theme
+from core.views.curves import words as curve_words
 from core.views.curves.page import curve_table, curves
 from core.views.decision.facts import status_rows
 from core.views.decision.verdict import Verdict
@@ -81,14 +82,10 @@ def _curves(case: Case, found: Verdict) -> dict[str, Chart]:
         None if measure is None else measure.at(None),
         among(case.snapshot, case.scope),
     )
-    if rows.is_empty():
-        return {}
     view = curves(rows, case.asked.quality, theme.colours_for(names))
-    caption = (
-        "Solid: actual. Dotted: ceiling of the candidate pool (PROC). Band: 95 % bootstrap interval over "
-        "queries, where results per query exist. Dashed: the cutoff of this file."
-    )
-    drawn = {"curves": Chart(view.main, view.answer, caption)}
+    if not view.main.data:
+        return {}
+    drawn = {"curves": Chart(view.main, view.answer, curve_words.HOW)}
     if view.beside.data:
         drawn["measures"] = Chart(view.beside, "Every measure of the same stacks against K.")
     return drawn

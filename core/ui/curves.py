@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import polars as pl
 import streamlit as st
 
 from core.ui import cache, show
 from core.ui.pick import pick_stack, still_offered
 from core.ui.view import View
 from core.views.cost.stack import models
-from core.views.curves import cuts, sent
-from core.views.curves.page import X_AXES
+from core.views.curves import cuts, sent, words
+from core.views.curves.words import X_AXES
 from core.views.text import plain
-from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Scope
 
 _NO_GENERATOR = "no generator"
@@ -45,10 +43,7 @@ def axis(view: View) -> tuple[str, str | None]:
 def cut_offs(view: View, generator: str | None) -> None:
     """Draw the cut-offs of one stack: how good what they keep is, beside fixed depths."""
     st.subheader("Cut-offs", anchor=False)
-    st.caption(
-        "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of "
-        "what is kept, not of K slots."
-    )
+    st.caption(words.CUTS)
     run_id = pick_stack(view.table, view.decision, "Stack", key="cutof")
     if run_id is None:
         st.caption("No stack is chosen.")
@@ -57,12 +52,12 @@ def cut_offs(view: View, generator: str | None) -> None:
     found = _cuts(
         str(cache.store().path), view.snapshot.revision, view.scope, run_id, counts=counts, fixed=fixed
     )
-    st.markdown(plain(cuts.answer(found, fixed)))
+    st.markdown(plain(words.cut_answer(found, fixed)))
     if found.rows.is_empty():
         return
     if found.left_out:
         st.caption(plain(found.left_out))
-    show.chart(cuts.figure(found.rows), "cut_offs", alt=cuts.answer(found, fixed))
+    show.chart(cuts.figure(found.rows), "cut_offs", alt=words.cut_answer(found, fixed))
     show.table(
         found.rows.select(list(_COLUMNS)),
         "cut_offs",
@@ -86,8 +81,4 @@ _COLUMNS = {
 @st.cache_resource(show_spinner="Cutting every ranking…", max_entries=32)
 def _cuts(path: str, revision: int, scope: Scope, run_id: str, *, counts: str, fixed: int) -> cuts.Cuts:
     del path  # part of the key
-    found = cache.snapshot(revision)
-    golden, only = scope.golden_set_id, among(found, scope)
-    ranked = found.runs().filter(pl.col("run_id") == run_id)["has_rankings"]
-    golden = golden if ranked.any() else None
-    return cuts.cuts(found, run_id, golden, counts=counts, fixed=fixed, only=only)
+    return cuts.cuts(cache.snapshot(revision), scope, run_id, counts=counts, fixed=fixed)

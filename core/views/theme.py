@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from core.views.text import escape
 
@@ -189,6 +190,54 @@ def name_rows(fig: go.Figure, names: Sequence[str], chosen: str | None = None) -
         fig.add_hrect(y0=row - 0.45, y1=row + 0.45, line={"color": ACCENT, "width": 1.5}, fillcolor=SOFT,
                       layer="below")  # fmt: skip
     return fig
+
+
+class Panels:
+    """Small multiples under one legend.
+
+    Attributes:
+        figure: The chart.
+    """
+
+    def __init__(self, titles: Sequence[str], *, across: int = 3, x: str = "", height: int = 190) -> None:
+        """Lay out a panel per title, row by row.
+
+        Args:
+            titles: What each panel shows.
+            across: Panels in a row.
+            x: Title of all x axes, with its unit.
+            height: Of a row, in pixels.
+        """
+        across = max(1, min(across, len(titles)))
+        rows = max(1, -(-len(titles) // across))
+        self._across = across
+        self._listed: set[str] = set()
+        self.figure = make_subplots(
+            rows=rows, cols=across, subplot_titles=[escape(title) for title in titles], x_title=escape(x),
+            vertical_spacing=0.3 / rows, horizontal_spacing=0.2 / across,
+        )  # fmt: skip
+        style = layout(height=100 + height * rows)
+        legend = {**style["legend"], "y": 1 + 0.16 / rows}
+        self.figure.update_layout({**{k: v for k, v in style.items() if k[1:] != "axis"}, "legend": legend})
+        self.figure.update_layout(margin={"l": 8, "r": 8, "t": 64, "b": 48})
+        self.figure.update_annotations(font_size=13)
+
+    def at(self, place: int) -> dict[str, int]:
+        """Row and column of a panel, as Plotly takes them."""
+        return {"row": place // self._across + 1, "col": place % self._across + 1}
+
+    def add(self, place: int, trace: go.BaseTraceType, group: str = "") -> None:
+        """Draw in a panel; what has one name, or one group, stands in the legend once.
+
+        Args:
+            place: Which panel, from 0.
+            trace: What to draw.
+            group: What it belongs to; its name unless given.
+        """
+        group = group or trace.name
+        trace.update(legendgroup=group, showlegend=group not in self._listed)
+        self._listed.add(group)
+        self.figure.add_trace(trace, **self.at(place))
 
 
 def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,8 @@ from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.curves.sent import Running, running_tokens
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Scope
 from core.views.workspace.scores import Evidence, evidence
 
 FIXED = (5, 10, 20, 50)
@@ -42,32 +43,25 @@ class Cuts:
     left_out: str
 
 
-def cuts(
-    snapshot: Snapshot,
-    run_id: str,
-    golden_set_id: str | None,
-    *,
-    counts: str,
-    fixed: int,
-    only: Container[str] | None = None,
-) -> Cuts:
+def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: int) -> Cuts:
     """Cut every ranking of a run by every method, and at fixed depths.
 
     Args:
         snapshot: Where to read.
+        scope: The workspace.
         run_id: The run.
-        golden_set_id: The judgements; None = there are none.
         counts: What counts tokens; see `core.views.curves.sent.vocabulary`.
         fixed: A depth to show besides the usual ones.
-        only: The queries that count; None for every judged one.
 
     Returns:
         Precision, recall and F1 of what is kept (grade 4 and better is relevant), averaged over the queries
         that have anything relevant and whose scores order the ranking.
     """
-    if golden_set_id is None:
-        return Cuts(pl.DataFrame(schema=COLUMNS), "There are no judgements here.")
-    found = evidence(snapshot, [run_id], golden_set_id, only=only)
+    runs = snapshot.runs().filter(pl.col("run_id") == run_id, "has_rankings")
+    if scope.golden_set_id is None or runs.is_empty():
+        return Cuts(pl.DataFrame(schema=COLUMNS), "Cutting needs rankings with scores, and judgements.")
+    only = among(snapshot, scope)
+    found = evidence(snapshot, [run_id], scope.golden_set_id, only=only)
     grades, relevant = found.grades[0], _relevant(found)
     scores = _scores(snapshot, run_id, found)
     deep = (grades >= 0).sum(axis=1)
@@ -79,7 +73,6 @@ def cuts(
     ways = _ways(scores[rows], deep[rows], fixed)
     kept = np.stack(list(ways.values()))
     report = cut_report(kept, grades[rows], relevant[rows], threshold=REL)
-    runs = pl.DataFrame({"run_id": [run_id], "has_rankings": [True]})
     running = running_tokens(snapshot, runs, counts, depth=grades.shape[1], only=only).get(run_id)
     queries = [found.query_ids[row] for row in rows]
     table = _table(tuple(ways), report, _tokens(running, queries, kept))
@@ -142,23 +135,6 @@ def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.floa
     made |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
     return (
         pl.DataFrame(made).select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()).fill_nan(None)
-    )
-
-
-def answer(found: Cuts, fixed: int) -> str:
-    """Which way is best by F1, beside the fixed K of the sidebar."""
-    if found.rows.is_empty():
-        return found.left_out
-    best = found.rows.sort("f1", descending=True).row(0, named=True)
-    usual = found.rows.filter(pl.col("way") == f"K = {fixed}")
-    beside = ""
-    if not usual.is_empty() and best["way"] != f"K = {fixed}":
-        row = usual.row(0, named=True)
-        beside = f"; K = {fixed} has {text.score(row['f1'])}, keeping {row['kept']:.1f}"
-    return (
-        f"{best['way']} keeps the best mix: F1 {text.score(best['f1'])}"
-        f"{text.interval(best['f1_low'], best['f1_high'])}, {best['kept']:.1f} passages, "
-        f"{text.sample(best['n'])}{beside}."
     )
 
 

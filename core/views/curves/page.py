@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from plotly.subplots import make_subplots
 
 from core.metrics import REGISTRY, Measure, aggregate
 from core.records import stack_label
 from core.stats.intervals import bootstrap_curve
 from core.store import Snapshot
 from core.views import text, theme
+from core.views.curves import words
+from core.views.curves.words import X_AXES
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence
 
 MAX_DEPTH = 200
-X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input / 1k"}
-"""What the curves can be drawn against, by column."""
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
 COLUMNS = {
     "name": pl.String(),
@@ -118,7 +117,13 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The page's content: the answer, the main curve, the small ones beside it."""
+    """The page's content.
+
+    Attributes:
+        answer: Who leads at the cutoff, and what a deeper one gives.
+        main: The curves of the measure; without traces where no stack has two points.
+        beside: Every other measure of the same stacks.
+    """
 
     answer: str
     main: go.Figure
@@ -136,81 +141,70 @@ def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x:
     Args:
         table: The result of `curve_table`, or of `against`.
         quality: The measure of the main chart, with the cutoff to mark.
-        colours: Colour by name of the stack.
+        colours: Colour by name of the stack, the one to stress first.
         x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
 
     Returns:
         The view; stacks that have no value for a measure are missing from its chart.
     """
-    known = table.filter(pl.col(x).is_not_null()).with_columns(pl.col(x).alias("x"))
+    shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
+    known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())
+    own = pl.col("measure") == quality.bare
+    return CurvesView(
+        answer=words.answer(table.filter(own), quality, list(colours)),
+        main=_main(known, quality, colours, x),
+        beside=_beside(known.filter(~own), colours, x),
+    )
+
+
+def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str) -> go.Figure:
+    fig = theme.figure(x=X_AXES[x], y=quality.bare, height=400)
     main = known.filter(pl.col("measure") == quality.bare)
+    if main["x"].n_unique() < 2:
+        return fig
     best = quality.ceiling
-    ceiling = known.filter(
+    ceilings = known.filter(
         pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
     )
-    return CurvesView(
-        answer=_answer(table.filter(pl.col("measure") == quality.bare), quality, list(colours)),
-        main=_main(main, ceiling, quality, colours, x),
-        beside=_beside(known, colours),
-    )
-
-
-def _answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Who leads at the cutoff; of equals the first of the names, where the chosen stack stands first."""
-    at_k = main.filter((pl.col("k") == quality.k) & pl.col("value").is_not_null())
-    if at_k.is_empty():
-        return f"None of the chosen stacks has a value for {quality.name}."
-    place = pl.col("name").replace_strict(
-        dict(zip(names, range(len(names)), strict=True)), default=len(names)
-    )
-    best = at_k.sort(pl.col("value"), place, descending=[quality.higher_is_better, False]).row(0, named=True)
-    rest = main.filter((pl.col("name") == best["name"]) & pl.col("value").is_not_null())
-    deepest = rest.sort("k").row(-1, named=True)
-    deeper = f"; at the cutoff {deepest['k']} it is at {text.score(deepest['value'])}"
-    return (
-        f"Of the stacks shown {best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
-        f"{deeper if deepest['k'] > quality.k else ''}."
-    )
-
-
-def _main(
-    main: pl.DataFrame, ceiling: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str
-) -> go.Figure:
-    fig = theme.figure(x=X_AXES[x], y=quality.bare, height=460)
-    for name, colour in colours.items():
-        rows = main.filter(pl.col("name") == name)
+    for place, (name, colour) in enumerate(colours.items()):
+        rows, ceiling = (part.filter(pl.col("name") == name) for part in (main, ceilings))
         if rows.is_empty():
             continue
-        banded = rows.filter(pl.col("low").is_not_null())
-        if banded.height > 1:
-            fig.add_trace(_band(banded, colour, name))
-        fig.add_trace(_line(rows, name, colour, dash="solid"))
-        limit = ceiling.filter(pl.col("name") == name)
-        if not limit.is_empty():
-            fig.add_trace(_line(limit, name, colour, dash="dot", suffix=" ceiling"))
+        if rows["low"].count() > 1:
+            fig.add_trace(_band(rows.drop_nulls("low"), colour, name))
+        fig.add_trace(_line(rows, name, colour, stress=not place))
+        if ceiling.height:
+            limit = _line(ceiling, name, colour, stress=False).update(
+                mode="lines", line={"dash": "dot", "width": 1}, opacity=0.7, showlegend=False,
+                name=f"{text.escape(text.shorten(name))} ceiling",
+            )  # fmt: skip
+            fig.add_trace(limit)
         if x != "k":
             fig.add_trace(_at_cutoff(rows.filter(pl.col("k") == quality.k), name, colour))
+    if ceilings.height:
+        key = {"dash": "dot", "width": 1, "color": theme.NEUTRAL}
+        fig.add_trace(
+            go.Scatter(x=[None], y=[None], mode="lines", line=key, name="ceiling of the pool (PROC)")
+        )
     if x == "k":
-        fig.add_vline(x=quality.k, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
-    if quality.is_share:
-        fig.update_yaxes(range=[0, 1.02])
+        line = {"color": theme.NEUTRAL, "width": 1, "dash": "dash"}
+        fig.add_vline(x=quality.k, line=line, annotation={"text": f"cutoff {quality.k}", "yanchor": "bottom"})
     return fig
 
 
-def _line(rows: pl.DataFrame, name: str, colour: str, *, dash: str, suffix: str = "") -> go.Scatter:
-    few = rows.height <= 12
-    label = text.escape(text.shorten(name)) + suffix
+def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> go.Scatter:
+    told = rows.select("k", _tokens(rows), "value", "low", "high", "n").iter_rows()
     return go.Scatter(
         x=rows["x"].to_numpy(),
         y=rows["value"].to_numpy(),
-        mode="lines+markers" if few else "lines",
-        line={"color": colour, "dash": dash, "width": 2 if dash == "solid" else 1.4},
-        name=label,
+        mode="lines+markers" if rows.height <= 12 else "lines",
+        line={"color": colour, "width": 3.5 if stress else 1.8},
+        name=text.escape(text.shorten(name)),
         legendgroup=text.escape(name),
         customdata=[
-            f"K = {k}{_weight(tokens)}: {text.score(value)}, {text.sample(n)}"
-            for k, tokens, value, n in rows.select("k", _tokens(rows), "value", "n").iter_rows()
+            f"K = {k}{'' if tokens is None else f', {tokens:,.0f} tokens sent'}: {text.score(value)}"
+            f"{text.interval(low, high)}, {text.sample(n)}"
+            for k, tokens, value, low, high, n in told
         ],
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
     )
@@ -220,31 +214,20 @@ def _tokens(rows: pl.DataFrame) -> pl.Expr:
     return pl.col("tokens") if "tokens" in rows.columns else pl.lit(None).alias("tokens")
 
 
-def _weight(tokens: float | None) -> str:
-    return "" if tokens is None else f", {tokens:,.0f} tokens sent"
-
-
 def _at_cutoff(rows: pl.DataFrame, name: str, colour: str) -> go.Scatter:
-    """The point of a stack at the cutoff of the sidebar."""
-    return go.Scatter(
-        x=rows["x"].to_numpy(),
-        y=rows["value"].to_numpy(),
-        mode="markers",
-        marker={"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}},
-        legendgroup=text.escape(name),
-        showlegend=False,
-        hoverinfo="skip",
-    )
+    """Mark the point of a stack at the cutoff."""
+    marker = {"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}}
+    return go.Scatter(x=rows["x"].to_numpy(), y=rows["value"].to_numpy(), mode="markers", marker=marker,
+                      legendgroup=text.escape(name), showlegend=False, hoverinfo="skip")  # fmt: skip
 
 
 def _band(rows: pl.DataFrame, colour: str, name: str) -> go.Scatter:
-    ks = rows["x"].to_numpy()
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return go.Scatter(
-        x=np.concatenate([ks, ks[::-1]]),
-        y=np.concatenate([rows["high"].to_numpy(), rows["low"].to_numpy()[::-1]]),
+        x=pl.concat([rows["x"], rows["x"].reverse()]).to_numpy(),
+        y=pl.concat([rows["high"], rows["low"].reverse()]).to_numpy(),
         fill="toself",
-        fillcolor=f"rgba({red},{green},{blue},0.15)",
+        fillcolor=f"rgba({red},{green},{blue},0.12)",
         line={"width": 0},
         legendgroup=text.escape(name),
         showlegend=False,
@@ -252,21 +235,17 @@ def _band(rows: pl.DataFrame, colour: str, name: str) -> go.Scatter:
     )
 
 
-def _beside(table: pl.DataFrame, colours: Mapping[str, str]) -> go.Figure:
-    """Small multiples of every measure that some chosen stack has."""
-    there = [name for name in BESIDE if table.filter(pl.col("measure") == name).height]
+def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figure:
+    """Draw small multiples of the other measures that some stack has at two points."""
+    there = [name for name in BESIDE if table.filter(pl.col("measure") == name)["x"].n_unique() > 1]
     titles = [name if REGISTRY[name].higher_is_better else f"{name} (lower is better)" for name in there]
-    rows = max(1, -(-len(there) // 3))
-    fig = make_subplots(rows=rows, cols=3, subplot_titles=titles, vertical_spacing=0.3 / rows)
-    for place, measure in enumerate(there):
-        for name, colour in colours.items():
-            part = table.filter((pl.col("measure") == measure) & (pl.col("name") == name))
-            if not part.is_empty():
-                line = _line(part, name, colour, dash="solid").update(showlegend=False)
-                fig.add_trace(line, row=place // 3 + 1, col=place % 3 + 1)
-    fig.update_yaxes(rangemode="tozero")
-    fig.update_layout(height=60 + 210 * rows, margin={"l": 8, "r": 8, "t": 36, "b": 8})
-    return fig
+    panels = theme.Panels(titles, x=X_AXES[x])
+    for panel, measure in enumerate(there):
+        for place, (name, colour) in enumerate(colours.items()):
+            rows = table.filter((pl.col("measure") == measure) & (pl.col("name") == name))
+            if rows.height:
+                panels.add(panel, _line(rows, name, colour, stress=not place), text.escape(name))
+    return panels.figure
 
 
 def depth_table(table: pl.DataFrame) -> pl.DataFrame:
@@ -299,36 +278,23 @@ def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
 
 
 def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) -> go.Figure:
-    """Quality with its ceiling, latency and cost against the candidate depth, one line per family."""
-    panels = (("quality", quality.name), ("latency_ms", "latency (ms)"), ("cost", "$ per 1,000 queries"))
-    fig = make_subplots(rows=1, cols=3, subplot_titles=[text.escape(title) for _, title in panels])
-    colours = theme.colours_for(families)
-    for family in families:
+    """Draw quality with its ceiling, latency and cost against the candidate depth, one line per family."""
+    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": "$ per 1,000 queries"}
+    panels = theme.Panels(list(fields.values()), x="candidate depth K", height=240)
+    for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)
         label = text.escape(text.shorten(family))
-        for column, (field, _) in enumerate(panels, start=1):
-            fig.add_trace(
-                _depth_line(part, field, label, colours[family], legend=column == 1), row=1, col=column
+        drawn = [(panel, field, label, "solid") for panel, field in enumerate(fields)]
+        if part["proc"].count():
+            drawn.append((0, "proc", f"{label}, ceiling", "dot"))
+        for panel, field, name, dash in drawn:
+            line = go.Scatter(
+                x=part["candidates"].to_numpy(),
+                y=part[field].to_numpy(),
+                mode="lines+markers",
+                line={"color": colour, "width": 1.8 if place else 3.5, "dash": dash},
+                name=name,
+                hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>",
             )
-        if part["proc"].is_not_null().any():
-            ceiling = _depth_line(part, "proc", f"{label} ceiling", colours[family], legend=False)
-            fig.add_trace(ceiling.update(line={"dash": "dot"}), row=1, col=1)
-    fig.update_xaxes(title_text="candidate depth K")
-    fig.update_yaxes(rangemode="tozero", exponentformat="none")
-    fig.update_layout(
-        height=360, margin={"l": 8, "r": 8, "t": 36, "b": 8}, legend={"orientation": "h", "y": -0.3, "x": 0}
-    )
-    return fig
-
-
-def _depth_line(rows: pl.DataFrame, field: str, label: str, colour: str, *, legend: bool) -> go.Scatter:
-    return go.Scatter(
-        x=rows["candidates"].to_numpy(),
-        y=rows[field].to_numpy(),
-        mode="lines+markers",
-        line={"color": colour},
-        name=label,
-        legendgroup=label,
-        showlegend=legend,
-        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>",
-    )
+            panels.add(panel, line)
+    return panels.figure.update_yaxes(exponentformat="none")

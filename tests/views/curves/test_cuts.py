@@ -11,9 +11,10 @@ from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
-from core.views.curves.cuts import answer, cuts, figure
+from core.views.curves.cuts import cuts, figure
 from core.views.curves.sent import tokens_sent, vocabulary
-from core.views.workspace.scope import Quality
+from core.views.curves.words import cut_answer
+from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
 from tests.views.made import BOOK, DEMO, LAB
@@ -47,7 +48,7 @@ def by_hand(demo: Snapshot, run_id: str):
 
 def test_cuts_equal_counting_by_hand(demo: Snapshot):
     run_id = one_run(demo)
-    found = cuts(demo, run_id, DEMO.golden_set_id, counts=O200K, fixed=10)
+    found = cuts(demo, DEMO, run_id, counts=O200K, fixed=10)
     rows = {row["way"]: row for row in found.rows.iter_rows(named=True)}
     assert set(CUTS) < set(rows)
     hand = by_hand(demo, run_id)
@@ -71,17 +72,18 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
         )
         assert row["n"] == len(hand)
         assert row["f1_low"] <= row["f1"] <= row["f1_high"]
-    assert answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
+    assert cut_answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
     assert len(figure(found.rows).data) == 1 + len(CUTS)
 
 
 def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):
     lab = Lab().judge({"q1": {"a": 5}}).run("r", final={"q1": ["a", "b"]})
     snapshot = lab.write(tmp_path / "s").read()
-    made = cuts(snapshot, "r", LAB.golden_set_id, counts=O200K, fixed=10)
+    made = cuts(snapshot, LAB, "r", counts=O200K, fixed=10)
     assert made.rows.is_empty() == bool(made.left_out)
-    none = cuts(demo, one_run(demo), None, counts=O200K, fixed=10)
-    assert (none.rows.height, answer(none, 10)) == (0, "There are no judgements here.")
+    none = cuts(demo, Scope(DEMO.collection_id), one_run(demo), counts=O200K, fixed=10)
+    assert (none.rows.height, cut_answer(none, 10)) == (0, none.left_out)
+    assert none.left_out
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_curves_against_tokens_leave_out_what_is_not_known(demo: Snapshot):
     assert joined.height == rows.height
     names = runs["name"].to_list()
     view = curves.curves(joined, quality, theme.colours_for(names), "tokens")
-    drawn = {trace.legendgroup for trace in view.main.data}
+    drawn = {trace.legendgroup for trace in view.main.data if trace.legendgroup}
     assert len(drawn) == 1
     line = next(trace for trace in view.main.data if trace.mode and trace.mode.startswith("lines"))
     tokens = joined.filter((pl.col("name") == names[0]) & (pl.col("measure") == "RA-nWG"))["tokens"]

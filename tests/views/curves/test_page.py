@@ -6,6 +6,7 @@ import pytest
 from core.metrics import Measure
 from core.store import Snapshot, Store
 from core.views import theme
+from core.views.curves import words
 from core.views.curves.page import (
     BESIDE,
     COLUMNS,
@@ -81,7 +82,7 @@ def test_no_stack_no_judgements_and_no_measure_are_empty_curves(tmp_path: Path, 
     found = curve_table(snapshot, runs, None, None)
     assert found.is_empty()
     view = curves(found, AT_10, {"a": "#000000"})
-    assert view.answer == "None of the chosen stacks has a value for RA-nWG@10."
+    assert view.answer == "None of the stacks shown has a value for RA-nWG@10."
     assert not view.main.data
     assert not view.beside.data
 
@@ -92,12 +93,23 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     at_10 = rows.filter((pl.col("k") == 10) & (pl.col("measure") == "RA-nWG"))
     best = at_10.sort("value", "name", descending=[True, False]).row(0, named=True)
     assert view.answer.startswith(
-        f"Of the stacks shown {best['name']} leads with RA-nWG@10 {best['value']:.3f} ["
+        f"Of the stacks shown, {best['name']} leads with RA-nWG@10 {best['value']:.3f} ["
     )
     assert f"n = {best['n']}" in view.answer
     lines = [trace.name for trace in view.main.data if trace.name]
-    assert set(lines) == {*names, *(f"{name} ceiling" for name in names)}
-    assert len(view.beside.data) == len(BESIDE) * len(names)
+    key = "ceiling of the pool (PROC)"
+    assert set(lines) == {*names, *(f"{name} ceiling" for name in names), key}
+    assert {trace.name for trace in view.main.data if trace.showlegend is not False} >= {*names, key}
+    assert len(view.beside.data) == (len(BESIDE) - 1) * len(names)  # RA-nWG is the main chart
+    assert sum(bool(trace.showlegend) for trace in view.beside.data) == len(names)
+
+
+def test_the_first_stack_is_stressed_and_the_axis_fits_the_data(rows: pl.DataFrame):
+    first, second = rows["name"].unique(maintain_order=True).to_list()[:2]
+    view = curves(rows, AT_10, theme.colours_for([second, first]))
+    widths = {trace.name: trace.line.width for trace in view.main.data if trace.name in (first, second)}
+    assert widths[second] > widths[first]
+    assert view.main.layout.yaxis.range is None
 
 
 def test_published_points_have_marks_and_no_band(published_store: Path):
@@ -107,7 +119,9 @@ def test_published_points_have_marks_and_no_band(published_store: Path):
     assert found["basis"].unique().to_list() == ["published"]
     names = found["name"].unique(maintain_order=True).to_list()[:4]
     view = curves(found, AT_10, theme.colours_for(names))
-    assert {trace.mode for trace in view.main.data} == {"lines+markers"}
+    own = [trace for trace in view.main.data if trace.name in names]
+    assert {trace.mode for trace in own} == {"lines+markers"}
+    assert all(trace.fill is None for trace in view.main.data)
 
 
 def test_an_unknown_n_is_said_to_be_unknown():
@@ -121,16 +135,27 @@ def test_an_unknown_n_is_said_to_be_unknown():
         "n": None,
         "basis": "imported",
     }
-    view = curves(pl.DataFrame([row], schema=COLUMNS), AT_10, {"a": "#000000"})
-    assert "RA-nWG@10 0.500, n = unknown." in view.answer
-    assert list(view.main.data[0].customdata) == ["K = 10: 0.500, n = unknown"]
+    deeper = {**row, "k": 20}
+    view = curves(pl.DataFrame([row, deeper], schema=COLUMNS), AT_10, {"a": "#000000"})
+    assert "RA-nWG@10 0.500, n = unknown;" in view.answer
+    assert view.main.data[0].customdata[0] == "K = 10: 0.500, n = unknown"
+
+
+def test_one_cutoff_is_no_curve_and_says_so(published_store: Path):
+    snapshot = Store.open(published_store).read()
+    found = curve_table(snapshot, runs_in(snapshot, PAPER), None, None).filter(pl.col("k") == 10)
+    view = curves(found, AT_10, theme.colours_for(found["name"].unique(maintain_order=True).to_list()))
+    assert not view.main.data
+    assert "at cutoff 10 only" in words.nothing(found, AT_10, "k")
+    assert "tokens sent is not known" in words.nothing(found.clear(), AT_10, "tokens")
 
 
 def test_names_are_not_read_as_tags_or_templates():
     colours = theme.colours_for(HOSTILE)
     row = {"measure": "RA-nWG", "k": 10, "value": 0.5, "low": None, "high": None, "n": 3, "basis": "imported"}
-    found = pl.DataFrame([{**row, "name": name} for name in HOSTILE], schema=COLUMNS)
+    found = pl.DataFrame([{**row, "name": name, "k": k} for name in HOSTILE for k in (5, 10)], schema=COLUMNS)
     view = curves(found, AT_10, colours)
+    assert len(view.main.data) == len(HOSTILE)
     for trace in (*view.main.data, *view.beside.data):
         assert "<" not in trace.name
         assert trace.hovertemplate == "%{fullData.name}<br>%{customdata}<extra></extra>"
@@ -162,7 +187,7 @@ def test_a_depth_alone_is_no_family():
 def test_depth_lines_show_quality_ceiling_latency_and_cost(demo: Snapshot):
     depths = depth_table(table(demo, DEMO))
     fig = depth_figure(depths, ["BM25"], AT_10)
-    assert [trace.name for trace in fig.data] == ["BM25", "BM25", "BM25", "BM25 ceiling"]
+    assert [trace.name for trace in fig.data] == ["BM25", "BM25", "BM25", "BM25, ceiling"]
     assert fig.layout.annotations[0].text == "RA-nWG@10"
     assert not depth_figure(depths.clear(), [], Quality(HOSTILE[0], 1)).data
 
@@ -171,4 +196,4 @@ def test_of_equals_the_first_that_was_chosen_leads():
     row = {"measure": "RA-nWG", "k": 10, "value": 0.5, "low": None, "high": None, "n": 3, "basis": "imported"}
     found = pl.DataFrame([{**row, "name": name} for name in ("a", "b")], schema=COLUMNS)
     answer = curves(found, AT_10, theme.colours_for(["b", "a"])).answer
-    assert answer.startswith("Of the stacks shown b leads")
+    assert answer.startswith("Of the stacks shown, b leads")
