@@ -12,13 +12,12 @@ from core.views.compare import page as compare
 from core.views.compare.charts import forest
 from core.views.text import plain
 
-tells = "What this tells you: whether one stack is really better than another, by how much, on which queries."
-view = current_view(tells)
+view = current_view()
 widgets.follow()
 obstacle = compare.nothing(view.table, view.scope, view.quality)
 if obstacle is not None:
-    show.head(tells, *obstacle)
-    st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
+    show.head(*obstacle)
+    st.page_link("pages/add.py", label="Import rankings", icon=":material/upload:")
     end()
 place = st.container()
 names = widgets.pick(view)
@@ -26,7 +25,7 @@ setup, against = widgets.settings(view.quality)
 rows = with_holes(view, widgets.differences(view, names, against, setup))
 found = compare.answer(rows, view.quality, setup)
 with place:
-    show.head(tells, found.sentence, found.details, pairs.doubt(rows, view.quality))
+    show.head(found.sentence, found.details, pairs.doubt(rows, view.quality))
 labels = widgets.pair_labels(rows)
 click = pick_from_chart(rows.with_columns(label=labels), "chart_differences", key="pair", column="label")
 drawn = forest(rows, labels, f"difference in {view.quality.name}")

@@ -327,7 +327,7 @@ with priced.expander("Prices of what it uses", expanded=True):
 made = bill_of(inputs, tried, basis_by_stage(start, values))
 recorded = cache.recorded_cost(view, run_id, tried) if view and run_id else pl.DataFrame()
 with head:
-    show.head("", words.lead(made.found, start))
+    show.head(words.lead(made.found, start))
     show_cards(made, recorded)
     show.caveats(words.caveats(inputs, tried, made))
 with result:

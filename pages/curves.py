@@ -11,8 +11,7 @@ from core.views.curves import words
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
 
-tells = "What this tells you: how quality grows with the number of passages you send, and where it stops."
-view = current_view(tells)
+view = current_view()
 place = st.container()
 names = pick_stacks(view.table, view.decision, "curves")
 rows = cache.curves(view, tuple(names))
@@ -22,7 +21,6 @@ rows = curves.against(rows, cache.tokens_sent(view, tuple(names), generator))
 found = curves.curves(rows, view.quality, colours, x)
 with place:
     show.head(
-        tells,
         found.answer,
     )
 if found.main.data:

@@ -5,8 +5,7 @@ from core.ui.view import current_view, end
 from core.views.headroom import words
 from core.views.headroom.page import conventions, headroom
 
-tells = "What this tells you: whether better retrieval or better ordering would raise the quality."
-view = current_view(tells)
+view = current_view()
 offered = conventions(view.table, view.decision.chosen)
 place = st.container()
 bar = st.container(horizontal=True, vertical_alignment="bottom")
@@ -15,10 +14,10 @@ pool = bar.selectbox(
 ) if offered else ""  # fmt: skip
 found = headroom(view.table, view.quality, pool, view.decision.chosen)
 if found is None:
-    show.head(tells, *words.no_ceiling(view.quality))
+    show.head(*words.no_ceiling(view.quality))
     end()
 with place:
-    show.head(tells, found.answer)
+    show.head(found.answer)
     show.cards(*words.cards(found.explained, view.quality))
 mixed = words.MIXED_POOLS if found.table["pool"].n_unique() > 1 else ""
 with bar:

@@ -5,8 +5,7 @@ from core.ui import show
 from core.ui.view import current_view
 from core.views.latency import page as latency
 
-tells = "What this tells you: how long queries take, how sure that is, and which stage and K cost the time."
-view = current_view(tells)
+view = current_view()
 place = st.container()
 rows = widgets.percentiles(view)
 names = widgets.pick(view, rows)
@@ -14,7 +13,6 @@ samples, stages = widgets.stages(view, names)
 depths = widgets.depths(view)
 with place:
     show.head(
-        tells,
         latency.answer(rows, view.table, view.decision, view.quality),
         latency.details(rows, stages, depths, view.decision.jitter_ms),
     )

@@ -9,8 +9,7 @@ from core.ui.view import current_view, end
 from core.views.queries import page as queries
 from core.views.queries.bars import BARS, bars
 
-tells = "What this tells you: on which queries a stack is weak, against what it could reach or another stack."
-view = current_view(tells)
+view = current_view()
 place = st.container()
 left, right = st.columns(2)
 with left:
@@ -21,8 +20,8 @@ if run_id is None and view.table["quality"].is_null().all():
     run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
 if run_id is None or run_id not in ranked["run_id"]:
     with place:
-        show.head(tells, *queries.nothing(names.get(run_id or ""), ranked["name"].to_list()))
-        st.page_link("pages/import.py", label="Import rankings", icon=":material/upload:")
+        show.head(*queries.nothing(names.get(run_id or ""), ranked["name"].to_list()))
+        st.page_link("pages/add.py", label="Import rankings", icon=":material/upload:")
     end()
 with right:
     others = ranked.filter(pl.col("run_id") != run_id)
@@ -33,7 +32,7 @@ rows = widgets.narrow(table, view.quality, against=other is not None)
 runs = {run: names[run] for run in (run_id, other) if run is not None}
 found = cache.query_answer(view, runs, rows, table.height)
 with place:
-    show.head(tells, found.sentence, found.details, doubt_of(view, table, run_id, other))
+    show.head(found.sentence, found.details, doubt_of(view, table, run_id, other))
 if rows.is_empty():
     end()
 chart, listed = st.container(), st.container()

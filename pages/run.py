@@ -5,7 +5,6 @@ from core.ui.view import end
 
 forbidden = access.forbidden()
 show.head(
-    "What this does: measures the stacks that you describe on your corpus, within a budget, and stores them.",
     running.headline(),
     forbidden,
 )

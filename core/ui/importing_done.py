@@ -14,11 +14,11 @@ from core.views.text import plain
 
 _DONE = "_imported"
 _PAGES: Mapping[str, tuple[str, str]] = {
-    "pareto": ("See it on the Pareto chart", ":material/scatter_plot:"),
+    "decision": ("See it on the Pareto chart", ":material/scatter_plot:"),
     "headroom": ("See its headroom", ":material/vertical_align_top:"),
     "queries": ("See its queries", ":material/manage_search:"),
-    "evidence": ("See the judgements", ":material/fact_check:"),
-    "data": ("See what is in the store", ":material/database:"),
+    "golden": ("See the judgements", ":material/fact_check:"),
+    "library": ("See what is in the store", ":material/database:"),
 }
 
 

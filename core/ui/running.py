@@ -176,4 +176,4 @@ def _actions(each: Known, *, may_start: bool) -> None:
         "Show its workspace", key=f"show_{each.name}", icon=":material/scatter_plot:"
     ):
         go_to_workspace(each.status.collection_id)
-        st.switch_page("pages/pareto.py")
+        st.switch_page("pages/decision.py")

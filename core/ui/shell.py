@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from core.errors import ClqError, refusal
 from core.ui import cache, record
+from core.ui.pages import Page
 from core.ui.pareto_views import FORMS
 from core.ui.sidebar import sidebar
 from core.ui.startup import bound_handles, tame_collector
@@ -22,34 +23,27 @@ from core.views.link import RULES
 from core.views.text import count, plain
 
 _ASKED = "_asked"
-HOW_SURE = "How sure"
-"""The page that sets a rule of its own."""
-PARETO = "Pareto"
-"""The page that sets the form of the frontier."""
-RECORDED = frozenset({"Overview", PARETO, HOW_SURE})
-"""Pages that say what to ship, and offer the record of it."""
-
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
 
 
 @contextmanager
-def shell(title: str) -> Iterator[None]:
+def shell(page: Page) -> Iterator[None]:
     """Run a page inside the frame.
 
     Args:
-        title: Name of the page, its heading.
+        page: The page.
 
     The sidebar comes first, then the page, then what needs to know what the page's widgets took: the link and
     the notice about an address that could not be followed.
     """
     bound_handles()
-    arrive(title)
+    arrive(page)
     st.logo(ICON, size="large")
     _read_address()
     notice = st.empty()
     heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-    heading.title(title, anchor=False, width="content")
+    heading.title(page.title, anchor=False, width="content")
     bar = heading.container(horizontal=True, width="content")
     started = again = False
     remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
@@ -73,8 +67,8 @@ def shell(title: str) -> Iterator[None]:
     finally:  # also when a page has stopped early
         if not again:  # else it would be gone before anybody saw it
             _notice(notice)
-        _take_away(bar, title)
-        tame_collector(title)
+        _take_away(bar, page)
+        tame_collector(page.name)
     if not started:
         st.stop()  # without it a page that never started would count as an error of its own
 
@@ -142,17 +136,17 @@ def _to_latest() -> None:
     st.session_state["rev"] = LATEST
 
 
-def _take_away(place: DeltaGenerator, title: str) -> None:
+def _take_away(place: DeltaGenerator, page: Page) -> None:
     """The link to this view of this data, and on the pages that decide the record of the decision."""
     view = find_view()
     if view is None:
         return
     values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
     address = build(st.context.url or "", values, view.snapshot.revision)
-    if title in RECORDED:
+    if page.recorded:
         # For a moment after a change of the page the settings of the one before are still there.
-        words = values.get("rule") if title == HOW_SURE else None
-        weak = title == PARETO and values.get("form") == FORMS[1]
+        words = values.get("rule") if page.name == "confidence" else None
+        weak = page.name == "decision" and values.get("form") == FORMS[1]
         record.offer(place, view, address, RULES.get(str(words), "quality"), weak=weak)
     with place.popover("Copy link", icon=":material/link:"):
         pinned = st.session_state.get("rev", LATEST) != LATEST

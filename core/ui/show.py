@@ -13,7 +13,7 @@ import polars as pl
 import streamlit as st
 
 from core.ui import prices
-from core.ui.view import find_view, front_door, page_title
+from core.ui.view import current_page, find_view
 from core.views import text
 from core.views.tables import to_csv, to_parquet, upright
 from core.views.text import plain
@@ -29,21 +29,16 @@ _CENTS = 0.1
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
-COMPARING = frozenset({"Overview", "Pareto", "Headroom", "K curves", "Compare", "Sensitivity"})
-"""Pages that put stacks beside one another, and say what those differ in."""
 
 
-def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
-    """The top of a page: what it tells, and the answer in words and numbers.
+def head(answer: str, details: str = "", warning: str = "") -> None:
+    """The top of a page: the answer in words and numbers.
 
     Args:
-        tells: One line: what this page tells you.
         answer: The answer; names in it may come from users and are shown as text.
         details: A second, quieter sentence.
         warning: What could overturn the answer.
     """
-    front_door()
-    st.caption(tells)
     st.markdown(f"#### {plain(answer)}")
     if details:
         st.markdown(plain(details))
@@ -58,7 +53,7 @@ def head(tells: str, answer: str, details: str = "", warning: str = "") -> None:
 def _differing() -> None:
     """What the runs of the workspace differ in, on the pages that compare them."""
     view = find_view()
-    if view is None or page_title() not in COMPARING:
+    if view is None or not current_page().compares:
         return
     sentences = [plain(each) for each in (*view.compared.sentences, *view.compared.offers)]
     if not sentences:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import decide
 from core.metrics import REGISTRY
@@ -13,6 +14,7 @@ from core.store import Snapshot
 from core.ui import cache, comparing, prices
 from core.ui.generation import generation
 from core.ui.limits import constraints, forget_ranges
+from core.ui.navigation import links
 from core.ui.parameters import KEYS, parameters
 from core.ui.pick import still_offered
 from core.ui.state import LATEST
@@ -60,15 +62,17 @@ def sidebar() -> View | None:
         The workspace that it sets; None while the store is empty.
     """
     _move()
-    main, foot = st.sidebar.container(), st.sidebar.container()
+    top, rooms, main, foot = (st.sidebar.container() for _ in range(4))
+    with rooms:
+        links()
     with foot:
         snapshot = _snapshot()
     path = str(cache.store().path)
     workspaces = cache.workspaces(path, snapshot.revision)
     if not workspaces:
         return None
+    scope, offered = _scope(snapshot, workspaces, top, main)
     with main:
-        scope, offered = _scope(snapshot, workspaces)
         quality = _quality(offered)
         latency = _latency(offered, snapshot.revision, scope)
         differing, limits = st.container(), st.container()
@@ -131,12 +135,14 @@ def _forget_dependent() -> None:
     forget_ranges()
 
 
-def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Scope, Choices]:
+def _scope(
+    snapshot: Snapshot, found: Mapping[str, tuple[str, ...]], top: DeltaGenerator, main: DeltaGenerator
+) -> tuple[Scope, Choices]:
     names = list(found)
     if st.session_state.get("ws", names[0]) not in found:  # it was deleted
         _forget_dependent()
     still_offered("ws", names)
-    collection = st.selectbox(
+    collection = top.selectbox(
         "Workspace",
         names,
         key="ws",
@@ -148,14 +154,14 @@ def _scope(snapshot: Snapshot, found: Mapping[str, tuple[str, ...]]) -> tuple[Sc
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
         still_offered("gs", golden)
-        golden_set = st.selectbox("Golden set", golden, key="gs", bind="query-params")
+        golden_set = main.selectbox("Golden set", golden, key="gs", bind="query-params")
     whole = Scope(collection, golden_set)
     offered = cache.offered(str(cache.store().path), snapshot.revision, whole)
     chosen: list[str] = []
     if 1 < len(offered.runs) <= _RUNS_LISTED:
         if "runs" in st.session_state:  # another session may have deleted some
             st.session_state["runs"] = [name for name in st.session_state["runs"] if name in offered.runs]
-        chosen = st.multiselect(
+        chosen = main.multiselect(
             "Runs",
             list(offered.runs),
             key="runs",

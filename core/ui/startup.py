@@ -15,6 +15,7 @@ import streamlit as st
 from PIL import Image
 from streamlit import runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.pages_manager import PagesManager
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
@@ -32,10 +33,13 @@ _EACH = 8
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """Import everything before the first session.
+    """Import everything before the first session, and leave finding the pages to `st.navigation`.
 
     Libraries whose modules need each other are handed out half imported when sessions import them at once.
+    Until a session has run `st.navigation`, Streamlit takes the files in pages/ for pages of the older kind:
+    the first visitor of a server would get a deep link without app.py around it.
     """
+    PagesManager.uses_pages_directory = False
     for name in _LIBRARIES:
         importlib.import_module(name)
     for package in _PACKAGES:

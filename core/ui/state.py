@@ -16,6 +16,7 @@ from core.views.link import pinned, written
 LATEST = "latest"
 
 SETTINGS: Mapping[str, str] = {
+    "sec": "section",
     "ws": "workspace",
     "gs": "golden set",
     "runs": "runs",
@@ -198,7 +199,7 @@ def problems(
             found.append(f"unknown setting “{key[:40]}”")
         elif key in values and not _same(texts, written(values[key])):
             gone = not {*deleted.get(key, ())}.isdisjoint(texts)
-            why = "was deleted, and page Data can restore it" if gone else "does not exist here"
+            why = "was deleted, and page Library can restore it" if gone else "does not exist here"
             found.append(f"{SETTINGS[key]} “{', '.join(texts)[:60]}” {why}")
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -11,9 +10,9 @@ import streamlit as st
 
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, Decision
-from core.paths import ROOT
 from core.prices import PriceBook
 from core.store import Snapshot
+from core.ui.pages import PAGES, Page
 from core.views.text import plain
 from core.views.workspace.comparable import Comparability
 from core.views.workspace.scope import Latency, Quality, Scope
@@ -62,10 +61,10 @@ def remember(view: View | None, *, emptied: bool = False) -> None:
     st.session_state[_EMPTIED] = emptied
 
 
-def arrive(page: str) -> None:
+def arrive(page: Page) -> None:
     """Note which page this script run shows."""
-    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
-    st.session_state[_PAGE] = page
+    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page.name
+    st.session_state[_PAGE] = page.name
 
 
 class PageEnd(Exception):  # noqa: N818 - nothing went wrong
@@ -77,9 +76,9 @@ def end() -> NoReturn:
     raise PageEnd
 
 
-def page_title() -> str:
-    """Title of the page that this script run shows."""
-    return str(st.session_state.get(_PAGE, ""))
+def current_page() -> Page:
+    """The page that this script run shows."""
+    return PAGES[st.session_state[_PAGE]]
 
 
 def just_arrived() -> bool:
@@ -89,49 +88,35 @@ def just_arrived() -> bool:
 
 def find_view() -> View | None:
     """The workspace, or None while the store is empty."""
-    front_door()
     view: View | None = st.session_state[_SLOT]
     return view
 
 
-def front_door() -> None:
-    """Make sure that the page runs inside the app; every page calls this before anything else.
-
-    Until a server has run st.navigation once, Streamlit takes the files in pages/ for pages of the older
-    kind: the first visitor of a fresh server who opens a deep link gets the page without app.py
-    around it. Running that calls st.navigation, which switches the older kind off for the whole server.
-    """
-    if _SLOT not in st.session_state:
-        runpy.run_path(str(ROOT / "app.py"))
-        st.stop()
-
-
-def current_view(tells: str, *, runs: bool = True) -> View:
+def current_view(*, runs: bool = True) -> View:
     """The workspace; where it cannot fill the page, the page shows what to do instead and stops.
 
     Args:
-        tells: One line: what the page tells.
         runs: Whether the page needs runs; else an empty store alone stops it.
     """
     view = find_view()
     if view is None and st.session_state[_EMPTIED]:
-        st.caption(tells)
+        st.caption(current_page().tells)
         st.info(
-            "Every collection was deleted. Page Data restores them; earlier revisions still show them.",
+            "Every collection was deleted. Page Library restores them; earlier revisions still show them.",
             icon=":material/delete:",
         )
-        st.page_link("pages/data.py", label="Restore what was deleted", icon=":material/restore_from_trash:")
+        st.page_link(
+            "pages/library.py", label="Restore what was deleted", icon=":material/restore_from_trash:"
+        )
         end()
     if view is None:
         _offer_import(
-            tells,
             "The store is empty. This page will show your stacks as soon as there are results: "
             "bring your own, or load the demo with `make demo`.",
             "results",
         )
     if runs and view.table.is_empty() and view.compared.apart.is_empty():
         _offer_import(
-            tells,
             f"The workspace {plain(view.scope.collection_id)} has no runs yet. This page will show its "
             "stacks as soon as there are some: import their rankings, or choose another workspace in the "
             "sidebar.",
@@ -140,8 +125,8 @@ def current_view(tells: str, *, runs: bool = True) -> View:
     return view
 
 
-def _offer_import(tells: str, words: str, what: str) -> NoReturn:
-    st.caption(tells)
+def _offer_import(words: str, what: str) -> NoReturn:
+    st.caption(current_page().tells)
     st.info(words, icon=":material/inbox:")
-    st.page_link("pages/import.py", label=f"Import {what}", icon=":material/upload:")
+    st.page_link("pages/add.py", label=f"Import {what}", icon=":material/upload:")
     end()

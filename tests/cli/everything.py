@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.paths import ROOT
 from core.ui import cache
+from tests.pages.reading import go, like_a_server
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
 QRELS = "q1 0 a 2\nq1 0 b 0\n"
@@ -36,7 +37,6 @@ candidates = [2]
 [latency]
 repeats = 1
 """
-PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 READERS = ("list", "score")
 WRITERS = ("import", "reimport", "run", "delete")
 _LEAKS = ("Traceback", "SELECT", "read_parquet", "LINE 1", "UnboundLocal")
@@ -106,17 +106,10 @@ def page(store: Path, name: str) -> Outcome:
     """Open one of the pages."""
     os.environ["CLQ_STORE"] = str(store)
     cache.store.clear()
-    began = PagesManager.__init__
-
-    def settled(self: PagesManager, *args: object, **options: object) -> None:
-        began(self, *args, **options)  # and as a server knows that has shown the app before
-        PagesManager.uses_pages_directory = False
-
-    with patch.object(PagesManager, "__init__", settled):
+    with patch.object(PagesManager, "__init__", like_a_server(PagesManager.__init__)):
         main = sys.modules["__main__"]  # which AppTest replaces
         opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        opened.switch_page(f"pages/{name}.py")
-        opened.run()
+        go(opened, name).run()
         sys.modules["__main__"] = main
     said = [f"Traceback {each.value} {each.message}" for each in opened.exception]
     errors = ["error: " + each.value.replace("\\", "") for each in opened.error]  # escaped Markdown

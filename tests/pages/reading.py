@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
-TITLES = {
-    "overview": "Overview",
-    "pareto": "Pareto",
-    "certainty": "How sure",
-    "scenarios": "Scenarios",
-    "next": "Next evaluation",
-    "routing": "Routing",
-    "cost": "Cost calculator",
-    "headroom": "Headroom",
-    "latency": "Latency",
-    "curves": "K curves",
-    "compare": "Compare",
-    "sensitivity": "Sensitivity",
-    "queries": "Queries",
-    "evidence": "Evidence",
-    "outcome": "Measure and outcome",
-    "measures": "Measures",
-    "import": "Import",
-    "formats": "Formats",
-    "data": "Data",
-    "run": "Run",
-}
-"""Pages by the name of their file, with their heading."""
+from core.ui.pages import MOVED, SECTION
+from core.ui.pages import PAGES as PAGES_OF
+
+TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
+"""Pages by their name, and their further sections as "page/section", with their heading."""
 PAGES = tuple(TITLES)
+
+
+def like_a_server(began: Callable[..., None]) -> Callable[..., None]:
+    """What AppTest forgets after every run: that st.navigation finds the pages; see `core.ui.startup`."""
+
+    def settled(self: PagesManager, *args: object, **options: object) -> None:
+        began(self, *args, **options)
+        PagesManager.uses_pages_directory = False
+
+    return settled
+
+
+def go(app: AppTest, place: str) -> AppTest:
+    """Have the next run show a page, a section ("page/section") or what an old address leads to."""
+    name, _, section = place.partition("/")
+    if name in MOVED:  # no file stands behind it
+        app._page_hash = calc_hash(name)
+    elif name:
+        app.switch_page(f"pages/{name}.py")
+    if section:
+        app.query_params |= {SECTION: section}
+    return app
+
+
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 

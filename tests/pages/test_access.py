@@ -28,11 +28,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("write", "page", "offers"),
     [
-        ("all", "import", {"File Uploader"}),
-        ("none", "import", set()),
-        ("local", "import", set()),  # nobody has said that this visitor is here
-        ("all", "data", {"Delete…"}),
-        ("none", "data", set()),
+        ("all", "add", {"File Uploader"}),
+        ("none", "add", set()),
+        ("local", "add", set()),  # nobody has said that this visitor is here
+        ("all", "library", {"Delete…"}),
+        ("none", "library", set()),
         ("all", "run", {"Specification"}),
         ("none", "run", set()),
     ],

@@ -63,7 +63,7 @@ def test_every_setting_with_a_value_that_makes_no_sense(
 
 
 def test_it_is_said_once(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "import", on="", queries="1e999")
+    app = open_page(demo_store, "add", on="", queries="1e999")
     assert "could not be followed" in everything(app)
     assert "could not be followed" not in everything(app.run())
 

@@ -10,10 +10,10 @@ from tests.pages.reading import answer, assert_sound, everything, rows
 
 
 def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
-    by_quality = open_page(demo_store, "certainty")
-    by_cost = open_page(demo_store, "certainty", rule="lowest cost", floor="0.1")
+    by_quality = open_page(demo_store, "confidence")
+    by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1")
     for app in (by_quality, by_cost):
-        assert_sound(app, "How sure")
+        assert_sound(app, "Confidence")
         assert not app.warning
         shown = rows(app)
         assert shown.filter(status="chosen").height == 1
@@ -27,8 +27,9 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
 
 
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "certainty", ws="clq-paper", sla="500")
+    app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
     assert "How sure that is, is unknown" in answer(app)
+    app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
     excluded = rows(app, -1)
     assert set(excluded["constraint"]) == {"sla", "unknown latency", "unknown quality"}
     assert excluded.filter(constraint="sla")["by"].is_sorted()
@@ -42,5 +43,5 @@ def test_other_pages_do_not_pay_for_the_resampling(
 
     monkeypatch.setattr(sure, "shares", refuse)
     monkeypatch.setattr(sure, "joint_sample", refuse)
-    for page in ("overview", "pareto", "scenarios"):
+    for page in ("decision", "what_if"):
         assert_sound(open_page(demo_store, page, floor="0.123"))

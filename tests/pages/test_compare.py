@@ -151,7 +151,7 @@ def test_published_figures_cannot_be_paired_and_the_page_says_so(open_page: Open
     assert_sound(app, "Compare")
     assert "came without per-query data" in answer(app)
     assert "Import rankings with their judgements" in details(app)
-    assert [link.proto.label for link in app.get("page_link")] == ["Import rankings"]
+    assert [link.proto.label for link in app.main.get("page_link")] == ["Import rankings"]
     assert not app.get("plotly_chart")
 
 

@@ -43,8 +43,8 @@ def names(app: object) -> set[str]:
 
 
 def test_only_what_compares_is_in_the_table(open_page: OpenPage, mixed: Path):
-    app = open_page(mixed, "pareto")
-    assert_sound(app, "Pareto")
+    app = open_page(mixed, "decision")
+    assert_sound(app, "Decision")
     assert "n = 12" in answer(app)
     said = app.info[0].value
     for words in ("3 to 20 of 20 judged", "n = 12", "averages of an evaluation elsewhere", "2 machines"):
@@ -56,8 +56,8 @@ def test_only_what_compares_is_in_the_table(open_page: OpenPage, mixed: Path):
 
 
 def test_the_sidebar_brings_the_others_back(open_page: OpenPage, mixed: Path):
-    app = open_page(mixed, "pareto", cq="all queries", figs="all", env="all machines")
-    assert_sound(app, "Pareto")
+    app = open_page(mixed, "decision", cq="all queries", figs="all", env="all machines")
+    assert_sound(app, "Decision")
     assert not any("Set apart" in each.label for each in app.expander)
     table = rows(app)
     assert set(table["name"]) == {"usual", "half", "odd", "told"}
@@ -67,13 +67,13 @@ def test_the_sidebar_brings_the_others_back(open_page: OpenPage, mixed: Path):
 
 
 def test_another_machine_can_be_chosen(open_page: OpenPage, mixed: Path):
-    app = open_page(mixed, "pareto", env="Small (imported)")
+    app = open_page(mixed, "decision", env="Small (imported)")
     table = rows(app, 1)
     assert table.filter(table["name"] == "usual")["latency_ms"].to_list() == [None]
     assert table.filter(table["name"] == "half")["latency_ms"].to_list() == [1.0]
 
 
-@pytest.mark.parametrize("page", ["overview", "headroom", "curves", "compare", "sensitivity"])
+@pytest.mark.parametrize("page", ["decision", "headroom", "curves", "compare", "confidence/other weights"])
 def test_every_page_that_compares_says_so(open_page: OpenPage, mixed: Path, page: str):
     app = open_page(mixed, page, k="2")
     assert_sound(app)
@@ -81,7 +81,7 @@ def test_every_page_that_compares_says_so(open_page: OpenPage, mixed: Path, page
     assert "They are compared on the n = 12" in everything(app)
 
 
-@pytest.mark.parametrize("page", ["queries", "evidence", "cost"])
+@pytest.mark.parametrize("page", ["queries", "golden", "cost"])
 def test_other_pages_work_on_it(open_page: OpenPage, mixed: Path, page: str):
     app = open_page(mixed, page)
     assert_sound(app)
@@ -89,7 +89,7 @@ def test_other_pages_work_on_it(open_page: OpenPage, mixed: Path, page: str):
 
 
 def test_nothing_is_said_where_all_match(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "pareto")
+    app = open_page(demo_store, "decision")
     assert not app.info
     assert {each.key for each in app.sidebar.selectbox}.isdisjoint({"cq", "figs", "env"})
 
@@ -109,18 +109,18 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
-    app = open_page(uneven, "pareto", m="P", k="2")
-    assert_sound(app, "Pareto")
+    app = open_page(uneven, "decision", m="P", k="2")
+    assert_sound(app, "Decision")
     assert "n = 20" in answer(app)
     assert "The stacks are not judged alike: of their Top-2 0.0 % to 17.5 % is unjudged" in everything(app)
     assert "keeps the n = 11 that all judge" in everything(app)
-    app = open_page(uneven, "pareto", m="P", k="2", jq="all")
-    assert_sound(app, "Pareto")
+    app = open_page(uneven, "decision", m="P", k="2", jq="all")
+    assert_sound(app, "Decision")
     assert "n = 13" in answer(app)
     assert "everything is judged in every stack: n = 13. They are no random sample" in everything(app)
     assert "not judged alike" not in everything(app)
     assert not [each for each in app.warning if "link" in each.value]
-    both = open_page(uneven, "pareto", m="P", k="2", gq="every set")
+    both = open_page(uneven, "decision", m="P", k="2", gq="every set")
     assert "n = 11" in answer(both)
     assert "that every golden set of the collection judges: n = 11" in everything(both)
 
@@ -132,8 +132,8 @@ def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: Ope
     lab.run("twin", figures=[{"measure": "nDCG(gain=exponential)", "k": 10, "value": 0.98, "n": 20}])
     lab.write(tmp_path / "store")
     for k, apart in (("5", []), ("10", ["told"])):
-        app = open_page(tmp_path / "store", "pareto", m="nDCG", k=k)
-        assert_sound(app, "Pareto")
+        app = open_page(tmp_path / "store", "decision", m="nDCG", k=k)
+        assert_sound(app, "Decision")
         table = rows(app, -1)
         known = table.filter(table["quality"].is_not_null())["name"].to_list()
         assert known == ["ranked"]

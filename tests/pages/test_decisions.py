@@ -40,7 +40,7 @@ def marks(spec: dict[str, object]) -> dict[str, int]:
 
 
 def test_the_sla_slider_changes_marks_frontier_and_headline(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "pareto")
+    app = open_page(published_store, "decision")
     before, loose = answer(app), marks(figure(app))
     app.sidebar.slider(key="sla").set_value(520.0).run()
     assert_sound(app)
@@ -62,7 +62,7 @@ def test_the_sla_slider_changes_marks_frontier_and_headline(open_page: OpenPage,
 
 
 def test_budget_and_floor_exclude_with_their_reason(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "pareto", budget="2", floor="0.75")
+    app = open_page(published_store, "decision", budget="2", floor="0.75")
     assert_sound(app)
     assert not app.warning
     whole = table(published_store, PAPER)
@@ -74,15 +74,15 @@ def test_budget_and_floor_exclude_with_their_reason(open_page: OpenPage, publish
 
 
 def test_limits_that_nothing_meets_name_the_nearest_misses(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "pareto", sla="100", floor="0.99")
+    app = open_page(published_store, "decision", sla="100", floor="0.99")
     assert_sound(app)
     assert answer(app).endswith("is left.")
     assert "Nearest misses" in details(app)
     assert "ms over the SLA" in details(app)
-    assert "under the quality floor" in everything(open_page(published_store, "overview", floor="0.99"))
+    assert "under the quality floor" in everything(open_page(published_store, "decision", floor="0.99"))
 
 
-@pytest.mark.parametrize("page", ["pareto", "overview", "headroom", "curves", "queries"])
+@pytest.mark.parametrize("page", ["decision", "headroom", "curves", "queries"])
 @pytest.mark.parametrize(("measure", "k"), [("RA-nWG", 5), ("N-Recall4+", 30), ("Precision4+", 10)])
 def test_measure_and_cutoff_change_the_numbers(
     open_page: OpenPage, demo_store: Path, page: str, measure: str, k: int
@@ -90,7 +90,7 @@ def test_measure_and_cutoff_change_the_numbers(
     app = open_page(demo_store, page, m=measure, k=str(k))
     assert_sound(app)
     assert not app.warning
-    if page in ("pareto", "overview"):
+    if page == "decision":
         snapshot = snapshot_of(demo_store)
         found = score_table(
             snapshot,
@@ -105,14 +105,13 @@ def test_measure_and_cutoff_change_the_numbers(
         decision = decide(whole, Constraints())
         assert decision.chosen is not None
         assert f"{measure}@{k} {score(whole['quality'][decision.chosen])}" in answer(app)
-    if page == "pareto":
         assert sorted(rows(app)["quality"]) == pytest.approx(sorted(found["value"]))
 
 
 def test_an_address_that_cannot_be_followed_shows_defaults_and_says_so(open_page: OpenPage, demo_store: Path):
     app = open_page(
         demo_store,
-        "pareto",
+        "decision",
         m="<b>nope</b>",
         k="ten",
         sla="fast",
@@ -140,7 +139,7 @@ def test_an_address_that_cannot_be_followed_shows_defaults_and_says_so(open_page
 def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, published_store: Path):
     app = open_page(
         published_store,
-        "pareto",
+        "decision",
         m="N-Recall4+",
         k="30",
         sla="900",
@@ -157,7 +156,7 @@ def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, publi
 
 def test_a_pinned_revision_says_so_and_moves_on_with_one_click(open_page: OpenPage, demo_store: Path):
     newest = Store.open(demo_store).revision()
-    app = open_page(demo_store, "pareto", rev=str(newest - 1))
+    app = open_page(demo_store, "decision", rev=str(newest - 1))
     assert_sound(app)
     assert not app.warning
     assert app.info[0].value == f"Pinned to revision {newest - 1}; 1 newer revision since."
@@ -168,7 +167,7 @@ def test_a_pinned_revision_says_so_and_moves_on_with_one_click(open_page: OpenPa
 
 
 def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage, demo_store: Path):
-    for page in ("overview", "pareto", "headroom", "curves", "queries"):
+    for page in ("decision", "headroom", "curves", "queries"):
         app = open_page(demo_store, page, rev="1")
         assert_sound(app)
         assert "Pinned to revision 1" in app.info[0].value
@@ -176,11 +175,11 @@ def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage
 
 def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: OpenPage, demo_store: Path):
     asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
-    app = open_page(demo_store, "pareto", **asked)
+    app = open_page(demo_store, "decision", **asked)
     link = next(each.value for each in app.code if "rev=" in each.value)
     settings = dict(parse_qsl(urlsplit(link).query))
     assert settings["rev"] == str(Store.open(demo_store).revision())
-    again = open_page(demo_store, "pareto", **settings)
+    again = open_page(demo_store, "decision", **settings)
     assert_sound(again)
     assert not again.warning
     assert answer(again) == answer(app)
@@ -188,7 +187,7 @@ def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: Open
 
 
 def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "pareto", k="25", floor="0.3", sla="0.01")
+    app = open_page(demo_store, "decision", k="25", floor="0.3", sla="0.01")
     assert app.session_state["sla"] == 0.01
     app.sidebar.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app)
@@ -200,7 +199,7 @@ def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage,
 
 def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: Path):
     names = table(demo_store, DEMO)["name"].to_list()
-    app = open_page(demo_store, "pareto", runs=names[:2])
+    app = open_page(demo_store, "decision", runs=names[:2])
     assert_sound(app)
     assert not app.warning
     assert sorted(rows(app)["name"]) == sorted(names[:2])
@@ -208,7 +207,7 @@ def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: 
 
 
 def test_a_click_on_a_mark_selects_its_stack(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "pareto")
+    app = open_page(demo_store, "decision")
     traces = [trace for trace in figure(app)["data"] if "customdata" in trace]
     whole = table(demo_store, DEMO)
     assert sum(len(trace["text"]) for trace in traces) == whole.height
@@ -219,7 +218,7 @@ def test_a_click_on_a_mark_selects_its_stack(open_page: OpenPage, demo_store: Pa
 
 
 def test_p95_below_sixty_queries_is_unknown_and_not_zero(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "overview", on="p95")
+    app = open_page(published_store, "decision", on="p95")
     assert_sound(app)
     assert "latency unknown" in answer(app)
 
@@ -239,7 +238,7 @@ def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Pat
     assert answer(app) == "No stack here has a ceiling for RA-nWG@10."
 
 
-@pytest.mark.parametrize("page", ["overview", "pareto"])
+@pytest.mark.parametrize("page", ["decision"])
 def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_store: Path, page: str):
     app = open_page(published_store, page, sla="500", budget="2.5")
     assert "0.610" in answer(app)
@@ -252,8 +251,8 @@ def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_stor
 
 
 def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "pareto", m="T")
-    assert_sound(app, "Pareto")
+    app = open_page(demo_store, "decision", m="T")
+    assert_sound(app, "Decision")
     assert "T@10" in answer(app)
     assert_sound(open_page(demo_store, "curves", m="T_u"))
 
@@ -261,7 +260,7 @@ def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
 def test_published_stacks_are_compared_by_the_papers_own_latency_in_one_click(
     open_page: OpenPage, published_store: Path
 ):
-    app = open_page(published_store, "overview", sla="500", budget="2.5")
+    app = open_page(published_store, "decision", sla="500", budget="2.5")
     app.button(key="near_scope").click().run()
     assert_sound(app)
     assert app.query_params["lat"] == "rerank"

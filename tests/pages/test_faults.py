@@ -17,12 +17,13 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.store import graded
 from core.store.engine import ENGINE
-from tests.cli.everything import PAGES, READERS, WRITERS, Outcome, outcomes, prepare
+from tests.cli.everything import READERS, WRITERS, Outcome, outcomes, prepare
+from tests.pages.reading import PAGES
 from tests.shared import once
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = (*READERS, "page overview", *WRITERS)
+COMMANDS = (*READERS, "page decision", *WRITERS)
 ALL = frozenset(COMMANDS)
 
 
@@ -82,13 +83,13 @@ FAULTS = {
     "no folder of a part": Fault(
         lambda store: shutil.rmtree(part(store, "rankings.parquet").parent),
         "s.parquet is missing",
-        frozenset({"score", "reimport", "page overview"}),
+        frozenset({"score", "reimport", "page decision"}),
         "restore",
     ),
     "no parts": Fault(
         lambda store: shutil.rmtree(store / "parts"),
         "is missing",
-        frozenset({"score", "import", "reimport", "run", "page overview"}),
+        frozenset({"score", "import", "reimport", "run", "page decision"}),
         "restore",
     ),
     "a bit of the codes": Fault(
@@ -196,4 +197,4 @@ def test_every_page_says_that_a_store_is_damaged(ruined: Callable[[str], Path], 
     folder = ruined("no pointer")
     (outcome,) = outcomes(folder / "store", folder, [f"page {name}"]).values()
     assert outcome.clear(), outcome
-    assert FAULTS["no pointer"].sentence in outcome.said or name in ("formats", "measures")
+    assert FAULTS["no pointer"].sentence in outcome.said or name in ("add/formats", "measures")

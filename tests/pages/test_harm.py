@@ -19,7 +19,7 @@ def harmful(tmp_path: Path) -> Path:
 
 
 def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_path: Path):
-    app = open_page(harmful(tmp_path), "pareto", k="2")
+    app = open_page(harmful(tmp_path), "decision", k="2")
     assert_sound(app)
     assert "mixed" in answer(app)
     app.sidebar.slider(key="harm").set_value(0.2).run()
@@ -30,7 +30,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     assert shown.filter("feasible")["name"].to_list() == ["sound"]
     view = app.session_state["_view"]
     assert "--max-harm 0.2" in str(record.case_of(view).command)
-    again = open_page(tmp_path / "s", "certainty", k="2", harm="0.2")
+    again = open_page(tmp_path / "s", "confidence", k="2", harm="0.2")
     assert_sound(again)
     feasible = dict(rows(again).select("name", "p_feasible").iter_rows())
     assert (feasible["sound"], feasible["mixed"], feasible["untimed"]) == (100.0, 0.0, None)  # percent
@@ -38,19 +38,19 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
 
 def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path):
     store = harmful(tmp_path)
-    app = open_page(store, "pareto", m="Harm", k="2")
+    app = open_page(store, "decision", m="Harm", k="2")
     assert_sound(app)
     assert "Ship sound" in answer(app)
     assert [each.key for each in app.sidebar.slider] == ["sla", "cap", "harm"]
     app.sidebar.slider(key="cap").set_value(0.1).run()
     reasons = dict(rows(app).drop_nulls("reason").select("name", "reason").iter_rows())
     assert reasons == {"mixed": "0.400 over the quality cap", "untimed": "unknown latency"}
-    other = open_page(store, "overview", m="RA-nWG", k="2", floor="0.5")
+    other = open_page(store, "decision", m="RA-nWG", k="2", floor="0.5")
     assert_sound(other)
 
 
 def test_what_lacks_a_number_is_listed_with_what_to_measure(open_page: OpenPage, tmp_path: Path):
-    app = open_page(harmful(tmp_path), "overview", k="2")
+    app = open_page(harmful(tmp_path), "decision", k="2")
     assert_sound(app)
     listed = rows(app, len(app.dataframe) - 1)
     assert listed["stack"].to_list() == ["untimed"]

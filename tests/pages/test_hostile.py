@@ -33,7 +33,7 @@ def written(app: AppTest) -> Iterator[str]:
                 yield each.value
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "import"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "add"])
 @pytest.mark.parametrize("measure", ["RA-nWG", HOSTILE[1]])
 def test_names_are_never_markup(open_page: OpenPage, hostile_store: Path, page: str, measure: str):
     app = open_page(hostile_store, page, m=measure)
@@ -80,11 +80,11 @@ def test_tables_leave_the_page_by_our_own_downloads_only():
 
 def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_store: Path):
     for name in HOSTILE[:5]:
-        app = open_page(hostile_store, "overview", runs=[name])
+        app = open_page(hostile_store, "decision", runs=[name])
         assert_sound(app)
         assert not app.warning
         assert name in everything(app)
-    app = open_page(hostile_store, "pareto")
+    app = open_page(hostile_store, "decision")
     assert set(rows(app)["name"]) == set(HOSTILE)
     chart = " ".join(strings(figure(app)))
     assert escape(HOSTILE[0]) in chart
@@ -92,7 +92,7 @@ def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_s
 
 def test_a_hostile_name_survives_selection(open_page: OpenPage, hostile_store: Path):
     for name in (HOSTILE[0], HOSTILE[1], HOSTILE[5]):
-        for page, key in (("pareto", "stack"), ("queries", "stack"), ("curves", "curves")):
+        for page, key in (("decision", "stack"), ("queries", "stack"), ("curves", "curves")):
             app = open_page(hostile_store, page, **{key: name})
             assert_sound(app)
             assert not app.warning

@@ -26,8 +26,8 @@ def upload(app: AppTest, **files: bytes) -> AppTest:
 
 def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
-    app = open_page(store, "import")
-    assert_sound(app, "Import")
+    app = open_page(store, "add")
+    assert_sound(app, "Add results")
     upload(app, mine_trec=RUN, gold_qrels=QRELS)
     assert_sound(app)
     assert Store.open(store).revision() == 0
@@ -40,18 +40,18 @@ def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage,
     assert snapshot.runs().height == 1
     assert snapshot.golden_sets()["judgements"].to_list() == [3]
 
-    app = open_page(store, "overview")
+    app = open_page(store, "decision")
     assert_sound(app)
     assert "RA-nWG@10 1.000" in answer(app)
     assert "n = 2" in answer(app)
-    assert rows(open_page(store, "pareto"))["quality"].to_list() == [1.0]
+    assert rows(open_page(store, "decision"))["quality"].to_list() == [1.0]
     assert_sound(open_page(store, "queries"))
 
 
 def test_the_same_files_again_change_nothing(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     for expected in ("Imported as revision 1", "in the store already"):
-        app = upload(open_page(store, "import"), mine_trec=RUN, gold_qrels=QRELS)
+        app = upload(open_page(store, "add"), mine_trec=RUN, gold_qrels=QRELS)
         next(button for button in app.button if button.label == "Import").click().run()
         assert_sound(app)
         assert expected in everything(app)
@@ -66,7 +66,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_writes_nothing(
     open_page: OpenPage, tmp_path: Path, content: bytes
 ):
     store = tmp_path / "store"
-    app = upload(open_page(store, "import"), bad_run=content)
+    app = upload(open_page(store, "add"), bad_run=content)
     assert not app.exception
     assert len(app.error) == 1
     assert "bad" in app.error[0].value
@@ -77,7 +77,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_writes_nothing(
 
 
 def test_the_way_on_leads_to_the_new_workspace(open_page: OpenPage, tmp_path: Path):
-    app = upload(open_page(tmp_path / "store", "import"), mine_trec=RUN, gold_qrels=QRELS)
+    app = upload(open_page(tmp_path / "store", "add"), mine_trec=RUN, gold_qrels=QRELS)
     next(button for button in app.button if button.label == "Import").click().run()
     assert not app.exception
     assert Store.open(tmp_path / "store").read().collections()["collection_id"].to_list() == [
@@ -103,7 +103,7 @@ def import_now(app: AppTest) -> AppTest:
 
 def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
-    app = upload(open_page(store, "import"), stacks_csv=NATURAL)
+    app = upload(open_page(store, "add"), stacks_csv=NATURAL)
     assert_sound(app)
     meanings = {box.label: box.value for box in app.selectbox if str(box.key).startswith("map")}
     assert meanings == {
@@ -114,16 +114,16 @@ def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Pa
     assert figures(store) == {
         ("quality", 10): [0.41, 0.47], ("latency_p50", None): [0.012, 0.34], ("usd_per_1k", None): [0.0, 1.9]
     }  # fmt: skip
-    table = rows(open_page(store, "pareto"))
+    table = rows(open_page(store, "decision"))
     assert table.sort("quality").select("quality", "latency_ms", "cost").rows() == [
         (0.41, 0.012, 0.0), (0.47, 0.34, 1.9)
     ]  # fmt: skip
-    assert "hybrid" in answer(open_page(store, "overview"))
+    assert "hybrid" in answer(open_page(store, "decision"))
 
 
 def test_what_columns_mean_is_said_under_them(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
-    app = upload(open_page(store, "import"), stacks_csv=NATURAL)
+    app = upload(open_page(store, "add"), stacks_csv=NATURAL)
     boxes = {box.label: box for box in app.selectbox if str(box.key).startswith("map")}
     boxes["quality"].set_value("nDCG@10")
     boxes["latency"].set_value("latency_p95_s")
@@ -136,7 +136,7 @@ def test_what_columns_mean_is_said_under_them(open_page: OpenPage, tmp_path: Pat
 
 def test_a_table_that_nothing_is_known_of_is_mapped(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
-    app = upload(open_page(store, "import"), t_csv=b"variante,guete,dauer\nA,0.5,120\nB,0.4,30\n")
+    app = upload(open_page(store, "add"), t_csv=b"variante,guete,dauer\nA,0.5,120\nB,0.4,30\n")
     assert [button for button in app.button if button.label == "Import"] == []
     app.button_group(key="row0").set_value("stack").run()
     boxes = {box.label: box for box in app.selectbox if str(box.key).startswith("map")}
@@ -152,7 +152,7 @@ def test_a_table_that_nothing_is_known_of_is_mapped(open_page: OpenPage, tmp_pat
 def test_a_template_is_imported_as_it_is(open_page: OpenPage, tmp_path: Path, row: str):
     store = tmp_path / "store"
     template = TEMPLATES[row]
-    app = upload(open_page(store, "import"), **{template.file.replace(".", "_"): template.text.encode()})
+    app = upload(open_page(store, "add"), **{template.file.replace(".", "_"): template.text.encode()})
     assert_sound(app)
     assert app.button_group(key="row0").value == row
     assert "What will be left out" not in everything(app)
@@ -179,7 +179,7 @@ def held(store: Path) -> None:
 def test_a_run_goes_into_the_open_workspace_where_its_ids_match(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     held(store)
-    app = upload(open_page(store, "import"), mine_trec=RUN.replace(b" p", b" "))
+    app = upload(open_page(store, "add"), mine_trec=RUN.replace(b" p", b" "))
     assert_sound(app)
     assert "2 of 2 queries exist in c" in everything(app)
     press(app)
@@ -195,7 +195,7 @@ def test_a_run_of_foreign_ids_is_refused_until_somebody_says_what_to_do(
 ):
     store = tmp_path / "store"
     held(store)
-    app = upload(open_page(store, "import"), mine_trec=FOREIGN)
+    app = upload(open_page(store, "add"), mine_trec=FOREIGN)
     assert_sound(app)
     assert "0 of 2 passages exist in c" in everything(app), "of the open workspace"
     next(box for box in app.selectbox if box.label == "Collection").set_value("c").run()
@@ -214,7 +214,7 @@ def test_a_run_of_foreign_ids_is_refused_until_somebody_says_what_to_do(
 def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
     """Retrieval and reranking unless the visitor takes all; the rest is one line per kind."""
     members = {"m/r/a.json": json.dumps(test_mteb.NEW), "m/r/b.json": test_mteb.other("clustering")}
-    app = upload(open_page(tmp_path / "store", "import"), x_zip=zipped(members))
+    app = upload(open_page(tmp_path / "store", "add"), x_zip=zipped(members))
     assert_sound(app)
     box = next(each for each in app.selectbox if each.label == "Tasks")
     assert box.value == "retrieval and reranking"

@@ -17,13 +17,13 @@ def made(tmp_path: Path) -> Path:
 
 def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path):
     store = made(tmp_path)
-    app = open_page(store, "evidence")
-    assert_sound(app, "Evidence")
+    app = open_page(store, "golden")
+    assert_sound(app, "Golden sets")
     assert "Krippendorff's alpha (ordinal) of 2 judges is" in everything(app)
     assert "n = 12 passages of 6 queries" in everything(app)
     app.text_input[-1].set_value("both of them")
     app.button(key="FormSubmitter:merge_judges-Write it").click().run()
-    assert_sound(app, "Evidence")
+    assert_sound(app, "Golden sets")
     assert "Written in one transaction: golden set both of them" in everything(app)
     assert Store.open(store).read().golden_sets()["golden_set_id"].to_list() == [
         "anne",
@@ -36,5 +36,5 @@ def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path)
 
 
 def test_one_judge_says_what_is_missing(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "evidence")
+    app = open_page(demo_store, "golden")
     assert "It takes two golden sets" in everything(app)

@@ -36,7 +36,7 @@ def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPag
     assert set(told["basis"]) == {"modelled"}
     assert (told["p50"] > 250).all()
     assert rows(app, 1)["added"].unique().to_list() == [250.0]
-    app.switch_page("pages/pareto.py").run()
+    app.switch_page("pages/decision.py").run()
     assert_sound(app)
     assert set(rows(app)["latency_basis"]) == {"modelled"}
 

@@ -24,7 +24,7 @@ def link(app) -> dict[str, list[str]]:
 
 
 def test_moving_alpha_scores_again_and_travels_in_the_link(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "overview")
+    app = open_page(demo_store, "decision")
     usual = answer(app)
     app.sidebar.slider(key="alpha").set_value(0.0).run()
     app.sidebar.slider(key="cap4").set_value(0.75).run()
@@ -37,13 +37,13 @@ def test_moving_alpha_scores_again_and_travels_in_the_link(open_page: OpenPage, 
     assert f"{best:.3f}" in answer(app)
     asked = link(app)
     assert (asked["alpha"], asked["cap4"], asked["cap3"]) == (["0"], ["0.75"], ["0.25"])
-    again = open_page(demo_store, "overview", **{key: asked[key] for key in ("alpha", "cap4", "cap3")})
+    again = open_page(demo_store, "decision", **{key: asked[key] for key in ("alpha", "cap4", "cap3")})
     assert answer(again) == answer(app)
     assert not again.warning
 
 
 @pytest.mark.parametrize(
-    "page", ["pareto", "headroom", "curves", "queries", "compare", "sensitivity", "evidence"]
+    "page", ["decision", "headroom", "curves", "queries", "compare", "confidence/other weights", "golden"]
 )
 def test_every_page_shows_the_measure_with_its_parameters(open_page: OpenPage, demo_store: Path, page: str):
     app = open_page(demo_store, page, alpha="0.5")
@@ -65,19 +65,19 @@ def test_every_page_shows_the_measure_with_its_parameters(open_page: OpenPage, d
 def test_only_what_the_measure_has_is_drawn(
     open_page: OpenPage, demo_store: Path, measure: str, drawn: set[str]
 ):
-    app = open_page(demo_store, "pareto", m=measure)
+    app = open_page(demo_store, "decision", m=measure)
     assert_sound(app)
     shown = {each.key for each in (*app.sidebar.slider, *app.sidebar.selectbox)} & set(KEYS)
     assert shown == drawn
 
 
 def test_published_figures_have_no_parameters(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "pareto")
+    app = open_page(published_store, "decision")
     assert not {each.key for each in app.sidebar.slider} & set(KEYS)
 
 
 def test_a_value_out_of_range_is_told(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "pareto", alpha="9")
+    app = open_page(demo_store, "decision", alpha="9")
     assert_sound(app)
     assert "alpha “9” does not exist here" in app.warning[0].value
 

@@ -15,7 +15,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
 
 
-@pytest.mark.parametrize("page", ["overview", "pareto"])
+@pytest.mark.parametrize("page", ["decision"])
 def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store: Path, page: str):
     app = open_page(demo_store, page, ws="clq-paper", sla="520", alpha="0.5")
     assert_sound(app)
@@ -30,7 +30,7 @@ def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store
 
 
 def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "certainty", rule="lowest cost", floor="0.7")
+    app = open_page(published_store, "confidence", rule="lowest cost", floor="0.7")
     assert_sound(app)
     view = app.session_state["_view"]
     case = partial(record.case_of, view, RULES[app.session_state["rule"]])
@@ -41,7 +41,7 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
 
 
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "overview", floor="1")
+    app = open_page(published_store, "decision", floor="1")
     view = app.session_state["_view"]
     written = record._writer(view, ".md", "http://host/?rev=1", partial(record.case_of, view))()
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from core.paths import ROOT
-from tests.cli.everything import PAGES, READERS, WRITERS, Outcome
+from tests.cli.everything import READERS, WRITERS, Outcome
+from tests.pages.reading import PAGES
 from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

@@ -17,7 +17,7 @@ def reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "routing")
+    app = open_page(demo_store, "what_if/routing")
     assert_sound(app)
     assert app.selectbox(key="fam").value == OF_MY_CHOICE
     assert "goes through both stacks" in details(app)
@@ -28,7 +28,7 @@ def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_
 
 
 def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "routing", k="50")
+    app = open_page(demo_store, "what_if/routing", k="50")
     assert app.selectbox(key="fam").value != OF_MY_CHOICE
     assert app.multiselect(key="ks").value == ["K = 10", "K = 50"]
     app.sidebar.selectbox(key="k").set_value(10).run()
@@ -38,7 +38,12 @@ def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_st
 
 def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, reranked: Path):
     app = open_page(
-        reranked, "routing", k="5", ks=["K = 10 (replayed)", "K = 20"], thrby="my own", rx="mean latency (ms)"
+        reranked,
+        "what_if/routing",
+        k="5",
+        ks=["K = 10 (replayed)", "K = 20"],
+        thrby="my own",
+        rx="mean latency (ms)",
     )
     assert_sound(app)
     assert not app.warning
@@ -56,7 +61,11 @@ def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, rerank
 
 def test_three_depths_and_a_tag(open_page: OpenPage, reranked: Path):
     app = open_page(
-        reranked, "routing", k="5", ks=["K = 5", "K = 10 (replayed)", "K = 20"], sig="tag “type” of the query"
+        reranked,
+        "what_if/routing",
+        k="5",
+        ks=["K = 5", "K = 10 (replayed)", "K = 20"],
+        sig="tag “type” of the query",
     )
     assert_sound(app)
     assert not app.warning
@@ -69,11 +78,11 @@ def test_three_depths_and_a_tag(open_page: OpenPage, reranked: Path):
 
 
 def test_one_stack_is_not_enough(open_page: OpenPage, reranked: Path):
-    app = open_page(reranked, "routing", k="5", ks=["K = 5"])
+    app = open_page(reranked, "what_if/routing", k="5", ks=["K = 5"])
     assert_sound(app)
     assert answer(app) == "Choose two or three depths to route RA-nWG@5 between."
 
 
 def test_published_averages_cannot_be_routed(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "routing")
+    app = open_page(published_store, "what_if/routing")
     assert answer(app) == "No stack here has rankings to route RA-nWG@10 by."

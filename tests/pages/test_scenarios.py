@@ -14,8 +14,8 @@ TABLE_8 = read_figures().filter(pl.col("table") == 8)
 
 
 def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "scenarios", ws="clq-paper")
-    assert_sound(app, "Scenarios")
+    app = open_page(published_store, "what_if", ws="clq-paper")
+    assert_sound(app, "What if")
     shown = rows(app)
     for name in TABLE_8["note"].unique():
         printed = TABLE_8.filter(note=name)
@@ -36,21 +36,21 @@ def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
 
 
 def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "scenarios", ws="clq-paper", scen="Fast: quality, sla 700", slas="600")
+    app = open_page(published_store, "what_if", ws="clq-paper", scen="Fast: quality, sla 700", slas="600")
     assert rows(app).filter(scenario="Fast").height == 1
     assert rows(app, 1)["sla_ms"].to_list() == [600.0]
     app.text_input(key="_scen_name").set_value("Cheap")
     app.selectbox(key="_scen_rule").set_value("lowest cost")
     app.number_input(key="_scen_floor").set_value(0.7)
     app.button[0].click().run()
-    assert_sound(app, "Scenarios")
+    assert_sound(app, "What if")
     assert app.session_state["scen"] == "Fast: quality, sla 700; Cheap: cost, floor 0.7"
     assert rows(app)["scenario"].to_list()[-2:] == ["Fast", "Cheap"]
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_stays(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "scenarios", ws="clq-paper", scen="**x**: best", slas="soon")
-    assert_sound(app, "Scenarios")
+    app = open_page(published_store, "what_if", ws="clq-paper", scen="**x**: best", slas="soon")
+    assert_sound(app, "What if")
     assert "n = 50" in answer(app)
     said = everything(app)
     assert "Your scenarios are left out." in said

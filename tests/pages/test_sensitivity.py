@@ -9,8 +9,8 @@ from tests.pages.reading import answer, assert_sound, details, everything, figur
 
 
 def test_the_choice_and_the_order_are_followed_through_the_grid(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "sensitivity")
-    assert_sound(app, "Sensitivity")
+    app = open_page(demo_store, "confidence/other weights")
+    assert_sound(app, "Confidence")
     said = answer(app)
     assert "24 settings" in said
     assert "RA-nWG@10" in said
@@ -26,8 +26,8 @@ def test_the_choice_and_the_order_are_followed_through_the_grid(open_page: OpenP
 
 
 def test_a_limit_changes_the_choice_in_the_cells(open_page: OpenPage, demo_store: Path):
-    free = answer(open_page(demo_store, "sensitivity"))
-    app = open_page(demo_store, "sensitivity", floor="0.99")
+    free = answer(open_page(demo_store, "confidence/other weights"))
+    app = open_page(demo_store, "confidence/other weights", floor="0.99")
     assert_sound(app)
     assert answer(app).startswith("No stack is within the limits as usual")
     assert answer(app) != free
@@ -35,14 +35,14 @@ def test_a_limit_changes_the_choice_in_the_cells(open_page: OpenPage, demo_store
 
 
 def test_a_measure_without_weights_is_replaced_and_named(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "sensitivity", m="N-Recall4+", k="20")
+    app = open_page(demo_store, "confidence/other weights", m="N-Recall4+", k="20")
     assert_sound(app)
     assert "RA-nWG@20" in answer(app)
     assert "N-Recall4+@20 has no such weights" in everything(app)
 
 
 def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "sensitivity", stack="BM25, K = 50")
+    app = open_page(demo_store, "confidence/other weights", stack="BM25, K = 50")
     assert_sound(app)
     assert not app.warning
     row = rows(app).filter(name="BM25, K = 50").row(0, named=True)
@@ -54,7 +54,7 @@ def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
 def test_published_figures_cannot_be_scored_again_and_the_page_says_so(
     open_page: OpenPage, published_store: Path, address: dict[str, str]
 ):
-    app = open_page(published_store, "sensitivity", **address)
-    assert_sound(app, "Sensitivity")
+    app = open_page(published_store, "confidence/other weights", **address)
+    assert_sound(app, "Confidence")
     assert "came without per-query data" in answer(app)
     assert not app.get("plotly_chart")

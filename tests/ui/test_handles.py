@@ -42,7 +42,7 @@ def test_few_files_are_enough_for_many_visitors(demo_store: Path, tmp_path: Path
         def handles() -> int:
             return len(list((PROC / str(server.pid) / "fd").iterdir()))
 
-        pages = [f"{server.url}/{page}" for page in ("", "pareto", "latency", "queries", "data")]
+        pages = [f"{server.url}/{page}" for page in ("", "decision", "latency", "queries", "library")]
         loads = [asyncio.run(_load(pages[number % len(pages)])) for number in range(120)]
         assert all(loads)
         assert handles() < LIMIT / 2

@@ -10,8 +10,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.ui.door import HEADERS
+from core.ui.pages import MOVED, PAGES
 from tests.client import Session
-from tests.pages.reading import PAGES
 from tests.server import Server, serve
 
 pytestmark = pytest.mark.slow
@@ -63,8 +63,9 @@ def watched(
 
 
 async def _all_at_once(url: str) -> None:
-    """The first sessions of a cold server, each on a page of its own."""
-    await asyncio.gather(*(_open(f"{url}/{page}") for page in PAGES[1 : VISITORS + 1]))
+    """The first sessions of a cold server, each on a page of its own or at an old address of one."""
+    addresses = [*MOVED, *PAGES]
+    await asyncio.gather(*(_open(f"{url}/{address}") for address in addresses[:VISITORS]))
 
 
 async def _open(url: str, **headers: str) -> set[str | None]:

@@ -76,7 +76,7 @@ def test_a_setting_of_another_page_is_no_problem_but_an_unheard_one_is():
     deleted = problems(
         {"gs": ["old"], "ws": ["here"]}, {"gs": "", "ws": "here"}, {"gs": ["old"], "ws": ["here"]}
     )
-    assert deleted == ["golden set “old” was deleted, and page Data can restore it"]
+    assert deleted == ["golden set “old” was deleted, and page Library can restore it"]
     assert problems({"x" * 99: ["a"]}, {}) == [f"unknown setting “{'x' * 40}”"]
     assert len(problems({"k": ["y" * 999]}, {"k": 10})[0]) < 100
 

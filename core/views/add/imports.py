@@ -331,7 +331,7 @@ class Next:
     """Where an import can be looked at.
 
     Attributes:
-        pages: Names of pages that show something of it: pareto, queries, headroom, evidence, data.
+        pages: Names of pages that show something of it: decision, queries, headroom, golden, library.
         hint: What is still needed, or what else came; empty where there is nothing to say.
     """
 
@@ -356,13 +356,13 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     )
     if runs.is_empty():
         hint = "No run of this workspace is in the store yet: import the rankings of a stack next."
-        return Next(("evidence", "data") if judged else ("data",), hint)
+        return Next(("golden", "library") if judged else ("library",), hint)
     ranked = bool(runs["has_rankings"].any())
     pages = (
-        "pareto",
+        "decision",
         *(("headroom",) if ranked and judged else ()),
         *(("queries",) if ranked else ()),
-        "data",
+        "library",
     )
     return Next(pages, others)
 

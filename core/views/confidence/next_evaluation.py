@@ -18,7 +18,6 @@ from core.stats.intervals import SEED
 from core.views import text, theme
 from core.views.workspace.scope import Quality
 
-TELLS = "What this tells you: whether more evaluation would change the decision, and what it would cost."
 USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)
 """Numbers of further queries that are always looked at."""
 REPEATS = (1, 3, 9)

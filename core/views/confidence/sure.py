@@ -16,7 +16,6 @@ from core.views.decision.answer import limits, numbers
 from core.views.decision.facts import CHANCES, Asked, status_rows, warnings
 from core.views.workspace.scores import Floats
 
-TELLS = "What this tells you: how often this choice would hold, and what it takes to turn it."
 APART, ALIKE, SAME = "apart when paired", "cannot be told apart", "same score on every query"
 
 

@@ -18,7 +18,6 @@ from core.views.what_if.scenarios import MEASURES, scenario_matrix
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 
-TELLS = "What this tells you: which stack each way of deciding would choose, side by side."
 SIDEBAR = "Limits of the sidebar"
 SAVED = 0.85
 """Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86."""

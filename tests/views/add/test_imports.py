@@ -100,9 +100,9 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
     run, both = planned(files[:1]).made, planned(files).made
     judged = planned(files[1:]).made
     for made, pages in (
-        (judged, ("evidence", "data")),
-        (run, ("pareto", "headroom", "queries", "data")),
-        (both, ("pareto", "headroom", "queries", "data")),
+        (judged, ("golden", "library")),
+        (run, ("decision", "headroom", "queries", "library")),
+        (both, ("decision", "headroom", "queries", "library")),
     ):
         assert made is not None
         imports.bring(store, made, "", choice="new")

@@ -8,19 +8,14 @@ from core.ui.pick import pick_stack
 from core.ui.promising import promising
 from core.ui.view import current_view, end
 from core.views.decision import answer as decide
+from core.views.decision import overview
 from core.views.decision.chart import pareto
-from core.views.text import count
+from core.views.text import count, plain
 from core.views.theme import best_corner
 
-tells = "What this tells you: which stacks nobody beats on latency and quality, and what your limits exclude."
-view = current_view(tells)
+view = current_view()
 answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
-show.head(
-    tells,
-    answer.sentence,
-    answer.reason,
-    answer.warning,
-)
+show.head(answer.sentence, answer.reason, answer.warning)
 near(view)
 
 places = st.columns([5, 2], vertical_alignment="bottom")
@@ -61,3 +56,20 @@ if not found.undrawn.is_empty():
 widgets.selection(view, selected)
 show.table(found.rows, "stacks", show.STACK_COLUMNS)
 promising(view)
+
+chosen, runner_up = overview.chosen_rows(view.table, view.decision)
+if chosen is not None:
+    limit, trust = st.columns(2)
+    with limit, st.container(border=True, height="stretch"):
+        st.subheader("What limits it", anchor=False)
+        st.markdown(plain(overview.limiting(chosen, view.quality)))
+        st.page_link(
+            "pages/headroom.py", label="Headroom of every stack", icon=":material/vertical_align_top:"
+        )
+    with trust, st.container(border=True, height="stretch"):
+        st.subheader("How sound the evidence is", anchor=False)
+        for finding in overview.soundness(chosen, runner_up, view.quality):
+            mark = ":material/check_circle:" if finding.good else ":material/warning:"
+            st.markdown(f"{mark} {plain(finding.sentence)}")
+        st.caption(plain(overview.environment(view.snapshot, view.scope)))
+    st.caption(f"Latency here is the {plain(overview.describe_latency(view.latency))}")

@@ -1,0 +1,48 @@
+"""The way between the pages: which one the address names, old addresses, and the list in the sidebar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.ui.pages import GROUPS, MOVED, PAGES, SECTION, Page
+
+
+def open_page() -> tuple[Page, Any]:
+    """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
+
+    Returns:
+        The page that the address names, with its script.
+    """
+    scripts = {
+        page.name: st.Page(
+            page.file,
+            title=page.title,
+            icon=page.icon,
+            url_path=page.name,
+            default=page.name == next(iter(PAGES)),
+        )
+        for page in PAGES.values()
+    }
+    old = [st.Page(_moved, title=name, url_path=name, visibility="hidden") for name in MOVED]
+    opened = st.navigation([*scripts.values(), *old], position="hidden")
+    if opened.url_path in MOVED:
+        page, section = MOVED[opened.url_path]
+        asked = {key: st.query_params.get_all(key) for key in st.query_params}
+        st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
+    name = opened.url_path or next(iter(PAGES))
+    return PAGES[name], scripts[name]
+
+
+def _moved() -> None:
+    """Stand for a page that has another address now; nothing runs it."""
+
+
+def links() -> None:
+    """Draw the pages by their groups."""
+    for group, pages in GROUPS.items():
+        with st.container(gap=None):
+            st.caption(group)
+            for page in pages:
+                st.page_link(page.file, label=page.title, icon=page.icon, help="")

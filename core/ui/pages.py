@@ -1,0 +1,189 @@
+"""The pages: the one list that the navigation, the old addresses, the README and the browser tests read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import streamlit as st
+
+SECTION = "sec"
+"""Setting of the address that opens a section of a page."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the dashboard.
+
+    Attributes:
+        name: Its file in pages/ and its address.
+        title: Its name on screen.
+        icon: What stands beside its name.
+        tells: One sentence: what it tells, or does.
+        sections: Its sections by the word that opens them; the first is open where none is asked for.
+        moved: Addresses of the last release that lead here, with the section that each opens.
+        compares: Whether it puts stacks side by side, and so says what those differ in.
+        recorded: Whether it says what to ship, and offers the record of it.
+    """
+
+    name: str
+    title: str
+    icon: str
+    tells: str
+    sections: tuple[str, ...] = ()
+    moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    compares: bool = False
+    recorded: bool = False
+
+    @property
+    def file(self) -> str:
+        """Where its script is, as Streamlit wants it."""
+        return f"pages/{self.name}.py"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Itself and each of its further sections, as "name" and "name/section"."""
+        return (self.name, *(f"{self.name}/{section}" for section in self.sections[1:]))
+
+
+GROUPS: Mapping[str, tuple[Page, ...]] = {
+    "Decide": (
+        Page(
+            "decision",
+            "Decision",
+            ":material/flag:",
+            "Which stack your limits select, what holds it back, and what else they leave.",
+            moved={"overview": "", "pareto": ""},
+            compares=True,
+            recorded=True,
+        ),
+        Page(
+            "cost",
+            "Cost",
+            ":material/payments:",
+            "What a stack costs per query and per month, and which stage the money goes to.",
+        ),
+        Page(
+            "confidence",
+            "Confidence",
+            ":material/percent:",
+            "How often the choice would hold, and what it takes to turn it.",
+            ("would it hold", "what flips it", "other weights", "worth measuring more"),
+            moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
+            compares=True,
+            recorded=True,
+        ),
+        Page(
+            "what_if",
+            "What if",
+            ":material/alt_route:",
+            "Which stack other ways of deciding would choose, and whether to choose K query by query.",
+            ("scenarios", "routing"),
+            moved={"scenarios": "", "routing": "routing"},
+        ),
+    ),
+    "Explain": (
+        Page(
+            "headroom",
+            "Headroom",
+            ":material/vertical_align_top:",
+            "Whether better retrieval or better ordering would raise the quality.",
+            compares=True,
+        ),
+        Page(
+            "curves",
+            "K curves",
+            ":material/show_chart:",
+            "How quality grows with the number of passages you send, and where it stops.",
+            compares=True,
+        ),
+        Page(
+            "latency",
+            "Latency",
+            ":material/timer:",
+            "How long queries take, how sure that is, and which stage and K cost the time.",
+        ),
+        Page(
+            "compare",
+            "Compare",
+            ":material/compare_arrows:",
+            "Whether one stack is really better than another, by how much, on which queries.",
+            compares=True,
+        ),
+        Page(
+            "queries",
+            "Queries",
+            ":material/manage_search:",
+            "On which queries a stack is weak, against what it could reach or another stack.",
+        ),
+    ),
+    "Evidence": (
+        Page(
+            "golden",
+            "Golden sets",
+            ":material/fact_check:",
+            "How many judgements carry the scores, and whether judging more could change them.",
+            moved={"evidence": ""},
+        ),
+        Page(
+            "measures",
+            "Measures",
+            ":material/straighten:",
+            "What a measure means, how to work it out by hand, and which one foretells the answers.",
+            ("all measures", "foretelling answers"),
+            moved={"outcome": "foretelling answers"},
+        ),
+    ),
+    "Data": (
+        Page(
+            "add",
+            "Add results",
+            ":material/upload:",
+            "Brings results you already have into the store; nothing is written before you say so.",
+            ("files", "formats"),
+            moved={"import": "", "formats": "formats"},
+        ),
+        Page(
+            "run",
+            "Run",
+            ":material/play_circle:",
+            "Measures the stacks that you describe on your corpus, within a budget, and stores them.",
+        ),
+        Page(
+            "library",
+            "Library",
+            ":material/database:",
+            "What the store holds, where it came from, and what happened to it.",
+            moved={"data": ""},
+        ),
+    ),
+}
+"""Every page by the group that it stands in; the first is the one that opens."""
+
+PAGES: Mapping[str, Page] = {page.name: page for group in GROUPS.values() for page in group}
+"""Every page by its name, in the order of the navigation."""
+MOVED: Mapping[str, tuple[Page, str]] = {
+    address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
+}
+"""Page and section that an address of the last release leads to; the section is empty for the first."""
+
+
+def pick_section(page: Page) -> str:
+    """Draw the choice between the sections of a page.
+
+    Returns:
+        The open one.
+    """
+    if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
+        del st.session_state[SECTION]
+    chosen: str = st.segmented_control(
+        "Section",
+        page.sections,
+        default=page.sections[0],
+        required=True,
+        key=SECTION,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return chosen
