@@ -54,7 +54,7 @@ def run() -> list[dict[str, Any]]:
         folder = Path(name)
         many_stacks.seed(folder / "store", STACKS)
         with serve(folder / "ours.log", CLQ_STORE=str(folder / "store")) as server:
-            here = asyncio.run(_visits(f"{server.url}/pareto?ws={many_stacks.COLLECTION}&sla=500"))
+            here = asyncio.run(_visits(f"{server.url}/?ws={many_stacks.COLLECTION}&sla=500"))
         with serve(folder / "bare.log", app=_BARE, BARE_POINTS=str(STACKS)) as server:
             there = asyncio.run(_visits(server.url))
     rows = []

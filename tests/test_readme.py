@@ -1,6 +1,7 @@
 """The README says what is so."""
 
 from core.paths import ROOT
+from core.ui.pages import pages_markdown
 from core.views.add.formats import formats_markdown
 from core.views.measures.reference import measures_markdown
 
@@ -15,6 +16,11 @@ def test_the_table_of_measures_is_the_registrys() -> None:
 def test_the_table_of_formats_is_that_of_the_importers() -> None:
     table = README.partition("<!-- formats -->")[2].partition("<!-- /formats -->")[0].strip()
     assert table == formats_markdown(), "print(core.views.add.formats.formats_markdown()) prints the table"
+
+
+def test_the_table_of_pages_is_that_of_the_navigation() -> None:
+    table = README.partition("<!-- pages -->")[2].partition("<!-- /pages -->")[0].strip()
+    assert table == pages_markdown(), "print(core.ui.pages.pages_markdown()) prints the table"
 
 
 def test_every_picture_is_there() -> None:

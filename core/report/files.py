@@ -107,7 +107,7 @@ def pinned_link(case: Case, dashboard: str) -> str:
         values["env"] = asked.latency.machine
     if asked.rule != "quality":  # the other pages know no rule
         words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
-        values, dashboard = {**values, "rule": words}, urljoin(dashboard, "certainty")
+        values, dashboard = {**values, "rule": words}, urljoin(dashboard, "confidence")
     return link.pinned(dashboard, values, case.snapshot.revision)
 
 

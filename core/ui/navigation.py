@@ -8,6 +8,9 @@ import streamlit as st
 
 from core.ui.pages import GROUPS, MOVED, PAGES, SECTION, Page
 
+_ROOT = "root"
+"""What the first page is called inside; Streamlit serves it at the root of the address alone."""
+
 
 def open_page() -> tuple[Page, Any]:
     """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
@@ -15,13 +18,14 @@ def open_page() -> tuple[Page, Any]:
     Returns:
         The page that the address names, with its script.
     """
+    first = next(iter(PAGES))
     scripts = {
         page.name: st.Page(
             page.file,
             title=page.title,
             icon=page.icon,
-            url_path=page.name,
-            default=page.name == next(iter(PAGES)),
+            url_path=_ROOT if page.name == first else page.name,
+            default=page.name == first,
         )
         for page in PAGES.values()
     }
@@ -31,7 +35,7 @@ def open_page() -> tuple[Page, Any]:
         page, section = MOVED[opened.url_path]
         asked = {key: st.query_params.get_all(key) for key in st.query_params}
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
-    name = opened.url_path or next(iter(PAGES))
+    name = opened.url_path or first
     return PAGES[name], scripts[name]
 
 

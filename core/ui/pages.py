@@ -22,7 +22,8 @@ class Page:
         icon: What stands beside its name.
         tells: One sentence: what it tells, or does.
         sections: Its sections by the word that opens them; the first is open where none is asked for.
-        moved: Addresses of the last release that lead here, with the section that each opens.
+        moved: Addresses that lead here, with the section that each opens: those of the last release, and the
+            name of the first page, which Streamlit serves at the root alone.
         compares: Whether it puts stacks side by side, and so says what those differ in.
         recorded: Whether it says what to ship, and offers the record of it.
     """
@@ -54,7 +55,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Decision",
             ":material/flag:",
             "Which stack your limits select, what holds it back, and what else they leave.",
-            moved={"overview": "", "pareto": ""},
+            moved={"decision": "", "overview": "", "pareto": ""},
             compares=True,
             recorded=True,
         ),
@@ -166,7 +167,21 @@ PAGES: Mapping[str, Page] = {page.name: page for group in GROUPS.values() for pa
 MOVED: Mapping[str, tuple[Page, str]] = {
     address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
 }
-"""Page and section that an address of the last release leads to; the section is empty for the first."""
+"""Page and section that an address leads to; the section is empty for the first."""
+
+
+def pages_markdown() -> str:
+    """Return the README's table of the pages."""
+    rows = [
+        f"| {group} | {page.title} | {page.tells}{_listed(page)} |"
+        for group, pages in GROUPS.items()
+        for page in pages
+    ]
+    return "\n".join(["| group | page | what it tells or does |", "|---|---|---|", *rows])
+
+
+def _listed(page: Page) -> str:
+    return f" Sections: {', '.join(page.sections)}." if page.sections else ""
 
 
 def pick_section(page: Page) -> str:

@@ -26,10 +26,7 @@ def feasible(visit: Visit) -> str:
 def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: Server, visit: Open) -> None:
     first = visit(f"{server.url}/")
     assert "Ship" in first.answer
-    first.page.get_by_role("button", name="Decide").click()
-    first.page.get_by_role("link", name="Pareto").click()
-    first.settle()
-    second = visit(f"{server.url}/pareto?ws=clq-paper")
+    second = visit(f"{server.url}/?ws=clq-paper")
     before, all_feasible = second.answer, feasible(second)
     frontier = second.page.locator(".js-plotly-plot .scatterlayer .trace").first
     line = frontier.locator("path.js-line").get_attribute("d")
@@ -52,7 +49,7 @@ def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: 
 
 
 def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/pareto")
+    page = visit(f"{server.url}/")
     marks = page.page.locator(".js-plotly-plot .points path.point")
     marks.nth(30).scroll_into_view_if_needed()
     box = marks.nth(30).bounding_box()
@@ -67,7 +64,7 @@ def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Se
 
 
 def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store: Path, visit: Open) -> None:
-    link = visit(f"{own_server.url}/pareto").copy_link()
+    link = visit(f"{own_server.url}/").copy_link()
     with Store.open(own_store).write("test") as writer:
         writer.add(Batch(collections=(Collection(collection_id="newer", name="Newer"),)))
     page = visit(link)
@@ -78,10 +75,10 @@ def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store:
 
 
 def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/pareto?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E")
+    page = visit(f"{server.url}/?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E")
     expect(page.page.get_by_text("Part of this link could not be followed")).to_be_visible()
     assert "Ship" in page.answer
-    assert page.answer == visit(f"{server.url}/pareto").answer
+    assert page.answer == visit(f"{server.url}/").answer
 
 
 def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(

@@ -91,7 +91,7 @@ def dimmed(page: Visit) -> int:
 
 
 def test_a_drag_is_followed_at_once_and_decided_on_release(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/pareto?ws=clq-paper")
+    page = visit(f"{server.url}/?ws=clq-paper")
     counted = page.page.locator(".clq-count")
     answer, address, count, dim = page.answer, page.address, counted.inner_text(), dimmed(page)
     press_on(page, page.slider("SLA (ms)"), 0.1)
@@ -113,7 +113,7 @@ def test_a_drag_is_followed_at_once_and_decided_on_release(server: Server, visit
 
 
 def test_a_slider_says_its_name_and_its_value_with_the_unit(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/pareto?ws=clq-paper&sla=600")
+    page = visit(f"{server.url}/?ws=clq-paper&sla=600")
     assert page.page.get_by_role("slider").count() == 3  # those of the sidebar have given way
     expect(page.slider("SLA (ms)")).to_have_attribute("aria-valuetext", "600 ms")
     expect(page.slider("Budget")).to_have_attribute("aria-valuetext", "no limit")
@@ -130,7 +130,7 @@ def test_a_slider_says_its_name_and_its_value_with_the_unit(server: Server, visi
 
 
 def test_limits_reach_the_address_where_the_sidebar_is_closed(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/pareto?ws=clq-paper", width=390, height=844)
+    page = visit(f"{server.url}/?ws=clq-paper", width=390, height=844)
     page.press(page.slider("SLA (ms)"), "PageDown", 8)
     assert "sla=" in page.address
     again = visit(page.address, width=390, height=844)
@@ -141,7 +141,7 @@ def test_limits_reach_the_address_where_the_sidebar_is_closed(server: Server, vi
 def test_without_the_library_the_page_falls_back_to_the_sidebar(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/?ws=clq-paper")
     page.page.route("**/plotly.min.js", lambda route: route.abort())
-    page.page.goto(f"{server.url}/pareto?ws=clq-paper")
+    page.page.goto(f"{server.url}/?ws=clq-paper")
     expect(page.page.locator("[data-testid=stPlotlyChart] .main-svg").first).to_be_visible(timeout=30_000)
     page.settle()
     before = page.answer
@@ -158,7 +158,7 @@ def many_server(many_store: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def test_a_density_follows_a_drag_and_a_click_on_it_selects_a_stack(many_server: Server, visit: Open) -> None:
-    page = visit(f"{many_server.url}/pareto")
+    page = visit(f"{many_server.url}/")
     expect(page.page.locator(".clq-count")).to_contain_text("10,000 of 10,000 stacks")
     press_on(page, page.slider("SLA (ms)"), 0.2)
     expect(page.page.locator(".clq-count")).not_to_contain_text("10,000 of 10,000 stacks")

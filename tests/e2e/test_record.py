@@ -61,7 +61,7 @@ def latencies(table: Locator) -> list[float]:
 def test_the_record_opens_from_disk_without_a_network(
     server: Server, visit: Open, browser: Browser, tmp_path: Path
 ) -> None:
-    page = visit(f"{server.url}/pareto?ws=python-docs&jitter=0")
+    page = visit(f"{server.url}/?ws=python-docs&jitter=0")
     page.page.get_by_role("button", name="Decision record").click()
     data = json.loads(save(page, "JSON", tmp_path).read_text(encoding="utf-8"))
     assert data["answer"]["sentence"] == page.answer

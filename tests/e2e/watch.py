@@ -89,24 +89,18 @@ class Visit:
         return link
 
     def walk(self) -> Iterator[str]:
-        """Go to every page of the menu, one after another, as a person does.
+        """Go to every page of the navigation, one after another, as a person does.
 
         Yields:
             The name of each page in the address, empty for the first, once the page is there.
         """
-        for section in self.page.get_by_test_id("stTopNavSection").all():
-            section.click()
-            links = self.page.get_by_test_id("stTopNavDropdownLink")
-            expect(links.first).to_be_visible()
-            titles = links.all_inner_texts()
-            self.page.keyboard.press("Escape")
-            for place, title in enumerate(titles):
-                section.click()
-                links.nth(place).click()
-                heading = self.page.locator("[data-testid=stMain] h1").first
-                expect(heading).to_have_text(title.splitlines()[-1])
-                self.settle()
-                yield urlsplit(self.address).path.strip("/")
+        links = self.page.locator("[data-testid=stSidebar] [data-testid=stPageLink-NavLink]")
+        for place in range(links.count()):
+            address = links.nth(place).get_attribute("href") or ""
+            links.nth(place).click()
+            self.page.wait_for_function("path => location.pathname.endsWith(path)", arg=address.strip("."))
+            self.settle()
+            yield urlsplit(self.address).path.strip("/")
 
     def look(self, *, dark: bool, narrow: bool) -> None:
         """Turn the system's colours, and the window's size, under the open page."""

@@ -145,7 +145,7 @@ def test_what_does_not_compare_is_said_first(published_store: Path):
 def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
     case = case_of(demo_store, PAPER, Constraints())
     cheapest = replace(case, asked=replace(case.asked, rule="cost"))
-    assert pinned_link(cheapest, "http://h:1/").startswith("http://h:1/certainty?ws=clq-paper&")
+    assert pinned_link(cheapest, "http://h:1/").startswith("http://h:1/confidence?ws=clq-paper&")
     assert "&rule=lowest+cost&" in pinned_link(cheapest, "http://h:1/")
     assert "rule" not in pinned_link(case, "http://h:1/")
 

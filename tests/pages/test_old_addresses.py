@@ -1,0 +1,68 @@
+"""Addresses and links of the last release lead to the page and section of now, with what they set."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from core.store import Store
+from core.ui.pages import MOVED, PAGES, SECTION
+from core.views.link import pinned
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import TITLES, assert_sound, everything
+
+LAST_RELEASE = {
+    "overview": "decision",
+    "pareto": "decision",
+    "certainty": "confidence",
+    "routing": "what_if/routing",
+    "scenarios": "what_if",
+    "next": "confidence/worth measuring more",
+    "cost": "cost",
+    "headroom": "headroom",
+    "latency": "latency",
+    "curves": "curves",
+    "compare": "compare",
+    "sensitivity": "confidence/other weights",
+    "queries": "queries",
+    "evidence": "golden",
+    "outcome": "measures/foretelling answers",
+    "measures": "measures",
+    "import": "add",
+    "formats": "add/formats",
+    "data": "library",
+    "run": "run",
+}
+"""Every address that the last release had, with where it leads now."""
+
+
+@pytest.mark.parametrize("old", LAST_RELEASE)
+def test_an_old_address_leads_to_its_page(open_page: OpenPage, demo_store: Path, old: str):
+    app = open_page(demo_store, old)
+    assert_sound(app, TITLES[LAST_RELEASE[old]])
+    assert not app.warning
+    _, _, section = LAST_RELEASE[old].partition("/")
+    page = PAGES[LAST_RELEASE[old].partition("/")[0]]
+    if page.sections:
+        assert app.session_state[SECTION] == (section or page.sections[0])
+
+
+def test_every_address_of_the_last_release_is_kept():
+    assert set(LAST_RELEASE) <= {*MOVED, *PAGES}
+
+
+@pytest.mark.parametrize(
+    "old", ["overview", "pareto", "certainty", "next", "scenarios", "headroom", "curves"]
+)
+def test_a_link_of_the_last_release_keeps_what_it_set(open_page: OpenPage, demo_store: Path, old: str):
+    """Those links name every setting, defaults too, and so do the links of records and snapshots."""
+    values = {"ws": "clq-paper", "m": "RA-nWG", "k": 10, "alpha": 0.5, "on": "p50", "lat": "path"}
+    limits = {"sla": 520.0, "budget": 2.5, "floor": 0.5}
+    revision = Store.open(demo_store).revision()
+    link = pinned("http://host/" + old, values | limits, revision)
+    asked = {key: texts[0] for key, texts in parse_qs(urlsplit(link).query).items()}
+    app = open_page(demo_store, old, **asked)
+    assert_sound(app, TITLES[LAST_RELEASE[old]])
+    assert "could not be followed" not in everything(app)
+    taken = {key: app.session_state[key] for key in (*values, *limits, "rev")}
+    assert taken == values | limits | {"rev": str(revision)}
