@@ -56,7 +56,7 @@ def test_every_address_of_the_last_release_is_kept():
 )
 def test_a_link_of_the_last_release_keeps_what_it_set(open_page: OpenPage, demo_store: Path, old: str):
     """Those links name every setting, defaults too, and so do the links of records and snapshots."""
-    values = {"ws": "clq-paper", "m": "RA-nWG", "k": 10, "alpha": 0.5, "on": "p50", "lat": "path"}
+    values = {"ws": "clq-paper", "m": "RA-nWG", "k": 10, "on": "p50", "lat": "path"}
     limits = {"sla": 520.0, "budget": 2.5, "floor": 0.5}
     revision = Store.open(demo_store).revision()
     link = pinned("http://host/" + old, values | limits, revision)
