@@ -97,7 +97,7 @@ def test_changed_prices_travel_into_the_decision_and_back(open_page: OpenPage, p
     press(app, "Use these prices in the decision")
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
     assert "1 price changed" in everything(app)
-    app.switch_page("pages/certainty.py").run()
+    app.switch_page("pages/confidence.py").run()
     assert_sound(app)
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
     assert "rerank-2.5 (input_tokens) $0.05 → $0.025 per 1,000,000" in everything(app)
