@@ -25,7 +25,7 @@ from bench.cpu import faster, least_cpu
 from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec
 from core.importers import Options, load
 from core.store import Store
-from core.store.graded import forget
+from core.store.read.graded import forget
 from core.views.scoring.every_k import every_k
 from core.views.scoring.from_files import evidence_of
 from core.views.workspace.scores import evidence

@@ -23,7 +23,7 @@ from bench.children import Case, Found, in_a_process, peak_gib
 from bench.cpu import faster
 from bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise
 from core.store import Snapshot, Store
-from core.store.graded import forget
+from core.store.read.graded import forget
 from core.views.scoring.every_k import every_k, in_parts
 from core.views.workspace.scores import evidence
 

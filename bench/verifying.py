@@ -14,7 +14,8 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.cpu import faster, least_cpu
-from core.store import Snapshot, Store, graded
+from core.store import Snapshot, Store
+from core.store.read import graded
 from core.store.seals import Sealed
 from tests.store.material import GOLD, judgements, large
 

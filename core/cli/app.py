@@ -15,31 +15,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import (
-    cost,
-    decide,
-    delete,
-    demo,
-    doctor,
-    export,
-    formats,
-    import_,
-    judges,
-    listing,
-    manifest,
-    measures,
-    plan,
-    prices,
-    record,
-    restore,
-    resume,
-    score,
-    snapshot,
-    store,
-)
-from core.cli import run as run_command
+from core.cli.answers import cost, decide, judges, measures, prices, record, score, snapshot
 from core.cli.context import Context
 from core.cli.output import complain
+from core.cli.results import delete, doctor, export, formats, import_, listing, restore, store
+from core.cli.runs import demo, manifest, plan, resume
+from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
 
 # One line per command: its name and its function (one file each).

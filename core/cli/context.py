@@ -14,7 +14,7 @@ from core.errors import InputError, StoreDamagedError, UnknownNameError
 from core.paths import PRICES
 from core.prices import PriceBook, load_books, own_folder
 from core.store import Snapshot, Store, Writer
-from core.store.doctor import Level, examine
+from core.store.upkeep.doctor import Level, examine
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ new catalogue, each about 30 ms of processor time, while five processes share tw
 did not help.
 """
 
-from core.store.graded import Graded
-from core.store.judged import gains_of
 from core.store.ledger import Kind
-from core.store.snapshot import Snapshot
+from core.store.read.graded import Graded
+from core.store.read.judged import gains_of
+from core.store.read.snapshot import Snapshot
 from core.store.store import Store, default_path
 from core.store.writer import Writer
 

@@ -21,9 +21,9 @@ import duckdb
 import polars as pl
 
 from core.errors import StoreDamagedError, StoreError, refusal
-from core.store import migrations
 from core.store.faults import EXAMINE, told
 from core.store.layout import REPAIR, sealed
+from core.store.upkeep import migrations
 
 _CACHED = 4
 _REMEMBERED = 64

@@ -7,7 +7,7 @@
     JOURNAL                                   what the writer has made that is not published yet
     catalogue/00000012-9f3c….duckdb           immutable once published; the last few are kept
     parts/00000012-51ab…/rankings.parquet     immutable; written to a hidden folder first, then renamed
-    parts/00000012-51ab…/rankings.codes.arrow the same rows as integers, for joining (core.store.codes)
+    parts/00000012-51ab…/rankings.codes.arrow the same rows as integers, for joining (core.store.read.codes)
     trash/1793…-00000012-51ab…                of a writer that did not finish; emptied after a day
     aside/                                    what a repair or a restore took out of use; nothing empties it
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, Run, canonical_json
-from core.store import chunkings
 from core.store.parts import Part
+from core.store.read import chunkings
 from core.store.seals import Sealed
 from core.store.standing import STATE, THERE, WHOLES, standing
 

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.files import sync
-from core.store import codes, rules
+from core.store import rules
 from core.store.engine import bounded
 from core.store.layout import Layout, remove
+from core.store.read import codes
 from core.store.seals import Sealed, checksum, verify
 from core.tables import TABLES, Frame, Pieces
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
 from core.paths import DEFAULT_STORE
-from core.store import migrations
 from core.store.engine import ENGINE, Catalogue
 from core.store.faults import EXAMINE, told
 from core.store.layout import REPAIR, Layout
 from core.store.lock import exclusive
-from core.store.snapshot import Snapshot
+from core.store.read.snapshot import Snapshot
+from core.store.upkeep import migrations
 from core.store.writer import Writer, publishing
 
 _TRIES = 5

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from core.errors import StoreError, UnknownNameError
 from core.records import Batch, now
-from core.store import faults, migrations
+from core.store import faults
 from core.store.engine import ENGINE
 from core.store.layout import Layout, copy_catalogue, remove
 from core.store.ledger import KINDS, Kind, Ledger
 from core.store.parts import Known, folders, write_parts
-from core.store.sweep import sweep
+from core.store.upkeep import migrations
+from core.store.upkeep.sweep import sweep
 from core.tables import TABLES
 
 

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import core
-from core.cli import demo
 from core.cli.app import COMMANDS, app
 from core.cli.context import resolve_runs
 from core.cli.output import Format, emit
+from core.cli.runs import demo
 from core.errors import InputError, UnknownNameError
 from core.pipeline.demo import Demo
 from core.records import Batch, Collection, Origin, Run, Stack

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.store import graded
 from core.store.engine import ENGINE
+from core.store.read import graded
 from tests.cli.everything import READERS, WRITERS, Outcome, outcomes, prepare
 from tests.pages.reading import PAGES
 from tests.shared import once

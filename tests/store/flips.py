@@ -18,8 +18,9 @@ import numpy as np
 
 from core.errors import StoreError
 from core.records import Batch
-from core.store import Store, backup, doctor, repair
-from core.store.doctor import Level
+from core.store import Store
+from core.store.upkeep import backup, doctor, repair
+from core.store.upkeep.doctor import Level
 from core.tables import TABLES
 from tests.store.material import run, small
 

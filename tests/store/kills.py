@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from core.records import Batch
-from core.store import Store, backup, doctor
+from core.store import Store
+from core.store.upkeep import backup, doctor
 from tests.cli.everything import command, prepare
 from tests.store.material import rankings, run
 

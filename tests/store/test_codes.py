@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.records import Batch
-from core.store import Store, codes, distinct, doctor, graded
-from core.store.judged import LINEAR, gains_of
-from core.store.memory import Memory
+from core.store import Store
+from core.store.read import codes, distinct, graded
+from core.store.read.judged import LINEAR, gains_of
+from core.store.read.memory import Memory
+from core.store.upkeep import doctor
 from core.tables import frame
 from tests.store import material
 from tests.store.material import CORPUS, GOLD, run

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.store import distinct
+from core.store.read import distinct
 
 
 @pytest.mark.parametrize("ids", [1, 7, 900, 3_000])

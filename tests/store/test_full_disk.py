@@ -14,7 +14,8 @@ import pytest
 
 from core.errors import StoreError
 from core.records import Batch
-from core.store import Store, backup, doctor
+from core.store import Store
+from core.store.upkeep import backup, doctor
 from tests.store import material
 from tests.store.material import rankings, run
 

@@ -15,7 +15,7 @@ import pytest
 
 from core.records import Batch
 from core.store import Store
-from core.store.doctor import examine
+from core.store.upkeep.doctor import examine
 from tests.store.material import large, rankings, run
 
 _IMPORT = """

@@ -9,9 +9,10 @@ import pytest
 
 from core.errors import StoreError, StoreVersionError
 from core.records import Batch
-from core.store import Store, doctor, layout, migrations, repair
+from core.store import Store, layout
 from core.store.engine import ENGINE
-from core.store.migrations import MIGRATIONS, Migration
+from core.store.upkeep import doctor, migrations, repair
+from core.store.upkeep.migrations import MIGRATIONS, Migration
 from tests.store import material
 from tests.store.material import run
 

@@ -10,7 +10,8 @@ import pytest
 
 from core.metrics import Extra, Measure, score
 from core.records import Batch
-from core.store import Store, graded
+from core.store import Store
+from core.store.read import graded
 from core.tables import frame
 from tests.metrics import oracle
 from tests.store import material

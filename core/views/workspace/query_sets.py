@@ -20,7 +20,7 @@ import polars as pl
 
 from core.errors import UnknownNameError
 from core.store import Snapshot
-from core.store.memory import Memory
+from core.store.read.memory import Memory
 from core.views.workspace.scope import Scope
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, evidence
 

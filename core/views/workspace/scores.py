@@ -16,7 +16,7 @@ from core.metrics import Extra, Measure, aggregate, score_all, score_at, to_dept
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import count_grades
 from core.store import Graded, Snapshot
-from core.store.memory import Memory
+from core.store.read.memory import Memory
 
 _KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,8 @@ from core.pipeline.anchors import judged, read_spans, require_comparable
 from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.documents import read_documents
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
-from core.store import Store, doctor
+from core.store import Store
+from core.store.upkeep import doctor
 from core.tables import frame
 from core.views.library.export import batch_of
 from core.views.workspace.scores import at_cutoff, evidence

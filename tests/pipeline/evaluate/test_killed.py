@@ -17,7 +17,7 @@ from core.pipeline.evaluate.budget import Ledger
 from core.pipeline.evaluate.folder import Folder, folders
 from core.pipeline.evaluate.status import State
 from core.store import Snapshot, Store
-from core.store.doctor import examine
+from core.store.upkeep.doctor import examine
 from tests.pipeline.evaluate import paid
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 

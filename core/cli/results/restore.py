@@ -1,4 +1,4 @@
-"""``delete RUN…``: hide runs, golden sets or collections; ``restore`` brings them back."""
+"""``restore RUN…``: bring deleted runs, golden sets or collections back."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption
-from core.cli.turning import Collections, DryRun, GoldenSets, turn
+from core.cli.results.turning import Collections, DryRun, GoldenSets, turn
 from core.store import Kind
 
 
 def run(
     ctx: typer.Context,
     runs: Annotated[
-        list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)
+        list[str] | None, typer.Argument(help="Ids or labels of deleted runs.", show_default=False)
     ] = None,
     *,
     golden_set: GoldenSets = None,
@@ -23,14 +23,11 @@ def run(
     dry_run: DryRun = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Delete runs, golden sets or collections; earlier revisions show them, and restore brings them back.
-
-    A collection takes its runs, golden sets, queries and passages along; restoring it brings back just those.
-    """
+    """Restore deleted runs, golden sets or collections, with what their deletion hid."""
     context: Context = ctx.obj
     named: dict[Kind, list[str]] = {
         "run": runs or [],
         "golden_set": golden_set or [],
         "collection": collection or [],
     }
-    turn(context, "delete", named, form, dry_run=dry_run)
+    turn(context, "restore", named, form, dry_run=dry_run)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.metrics.facets import sets_by_row
-from core.store.codes import coded, found_in
 from core.store.engine import ENGINE
-from core.store.judged import Judged, judged
-from core.store.lists import Axes, Judges, Lists
-from core.store.memory import Memory
+from core.store.read.codes import coded, found_in
+from core.store.read.judged import Judged, judged
+from core.store.read.lists import Axes, Judges, Lists
+from core.store.read.memory import Memory
 
 _SOURCES = """
 SELECT passage_id, source FROM read_parquet($passages) WHERE collection_id = $collection ORDER BY passage_id
@@ -54,7 +54,7 @@ def join(
     """Join rankings and judgements with the sources of their passages.
 
     Args:
-        groups: Who judges which runs, as for `core.store.graded.join`.
+        groups: Who judges which runs, as for `core.store.read.graded.join`.
         passages: Per group the collection that its runs searched, and the Parquet files with its passages.
         run_ids: The runs, in the order of the answer.
         stage: "final" or "pool".

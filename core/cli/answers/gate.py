@@ -11,7 +11,7 @@ import polars as pl
 import typer
 
 from core.bidi import escaped
-from core.cli.deciding import Best, Judged, Of, On, Question
+from core.cli.answers.deciding import Best, Judged, Of, On, Question
 from core.cli.output import Format, complain, emit
 from core.errors import InputError
 from core.importers.read.jsons import parsed

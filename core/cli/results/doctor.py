@@ -8,10 +8,10 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, waiting
-from core.cli.evaluating import work_of
 from core.cli.output import Format, FormatOption, emit
-from core.store.doctor import Report, examine
-from core.store.repair import repair as mend
+from core.cli.runs.evaluating import work_of
+from core.store.upkeep.doctor import Report, examine
+from core.store.upkeep.repair import repair as mend
 from core.views import text
 
 _SCHEMA = dict.fromkeys(("kind", "what", "found", "do"), pl.String)

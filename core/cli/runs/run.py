@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from core.cli import evaluating, manifest
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain
-from core.cli.plan import SplitOption
+from core.cli.runs import evaluating, manifest
+from core.cli.runs.plan import SplitOption
 
 
 def run(
@@ -46,7 +46,7 @@ def run(
     that were answered are not paid again.
     """
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.cli import plan as planning  # noqa: PLC0415
+    from core.cli.runs import plan as planning  # noqa: PLC0415
     from core.pipeline.evaluate.build import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415

@@ -10,8 +10,8 @@ import polars as pl
 import typer
 
 from core.bidi import escaped
-from core.cli.deciding import Question, deciding
-from core.cli.gate import hold
+from core.cli.answers.deciding import Question, deciding
+from core.cli.answers.gate import hold
 from core.cli.output import Format, FormatOption, complain, emit
 from core.importers.read.text import shown
 from core.stats.significance.bootstrap import RESAMPLES

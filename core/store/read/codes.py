@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.files import replacing
-from core.store.distinct import coded_column
 from core.store.engine import ENGINE
 from core.store.faults import FAULTS
+from core.store.read.distinct import coded_column
 from core.store.seals import Sealed, checksum, sound, verify
 
 CODED = ("rankings", "judgements")

@@ -1,6 +1,6 @@
 """The join of rankings with judgements, as arrays ready for the measures.
 
-Parts are read as integers (`core.store.codes`). One look-up per distinct passage id says which judged passage
+Parts are read as integers (`store.read.codes`). One look-up per distinct passage id says which judged passage
 it is; then, query by query, the grades of its judged passages are laid out in a table that every ranked slot
 of every run is picked from.
 """
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.store import seals
-from core.store.codes import Filed, coded, found_in
-from core.store.judged import LINEAR, Five, Judged, judged
-from core.store.lists import Axes, Judges, Lists, Places
-from core.store.memory import Memory
+from core.store.read.codes import Filed, coded, found_in
+from core.store.read.judged import LINEAR, Five, Judged, judged
+from core.store.read.lists import Axes, Judges, Lists, Places
+from core.store.read.memory import Memory
 
 EMPTY = -1
 """Grade of a slot without a passage."""

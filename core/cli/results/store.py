@@ -10,7 +10,7 @@ import typer
 
 from core.cli.context import Context, waiting
 from core.cli.output import Format, FormatOption, emit
-from core.store import backup as copies
+from core.store.upkeep import backup as copies
 
 app = typer.Typer(help="Back up the store, and restore it.", no_args_is_help=True, rich_markup_mode=None)
 

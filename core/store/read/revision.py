@@ -9,8 +9,8 @@ from typing import Self
 import polars as pl
 
 from core.errors import UnknownNameError
-from core.store.codes import Filed, path_of
 from core.store.engine import Catalogue
+from core.store.read.codes import Filed, path_of
 from core.store.seals import Sealed, verify
 from core.store.standing import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 

@@ -12,16 +12,17 @@ import duckdb
 
 from core.errors import StoreError, StoreVersionError
 from core.files import is_locked
-from core.store import lock, migrations
+from core.store import lock
 from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
 from core.store.ledger import KINDS
 from core.store.parts import folders
+from core.store.read.snapshot import Snapshot
 from core.store.seals import Sealed, advice
-from core.store.snapshot import Snapshot
 from core.store.standing import DELETED, THERE
 from core.store.store import Store
-from core.store.sweep import unfinished, unused
+from core.store.upkeep import migrations
+from core.store.upkeep.sweep import unfinished, unused
 from core.tables import TABLES
 
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.deciding import Question, deciding
-from core.cli.files import DashboardOption, ReplaceOption, destination
+from core.cli.answers.deciding import Question, deciding
+from core.cli.answers.files import DashboardOption, ReplaceOption, destination
 from core.cli.output import Format, FormatOption, emit
 from core.files import write_text
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.store.codes import Filed, coded
+from core.store.read.codes import Filed, coded
 
 Five = tuple[float, float, float, float, float]
 LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -14,8 +14,8 @@ import typer
 
 from core.cli.context import Context, waiting
 from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.results.watching import reporting
 from core.cli.ties import Ties
-from core.cli.watching import reporting
 from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
 from core.importers.stripping import patterns

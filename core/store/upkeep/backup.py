@@ -11,13 +11,13 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
 from core.files import replacing, sync
-from core.store import codes
 from core.store.engine import Catalogue
 from core.store.faults import told
 from core.store.layout import Layout, copy_catalogue, remove
-from core.store.repair import go_on, set_aside, sound
+from core.store.read import codes
 from core.store.seals import Sealed, advice
 from core.store.store import Store
+from core.store.upkeep.repair import go_on, set_aside, sound
 
 _TRIES = 5
 _FILES = "SELECT path, bytes, checksum FROM parts ORDER BY path"

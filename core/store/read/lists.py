@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.store.codes import STAGES, Coded, Filed
-from core.store.judged import Judged
+from core.store.read.codes import STAGES, Coded, Filed
+from core.store.read.judged import Judged
 
 Places = npt.NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)

@@ -9,8 +9,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from core.cli.answers.deciding import quality_of
 from core.cli.context import Context, golden_set_of, resolve_runs
-from core.cli.deciding import quality_of
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.ties import Ties
 from core.errors import InputError

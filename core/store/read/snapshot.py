@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import UnknownNameError
-from core.store import chunkings, graded, sources
 from core.store.engine import Params
 from core.store.faults import EXAMINE, told
-from core.store.graded import Graded
-from core.store.lists import Judges
-from core.store.revision import RUNS, Revision
+from core.store.read import chunkings, graded, sources
+from core.store.read.graded import Graded
+from core.store.read.lists import Judges
+from core.store.read.revision import RUNS, Revision
+from core.store.read.sources import Sourced
 from core.store.rules import RULES
-from core.store.sources import Sourced
 from core.tables import TABLES
 
 

@@ -13,8 +13,8 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, resolve_runs
-from core.cli.evaluating import work_of
 from core.cli.output import Format, FormatOption, emit
+from core.cli.runs.evaluating import work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from core.cli import evaluating, manifest
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain
+from core.cli.runs import evaluating, manifest
 
 
 def run(

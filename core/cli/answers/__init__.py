@@ -1,0 +1,1 @@
+"""Commands that answer: decide, record, score, cost, prices."""

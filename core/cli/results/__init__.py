@@ -1,0 +1,1 @@
+"""Commands that bring, list, hand out and keep results."""

@@ -1,0 +1,1 @@
+"""Commands that evaluate: plan, run, resume, manifest, demo."""

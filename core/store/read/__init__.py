@@ -1,0 +1,1 @@
+"""What a snapshot of the store reads: tables, graded rankings, codes of ids."""

@@ -1,0 +1,1 @@
+"""Keeping a store sound: doctor, repair, backup, sweeping, migrations."""
