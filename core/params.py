@@ -15,25 +15,15 @@ Options = dict[str, Value]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Param:
-    """One parameter of a measure or an engine, declared as data.
+    """One parameter of a measure or an engine, declared as data."""
 
-    Attributes:
-        name: As written in a measure or a specification, for example "alpha".
-        default: Its value when not written; the type of the default is the type of the parameter.
-        text: What it does, in one line.
-        low: Smallest number allowed (inclusive).
-        high: Largest number allowed (inclusive).
-        choices: The words allowed, for a parameter that is a word.
-        step: Step of the slider that moves it; 0 where no slider is offered.
-    """
-
-    name: str
-    default: Value
-    text: str
-    low: float = -math.inf
-    high: float = math.inf
-    choices: tuple[str, ...] = ()
-    step: float = 0.0
+    name: str  # as written in a measure or a specification, for example "alpha"
+    default: Value  # its value when not written; the type of the default is the type of the parameter
+    text: str  # what it does, in one line
+    low: float = -math.inf  # smallest number allowed (inclusive)
+    high: float = math.inf  # largest number allowed (inclusive)
+    choices: tuple[str, ...] = ()  # the words allowed, for a parameter that is a word
+    step: float = 0.0  # step of the slider that moves it; 0 where no slider is offered
 
     @property
     def kind(self) -> str:

@@ -16,13 +16,9 @@ import polars as pl
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Rows larger than memory: frames of one schema, any one of which fits.
+    """Rows larger than memory: frames of one schema, any one of which fits."""
 
-    Attributes:
-        frames: The rows, one frame after the other; read only when they are asked for.
-    """
-
-    frames: tuple[pl.LazyFrame, ...]
+    frames: tuple[pl.LazyFrame, ...]  # the rows, one frame after the other; read only when they are asked for
 
     def lazy(self) -> pl.LazyFrame:
         """All rows as one frame."""

@@ -19,13 +19,9 @@ from core.store.upkeep.doctor import Level, examine
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The global options.
+    """The global options."""
 
-    Attributes:
-        path: Folder of the store; None for the default place.
-    """
-
-    path: Path | None
+    path: Path | None  # folder of the store; None for the default place
 
     def store(self) -> Store:
         """Open the store."""

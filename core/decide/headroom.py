@@ -32,25 +32,15 @@ _ROUNDING = 1e-6  # printed means of actual and ceiling may cross in the last di
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """A quality of 1 split into what is realised and the two reasons for what is not.
+    """A quality of 1 split into what is realised and the two reasons for what is not."""
 
-    Attributes:
-        actual: Mean of the measure, 0..1.
-        ordering: PROC − actual: lost by the order within the pool.
-        retrieval: 1 − PROC: lost because the pool does not hold the passages.
-        pct_proc: 100 · actual / PROC, in percent; NaN when PROC is 0.
-        reading: Which of the two to work on first.
-        levers: What to try.
-        text: The reading in one sentence.
-    """
-
-    actual: float
-    ordering: float
-    retrieval: float
-    pct_proc: float
-    reading: Reading
-    levers: tuple[str, ...]
-    text: str
+    actual: float  # mean of the measure, 0..1
+    ordering: float  # PROC − actual: lost by the order within the pool
+    retrieval: float  # 1 − PROC: lost because the pool does not hold the passages
+    pct_proc: float  # 100 · actual / PROC, in percent; NaN when PROC is 0
+    reading: Reading  # which of the two to work on first
+    levers: tuple[str, ...]  # what to try
+    text: str  # the reading in one sentence
 
 
 def split(actual: float, proc: float, *, margin: float = 0.02) -> Headroom:

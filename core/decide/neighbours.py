@@ -22,25 +22,15 @@ LEAST_FREEDOM = 3
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A stack to evaluate.
+    """A stack to evaluate."""
 
-    Attributes:
-        of: Row of the frontier stack that it is one step from.
-        axis: The axis that differs.
-        before: The frontier stack's value.
-        after: Its own value.
-        quality: The guess; 0..1 mostly, as the model knows no bounds.
-        spread: Standard error of the guess for one new stack.
-        chance: That it scores better than the target.
-    """
-
-    of: int
-    axis: str
-    before: object
-    after: object
-    quality: float
-    spread: float
-    chance: float
+    of: int  # row of the frontier stack that it is one step from
+    axis: str  # the axis that differs
+    before: object  # the frontier stack's value
+    after: object  # its own value
+    quality: float  # the guess; 0..1 mostly, as the model knows no bounds
+    spread: float  # standard error of the guess for one new stack
+    chance: float  # that it scores better than the target
 
 
 def neighbours(

@@ -36,17 +36,11 @@ _KEPT = 64
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """The quality of stacks, query by query.
+    """The quality of stacks, query by query."""
 
-    Attributes:
-        run_ids: [S], the stacks.
-        values: [S, Q]; NaN = not applicable. A stack without any value has none.
-        seed: Of the resampling.
-    """
-
-    run_ids: Sequence[str]
-    values: Floats
-    seed: int = SEED
+    run_ids: Sequence[str]  # [S], the stacks
+    values: Floats  # [S, Q]; NaN = not applicable. A stack without any value has none.
+    seed: int = SEED  # of the resampling
     _known: dict[int, NDArray[np.int8]] = field(default_factory=dict, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:

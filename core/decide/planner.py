@@ -36,17 +36,11 @@ _PARTS = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stakes:
-    """What the rule's tie-break needs of S stacks besides quality, latency and cost.
+    """What the rule's tie-break needs of S stacks besides quality, latency and cost."""
 
-    Attributes:
-        below: [S], how far today's quality interval reaches below the mean; NaN = no interval.
-        above: [S], how far it reaches above.
-        order: [S], place in the order of preference among ties, the preferred first.
-    """
-
-    below: Floats
-    above: Floats
-    order: Rows
+    below: Floats  # [S], how far today's quality interval reaches below the mean; NaN = no interval
+    above: Floats  # [S], how far it reaches above
+    order: Rows  # [S], place in the order of preference among ties, the preferred first
 
 
 def stakes(table: pl.DataFrame, quality: Axis = QUALITY) -> Stakes:
@@ -222,17 +216,11 @@ def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What evaluating one more query costs.
+    """What evaluating one more query costs."""
 
-    Attributes:
-        judging: Judgements × their price; $.
-        running: One call of every stack that is evaluated; $, None = no cost of theirs is known.
-        unpriced: How many of these stacks have no known cost; they are not in `running`.
-    """
-
-    judging: float
-    running: float | None
-    unpriced: int
+    judging: float  # judgements × their price; $
+    running: float | None  # one call of every stack that is evaluated; $, None = no cost of theirs is known
+    unpriced: int  # how many of these stacks have no known cost; they are not in `running`
 
     @property
     def per_query(self) -> float:

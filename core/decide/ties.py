@@ -25,13 +25,7 @@ PROMPT = ("tokens_sent", "passages_sent", "candidates")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The columns of a stack table as arrays [n]; NaN = unknown. Of merit, quality turned, more is better.
-
-    Attributes:
-        band: Within which a latency is not told apart; ms.
-        places: Where the stacks stand in `paired`; −1 = not there.
-        paired: Quality per query; None = only averages are known.
-    """
+    """The columns of a stack table as arrays [n]; NaN = unknown. Of merit, quality turned, more is better."""
 
     quality: Floats
     merit: Floats
@@ -40,9 +34,9 @@ class Numbers:
     latency: Floats
     cost: Floats
     prompt: tuple[Floats, ...]
-    band: Floats
-    places: Rows
-    paired: Paired | None
+    band: Floats  # within which a latency is not told apart; ms
+    places: Rows  # where the stacks stand in `paired`; −1 = not there
+    paired: Paired | None  # quality per query; None = only averages are known
 
     @classmethod
     def of(

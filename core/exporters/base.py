@@ -17,15 +17,10 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an export holds.
+    """What an export holds."""
 
-    Attributes:
-        counts: Rows by what they are.
-        notes: What was decided, and what the format cannot hold, as sentences.
-    """
-
-    counts: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)  # rows by what they are
+    notes: tuple[str, ...] = ()  # what was decided, and what the format cannot hold, as sentences
 
 
 def rows_of(batch: Batch, table: str) -> pl.DataFrame:

@@ -34,21 +34,13 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What MLflow is told of one run.
+    """What MLflow is told of one run."""
 
-    Attributes:
-        name: Its label.
-        created_at: When it was run or reported.
-        params: Settings by name.
-        metrics: Numbers by name; unknown ones are left out.
-        tags: Texts by name.
-    """
-
-    name: str
-    created_at: datetime
-    params: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
+    name: str  # its label
+    created_at: datetime  # when it was run or reported
+    params: Mapping[str, str] = field(default_factory=dict)  # settings by name
+    metrics: Mapping[str, float] = field(default_factory=dict)  # numbers by name; unknown ones are left out
+    tags: Mapping[str, str] = field(default_factory=dict)  # texts by name
 
 
 def key(name: str) -> str:

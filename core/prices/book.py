@@ -109,15 +109,10 @@ _CHANGE = re.compile(
 
 @dataclass(frozen=True)
 class PriceBook:
-    """A named set of prices; an item and unit may have several, with different dates of validity.
+    """A named set of prices; an item and unit may have several, with different dates of validity."""
 
-    Attributes:
-        name: Of the book, and of those derived from it.
-        prices: What it holds.
-    """
-
-    name: str
-    prices: tuple[Price, ...]
+    name: str  # of the book, and of those derived from it
+    prices: tuple[Price, ...]  # what it holds
 
     @cached_property
     def newest(self) -> Mapping[Key, Price]:

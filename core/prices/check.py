@@ -21,17 +21,11 @@ FINDINGS = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Something that is to be priced.
+    """Something that is to be priced."""
 
-    Attributes:
-        item: What price books name it.
-        unit: The unit of its usage; None where the usage was not recorded, so any price will do.
-        runs: How many runs use it.
-    """
-
-    item: str
-    unit: str | None
-    runs: int
+    item: str  # what price books name it
+    unit: str | None  # the unit of its usage; None where the usage was not recorded, so any price will do
+    runs: int  # how many runs use it
 
 
 def check_book(

@@ -37,15 +37,10 @@ _EXAMPLE = "sample_spec"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a table held.
+    """What a table held."""
 
-    Attributes:
-        prices: In our units, sorted by item and unit.
-        skipped: How many entries were left out, by reason.
-    """
-
-    prices: tuple[Price, ...]
-    skipped: Mapping[str, int]
+    prices: tuple[Price, ...]  # in our units, sorted by item and unit
+    skipped: Mapping[str, int]  # how many entries were left out, by reason
 
 
 def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()) -> Imported:

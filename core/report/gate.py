@@ -64,25 +64,16 @@ class _Form(BaseModel):
 
 
 class Recorded(BaseModel):
-    """What of a decision record the gate needs.
-
-    Attributes:
-        chosen: The stack that was chosen, by its run and name.
-        stack: What it is made of.
-        frontier: The stacks that nobody beat then.
-        asked: The form of the frontier.
-        question: What to ask again.
-        command: What decides the same on the command line; None where it cannot be said there.
-    """
+    """What of a decision record the gate needs."""
 
     format: Literal["clq-explorer/decision-record"]
     version: Annotated[int, Field(le=VERSION)]
-    chosen: _Row
-    stack: _Made
-    frontier: list[_Row]
-    asked: _Form
-    question: Again
-    command: str | None
+    chosen: _Row  # the stack that was chosen, by its run and name
+    stack: _Made  # what it is made of
+    frontier: list[_Row]  # the stacks that nobody beat then
+    asked: _Form  # the form of the frontier
+    question: Again  # what to ask again
+    command: str | None  # what decides the same on the command line; None where it cannot be said there
 
 
 def recorded(data: object, name: str) -> Recorded:

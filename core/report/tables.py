@@ -46,21 +46,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Attributes:
-        columns: From left to right.
-        rows: A cell per column.
-        strong: Whether the first row is set in bold.
-        left_out: How many more rows there are that the file leaves out.
-        sortable: Whether a reader may sort it.
-    """
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    strong: bool = False
-    left_out: int = 0
-    sortable: bool = False
+    columns: tuple[Column, ...]  # from left to right
+    rows: tuple[tuple[Cell, ...], ...]  # a cell per column
+    strong: bool = False  # whether the first row is set in bold
+    left_out: int = 0  # how many more rows there are that the file leaves out
+    sortable: bool = False  # whether a reader may sort it
 
 
 def table(rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, **more: bool) -> Table | None:

@@ -31,21 +31,13 @@ CELLS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """One coefficient.
+    """One coefficient."""
 
-    Attributes:
-        value: −1..1; None when it is not defined, with the reason.
-        low: Lower end of the 95 % percentile interval; None when it was not computed.
-        high: Upper end.
-        n: Samples.
-        reason: Why there is no value or no interval; empty when both are there.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str = ""
+    value: float | None  # −1..1; None when it is not defined, with the reason
+    low: float | None  # lower end of the 95 % percentile interval; None when it was not computed
+    high: float | None  # upper end
+    n: int  # samples
+    reason: str = ""  # why there is no value or no interval; empty when both are there
 
 
 def correlate(

@@ -25,17 +25,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """A generator's speed.
+    """A generator's speed."""
 
-    Attributes:
-        base_ms: ms before anything depends on length.
-        ms_per_1k_prompt: ms per 1,000 prompt tokens.
-        ms_per_output: ms per output token.
-    """
-
-    base_ms: float
-    ms_per_1k_prompt: float
-    ms_per_output: float
+    base_ms: float  # ms before anything depends on length
+    ms_per_1k_prompt: float  # ms per 1,000 prompt tokens
+    ms_per_output: float  # ms per output token
 
     def __post_init__(self) -> None:
         """Refuse times below 0."""
@@ -53,21 +47,13 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A modelled generation: a speed and what it is asked to do.
+    """A modelled generation: a speed and what it is asked to do."""
 
-    Attributes:
-        speed: Of the generator.
-        chunks: Passages sent, for stacks whose specification does not say.
-        tokens_per_chunk: Tokens of a passage.
-        prompt_tokens: Tokens of instructions and question.
-        output_tokens: Tokens of an answer.
-    """
-
-    speed: Speed
-    chunks: int = 10
-    tokens_per_chunk: float = 500.0
-    prompt_tokens: float = 0.0
-    output_tokens: float = 200.0
+    speed: Speed  # of the generator
+    chunks: int = 10  # passages sent, for stacks whose specification does not say
+    tokens_per_chunk: float = 500.0  # tokens of a passage
+    prompt_tokens: float = 0.0  # tokens of instructions and question
+    output_tokens: float = 200.0  # tokens of an answer
 
     def prompt(self, chunks: int | None = None) -> float:
         """Tokens of the whole prompt with so many chunks; None = the usual number."""
@@ -80,19 +66,12 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A speed fitted to timings.
+    """A speed fitted to timings."""
 
-    Attributes:
-        speed: The speed; None where it is withheld.
-        n: Timed answers with the tokens that they took.
-        r2: Share of the variance that the line explains; NaN where nothing varies.
-        reason: Why there is no speed, in words; empty where there is one.
-    """
-
-    speed: Speed | None
-    n: int
-    r2: float
-    reason: str = ""
+    speed: Speed | None  # the speed; None where it is withheld
+    n: int  # timed answers with the tokens that they took
+    r2: float  # share of the variance that the line explains; NaN where nothing varies
+    reason: str = ""  # why there is no speed, in words; empty where there is one
 
 
 def answers(timings: pl.DataFrame, usage: pl.DataFrame, stage: str = GENERATE) -> pl.DataFrame:

@@ -26,21 +26,13 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A coefficient with its interval.
+    """A coefficient with its interval."""
 
-    Attributes:
-        value: At most 1; NaN = not defined.
-        low: Lower end of the 95 % bootstrap interval over queries; NaN with fewer than two queries.
-        high: Upper end.
-        n: Passages that it rests on (judged by both, or by two or more).
-        queries: Queries that those belong to.
-    """
-
-    value: float
-    low: float
-    high: float
-    n: int
-    queries: int
+    value: float  # at most 1; NaN = not defined
+    low: float  # lower end of the 95 % bootstrap interval over queries; NaN with fewer than two queries
+    high: float  # upper end
+    n: int  # passages that it rests on (judged by both, or by two or more)
+    queries: int  # queries that those belong to
 
 
 def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:

@@ -46,13 +46,9 @@ _NUMBERED = re.compile(r"([0-9]{8,18})-.+")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Paths of one store and the few operations on them that must be atomic.
+    """Paths of one store and the few operations on them that must be atomic."""
 
-    Attributes:
-        root: The store's folder; need not exist.
-    """
-
-    root: Path
+    root: Path  # the store's folder; need not exist
 
     @property
     def lock(self) -> Path:

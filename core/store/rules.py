@@ -24,21 +24,13 @@ _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Declared rules of one table.
+    """Declared rules of one table."""
 
-    Attributes:
-        kind: What the rows belong to: collection, golden_set or run.
-        required: Columns that are never null; texts among them that are ids are never empty.
-        unique: Sets of columns that name a row.
-        order: How rows are sorted on disk; the first column is the owner's id.
-        checks: SQL condition (true or null = fine) and what it says in words.
-    """
-
-    kind: str
-    required: tuple[str, ...]
-    unique: tuple[tuple[str, ...], ...]
-    order: tuple[str, ...]
-    checks: tuple[tuple[str, str], ...] = ()
+    kind: str  # what the rows belong to: collection, golden_set or run
+    required: tuple[str, ...]  # columns that are never null; texts among them that are ids are never empty
+    unique: tuple[tuple[str, ...], ...]  # sets of columns that name a row
+    order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
+    checks: tuple[tuple[str, str], ...] = ()  # SQL condition (true or null = fine) and what it says in words
 
     @property
     def owner(self) -> str:

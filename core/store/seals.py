@@ -24,17 +24,11 @@ _sound: set[Sealed] = set()
 
 
 class Sealed(NamedTuple):
-    """A published file; cheap to compare, for it is part of what computed things are kept under.
+    """A published file; cheap to compare, for it is part of what computed things are kept under."""
 
-    Attributes:
-        path: Where it is.
-        size: Its bytes when it was written; None where only the checksum is known.
-        checksum: Its `checksum` when it was written.
-    """
-
-    path: str
-    size: int | None
-    checksum: str
+    path: str  # where it is
+    size: int | None  # its bytes when it was written; None where only the checksum is known
+    checksum: str  # its `checksum` when it was written
 
     def problem(self) -> str:
         """What is wrong with it now, as in "is missing"; empty where nothing is. Reads every byte."""

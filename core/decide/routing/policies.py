@@ -112,25 +112,15 @@ def _floats(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a routing gives.
+    """What a routing gives."""
 
-    Attributes:
-        rates: [D], share of the queries at each depth.
-        scores: [Q], expected quality of each query.
-        p50: ms; None where the latency of a query is unknown.
-        p95: ms; None with `p95_reason` where it is withheld.
-        mean_ms: ms; None where unknown.
-        p95_reason: Why there is no p95, in words; None where there is one.
-        cost: $ per 1,000 queries; None where unknown.
-    """
-
-    rates: Floats
-    scores: Floats
-    p50: float | None
-    p95: float | None
-    mean_ms: float | None
-    p95_reason: str | None
-    cost: float | None
+    rates: Floats  # [D], share of the queries at each depth
+    scores: Floats  # [Q], expected quality of each query
+    p50: float | None  # ms; None where the latency of a query is unknown
+    p95: float | None  # ms; None with `p95_reason` where it is withheld
+    mean_ms: float | None  # ms; None where unknown
+    p95_reason: str | None  # why there is no p95, in words; None where there is one
+    cost: float | None  # $ per 1,000 queries; None where unknown
 
     @property
     def quality(self) -> float:

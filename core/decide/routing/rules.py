@@ -39,15 +39,10 @@ class Rule(Protocol[Learnt]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByThreshold:
-    """Sends the queries of the greatest urgency deepest: one threshold between any two depths.
+    """Sends the queries of the greatest urgency deepest: one threshold between any two depths."""
 
-    Attributes:
-        urgency: [Q], higher = sent deeper first; NaN = the signal is unknown, the query stays shallow.
-        most: Share of the queries that may leave the shallowest depth, 0..1.
-    """
-
-    urgency: Floats
-    most: float = 1.0
+    urgency: Floats  # [Q], higher = sent deeper first; NaN = the signal is unknown, the query stays shallow
+    most: float = 1.0  # share of the queries that may leave the shallowest depth, 0..1
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> tuple[float, ...]:
         """The thresholds with the highest mean quality, ties to fewer queries sent deeper.
@@ -100,15 +95,10 @@ def _between(ranked: Floats, cut: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByTag:
-    """Sends the queries of some tags deeper.
+    """Sends the queries of some tags deeper."""
 
-    Attributes:
-        tags: [Q], one tag per query; "" = none, the query stays shallow.
-        most: Share of the queries that may leave the shallowest depth, 0..1.
-    """
-
-    tags: Sequence[str]
-    most: float = 1.0
+    tags: Sequence[str]  # [Q], one tag per query; "" = none, the query stays shallow
+    most: float = 1.0  # share of the queries that may leave the shallowest depth, 0..1
     _codes: NDArray[np.intp] = field(init=False)
     _names: tuple[str, ...] = field(init=False)
 

@@ -23,25 +23,15 @@ _ROUNDING = 1e-12  # what sums of the same values in another order can differ by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a comparison is made; all of it is shown beside the numbers.
+    """How a comparison is made; all of it is shown beside the numbers."""
 
-    Attributes:
-        method: Kind of the bootstrap interval.
-        level: Its coverage, in (0, 1).
-        tolerance: Largest per-query difference that is a tie.
-        resamples: Number of bootstrap resamples.
-        permutations: Number of swaps where they are drawn.
-        seed: Seed of both.
-        higher_is_better: Who wins a query.
-    """
-
-    method: Method = "percentile"
-    level: float = 0.95
-    tolerance: float = TOLERANCE
-    resamples: int = RESAMPLES
-    permutations: int = PERMUTATIONS
-    seed: int = SEED
-    higher_is_better: bool = True
+    method: Method = "percentile"  # kind of the bootstrap interval
+    level: float = 0.95  # its coverage, in (0, 1)
+    tolerance: float = TOLERANCE  # largest per-query difference that is a tie
+    resamples: int = RESAMPLES  # number of bootstrap resamples
+    permutations: int = PERMUTATIONS  # number of swaps where they are drawn
+    seed: int = SEED  # seed of both
+    higher_is_better: bool = True  # who wins a query
 
 
 def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | None = None) -> pl.DataFrame:

@@ -25,15 +25,10 @@ _ROUNDING = 1e-9  # sums of the same numbers in another order
 
 @dataclass(frozen=True, slots=True)
 class Swaps:
-    """How swaps are drawn where there are too many to try all.
+    """How swaps are drawn where there are too many to try all."""
 
-    Attributes:
-        draws: Number of random swaps.
-        seed: Seed of the generator.
-    """
-
-    draws: int = PERMUTATIONS
-    seed: int = SEED
+    draws: int = PERMUTATIONS  # number of random swaps
+    seed: int = SEED  # seed of the generator
 
 
 def swap_test(

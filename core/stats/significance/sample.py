@@ -19,17 +19,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Figures of several stacks on the same queries.
+    """Figures of several stacks on the same queries."""
 
-    Attributes:
-        top: [S, Q], what is summed above; 0 where not applicable.
-        bottom: [S, Q], what is summed below; 0 where not applicable.
-        applies: [S, Q], whether the query counts for the stack.
-    """
-
-    top: Floats
-    bottom: Floats
-    applies: Mask
+    top: Floats  # [S, Q], what is summed above; 0 where not applicable
+    bottom: Floats  # [S, Q], what is summed below; 0 where not applicable
+    applies: Mask  # [S, Q], whether the query counts for the stack
 
     @classmethod
     def means(cls, values: ArrayLike) -> Sample:

@@ -85,15 +85,10 @@ class Coded:
 
 
 class Filed(NamedTuple):
-    """A part of rankings or judgements.
+    """A part of rankings or judgements."""
 
-    Attributes:
-        part: The Parquet file.
-        codes: The file of its codes; None where an earlier release wrote the part.
-    """
-
-    part: Sealed
-    codes: Sealed | None
+    part: Sealed  # the Parquet file
+    codes: Sealed | None  # the file of its codes; None where an earlier release wrote the part
 
 
 def path_of(part: Path) -> Path:

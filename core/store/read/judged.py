@@ -18,25 +18,15 @@ LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a golden set judges; rows of one query follow one another.
+    """What a golden set judges; rows of one query follow one another."""
 
-    Attributes:
-        query_ids: The judged queries, sorted.
-        counts: int32 [queries, 5], judged passages with grade 1..5 (read-only).
-        ids: Passage ids (Arrow large_string), the judged ones among them.
-        start: int64 [queries + 1], first row of each query.
-        code: int32 [rows], place in `ids`.
-        grade: int8 [rows].
-        gains: What a passage of grade 1..5 gains, in the scale that the judges used.
-    """
-
-    query_ids: tuple[str, ...]
-    counts: npt.NDArray[np.int32]
-    ids: pa.Array
-    start: npt.NDArray[np.int64]
-    code: npt.NDArray[np.int32]
-    grade: npt.NDArray[np.int8]
-    gains: Five = LINEAR
+    query_ids: tuple[str, ...]  # the judged queries, sorted
+    counts: npt.NDArray[np.int32]  # int32 [queries, 5], judged passages with grade 1..5 (read-only)
+    ids: pa.Array  # passage ids (Arrow large_string), the judged ones among them
+    start: npt.NDArray[np.int64]  # int64 [queries + 1], first row of each query
+    code: npt.NDArray[np.int32]  # int32 [rows], place in `ids`
+    grade: npt.NDArray[np.int8]  # int8 [rows]
+    gains: Five = LINEAR  # what a passage of grade 1..5 gains, in the scale that the judges used
 
 
 @lru_cache(maxsize=64)

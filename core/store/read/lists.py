@@ -18,36 +18,22 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """A golden set and the runs that it judges.
+    """A golden set and the runs that it judges."""
 
-    Attributes:
-        golden_set_id: The golden set, whole or part.
-        run_ids: The runs.
-        rankings: Files with the runs' rankings.
-        judgements: Files with the golden set's judgements.
-    """
-
-    golden_set_id: str
-    run_ids: tuple[str, ...]
-    rankings: tuple[Filed, ...]
-    judgements: tuple[Filed, ...]
+    golden_set_id: str  # the golden set, whole or part
+    run_ids: tuple[str, ...]  # the runs
+    rankings: tuple[Filed, ...]  # files with the runs' rankings
+    judgements: tuple[Filed, ...]  # files with the golden set's judgements
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Runs and queries of an answer.
+    """Runs and queries of an answer."""
 
-    Attributes:
-        run_ids: The runs, first axis.
-        query_ids: Every query that some golden set judges, sorted; second axis.
-        run_at: Position of each run.
-        query_at: Position of each query.
-    """
-
-    run_ids: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    run_at: Mapping[str, int]
-    query_at: Mapping[str, int]
+    run_ids: tuple[str, ...]  # the runs, first axis
+    query_ids: tuple[str, ...]  # every query that some golden set judges, sorted; second axis
+    run_at: Mapping[str, int]  # position of each run
+    query_at: Mapping[str, int]  # position of each query
 
     @classmethod
     def of(cls, run_ids: tuple[str, ...], goldens: Sequence[Judged]) -> Axes:
@@ -82,19 +68,12 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Ranked lists of one part: those of the wanted runs and stage.
+    """Ranked lists of one part: those of the wanted runs and stage."""
 
-    Attributes:
-        part: The part.
-        number: int64 [lists], which of its lists.
-        run: int64 [lists], position of the run.
-        query: int64 [lists], position of the query; -1 where nobody judged it.
-    """
-
-    part: Coded
-    number: Places
-    run: Places
-    query: Places
+    part: Coded  # the part
+    number: Places  # int64 [lists], which of its lists
+    run: Places  # int64 [lists], position of the run
+    query: Places  # int64 [lists], position of the query; -1 where nobody judged it
 
     @classmethod
     def of(

@@ -26,21 +26,13 @@ _FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup or a restore did.
+    """What a backup or a restore did."""
 
-    Attributes:
-        revision: The one that the copy shows.
-        files: Parts and files derived from them that belong to it.
-        copied: Those of them that were not there already.
-        size: Bytes of all of them.
-        aside: Catalogues that were taken out of use.
-    """
-
-    revision: int
-    files: int
-    copied: int
-    size: int
-    aside: int = 0
+    revision: int  # the one that the copy shows
+    files: int  # parts and files derived from them that belong to it
+    copied: int  # those of them that were not there already
+    size: int  # bytes of all of them
+    aside: int = 0  # catalogues that were taken out of use
 
 
 def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | None = None) -> Copied:
