@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
 from core.importers.read.limits import Limits
-from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.text import shown
 from core.records import Batch, Collection, GoldenSet, JsonMap, Origin, Run, Stack, canonical_json, short_hash
-from core.tables import Frame, Pieces
+from core.tables import Frame, Pieces, frame
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: certain marks found; right shape; right shape but something is missing."""
@@ -187,6 +187,20 @@ def merged(parts: Iterable[Import]) -> Import:
     )
 
 
+def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
+    """What was left out, by reason; reasons of nothing are none."""
+    return tuple(LeftOut(count, reason, first) for reason, count in counts.items() if count)
+
+
+def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]:
+    """Frames of declared tables, of those that have rows."""
+    return {
+        table: frame(table, rows.to_dict() if isinstance(rows, pl.DataFrame) else rows)
+        for table, rows in tables.items()
+        if len(rows)
+    }
+
+
 def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     """One entry per reason, with the sum of the counts and the first place; for trees of many files alike."""
     by_reason: dict[str, LeftOut] = {}
@@ -241,9 +255,13 @@ class Format(ABC):
     traps: tuple[str, ...] = ()
     units: str = ""
 
-    @abstractmethod
+    def kind(self, piece: Piece) -> str | None:  # noqa: ARG002
+        """Which of its kinds of files one is, by its head; None (or empty) if it is none."""
+        return None
+
     def sniff(self, probe: Tree) -> float:
         """How sure it is, 0..1, that the whole tree (a folder, an archive or one file) is of this format."""
+        return SURE if probe.pieces and all(map(self.kind, probe.pieces)) else 0.0
 
     @abstractmethod
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -271,7 +289,7 @@ class Format(ABC):
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
         """What every file that was read has, part by part."""
-        for piece in (piece for tree in trees for piece in tree.pieces):
+        for piece in pieces_of(trees):
             if (parts := self.parts(piece, options)) is not None:
                 yield account(piece, parts)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.errors import InputError
-from core.importers.base import Import, LeftOut
+from core.importers.base import Import, LeftOut, counted, frames_of
 from core.importers.meaning import Meaning
 from core.importers.naming import Value
-from core.importers.read.fields import numbers
+from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
-from core.importers.read.text import place, quoted, shown
+from core.importers.read.text import shown
 from core.records import Basis
-from core.tables import frame
 
 _QUERY = ["run_id", "query_id"]
 UNNAMED = "not named"
@@ -21,7 +19,9 @@ UNNAMED = "not named"
 
 def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
     """Timings in milliseconds."""
-    parts, notes, empty = [], [], []
+    parts: list[pl.DataFrame] = []
+    notes: list[str] = []
+    empty: list[LeftOut] = []
     for value in means.timings:
         rows, missing = _values(table, value, keys, per_row=per_row)
         empty += missing
@@ -33,20 +33,18 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
         return Import(left_out=tuple(empty), notes=tuple(notes))
     order = pl.int_range(1, pl.len() + 1).over(*_QUERY, "stage")
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))
-    again = rows.filter(~pl.struct(*_QUERY, "stage", "repeat").is_first_distinct())
-    if again.height:
-        found = f"Repeat {again['repeat'][0]} of query {quoted(again['query_id'][0])} occurs twice."
-        raise InputError(found, where=place(table.name, again["line"][0], "repeat"))
-    _refuse(
-        rows.filter(~pl.col("repeat").is_between(1, 32_767)), table.name, "repeat", "A repeat counts from 1."
-    )
-    made = frame("timings", rows.select("run_id", "query_id", "stage", "repeat", "ms").to_dict())
-    return Import(frames={"timings": made}, notes=tuple(notes), left_out=tuple(empty))
+    twice = again(rows, *_QUERY, "stage", "repeat")
+    refuse(twice, "Repeat {repeat} of query {query_id} occurs twice.", table.name, "repeat")
+    wrong = rows.filter(~pl.col("repeat").is_between(1, 32_767))
+    refuse(wrong, "A repeat counts from 1.", table.name, "repeat")
+    return Import(frames=frames_of(timings=rows), notes=tuple(notes), left_out=tuple(empty))
 
 
 def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
     """Usage per query; the mean over the repeats of a query where each row is one."""
-    parts, notes, empty = [], [], []
+    parts: list[pl.DataFrame] = []
+    notes: list[str] = []
+    empty: list[LeftOut] = []
     for value in means.usage:
         rows, missing = _values(table, value, keys, per_row=per_row)
         empty += missing
@@ -69,31 +67,22 @@ def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) ->
             )
         )
     rows = pl.concat(parts) if parts else pl.DataFrame()
-    frames = {"usage": frame("usage", rows.to_dict())} if rows.height else {}
-    return Import(frames=frames, notes=tuple(notes), left_out=tuple(empty))
+    return Import(frames=frames_of(usage=rows), notes=tuple(notes), left_out=tuple(empty))
 
 
 def _values(
     table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
-) -> tuple[pl.DataFrame, list[LeftOut]]:
+) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
     """Numbers of a column with their keys, without empty cells; one a query unless each row is its own."""
     cells = table.taking({value.column: value.column})
     given = numbers(cells, value.column, table.name) * value.factor
     rows = keys.with_columns(given.alias("value"))
-    _refuse(rows.filter(pl.col("value") < 0), table.name, value.column, "The number is negative.")
+    refuse(rows.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
     filled = rows.filter(pl.col("value").is_not_null())
-    missing = rows.height - filled.height
-    left = [LeftOut(missing, f"empty cells of `{shown(value.column)}`: missing, not 0")] if missing else []
+    left = counted({f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - filled.height})
     if per_row:
         return filled, left
-    again = filled.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))
-    found = (
-        f"The value differs within a query: {value.column} belongs to the query and is the same on its rows."
-    )
-    _refuse(again, table.name, value.column, found)
+    other = filled.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))
+    found = "The value differs within a query: it belongs to the query and is the same on its rows."
+    refuse(other, found, table.name, value.column)
     return filled.unique(_QUERY, keep="first", maintain_order=True), left
-
-
-def _refuse(bad: pl.DataFrame, name: str, column: str, found: str) -> None:
-    if bad.height:
-        raise InputError(found, where=place(name, bad["line"][0], column))

@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, chosen_id, slug
-from core.importers.read.fields import numbers
-from core.importers.read.text import place, quoted, shown
+from core.importers.base import Import, Options, chosen_id, slug
+from core.importers.read.rows import again, numbers, refuse
+from core.importers.read.text import quoted, shown
 from core.records import GoldenSet
 from core.tables import frame
 
@@ -27,6 +27,7 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
     "spans": ("query_id", "source", "start_char", "end_char"),
 }
 """What a judge may judge once only, by table."""
+_SPAN = "Characters {start_char} to {end_char} of {source} are"
 
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = MappingProxyType(
     {
@@ -55,8 +56,8 @@ def golden_set(
     """Make a golden set of judged pairs; one per judge where several judged the same pair."""
     raw = numbers(rows, "grade", name, whole=True)
     rows = rows.with_columns(raw.alias("raw"))
-    _refuse(rows.filter(pl.col("raw").is_null()), name, "The grade is empty.", column="grade")
-    _refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), name, "The grade is out of range.", column="grade")
+    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
+    refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
@@ -97,39 +98,11 @@ def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[
         return []
     named = "judge" in rows.columns and not rows["judge"].null_count()
     key = [*pair, "judge"] if named else pair
-    again = rows.filter(~pl.struct(key).is_first_distinct())
-    if again.height:
-        row = again.row(0, named=True)
-        who = f" by {quoted(row['judge'])}" if named else ""
-        found = f"{_judged(row)} judged twice{who} for query {quoted(row['query_id'])}."
-        do = "Keep one judgement of each, or leave the file out (--skip)."
-        raise InputError(found, where=place(name, row["line"]), do=do)
+    what = "Passage {passage_id} is" if "passage_id" in pair else _SPAN
+    found = f"{what} judged twice{' by {judge}' * named} for query {{query_id}}."
+    do = "Keep one judgement of each, or leave the file out (--skip)."
+    refuse(again(rows, *key), found, name, do=do)
     return [str(judge) for judge in rows["judge"].unique().sort()]
-
-
-def _judged(row: Mapping[str, Any]) -> str:
-    """What was judged, for a message."""
-    if "passage_id" in row:
-        return f"Passage {quoted(row['passage_id'])} is"
-    return f"Characters {row['start_char']} to {row['end_char']} of {quoted(row['source'])} are"
-
-
-def _refuse(bad: pl.DataFrame, name: str, found: str, column: str | None = None) -> None:
-    if bad.height:
-        raise InputError(found, where=place(name, bad["line"][0], column))
-
-
-def without_empty_ids(rows: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The rows as they are, refused if a query or passage id is empty."""
-    for column in columns:
-        empty = rows.filter(pl.col(column).is_null() | (pl.col(column) == ""))
-        _refuse(empty, name, "The id is empty.", column=column)
-    return rows
-
-
-def left_out(count: int, reason: str, first: str = "") -> tuple[LeftOut, ...]:
-    """One entry, or none if nothing was left out."""
-    return (LeftOut(count, reason, first),) if count else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from core.importers.base import Import, LeftOut
+from core.importers.base import Import, counted, frames_of
 from core.importers.read.text import shown
 from core.tables import frame
 
@@ -47,11 +47,14 @@ def graded_by(
         judge=pl.when(pl.col("grade").is_not_null()).then(pl.lit(chosen, pl.String)),
     )
     signals = known.with_columns(run_id=pl.lit(run_id))
-    frames = {"answers": frame("answers", written.to_dict()), "signals": frame("signals", signals.to_dict())}
+    lacking = {
+        "measures without a value: missing, not 0": values.height - known.height,
+        "queries without an answer": answers.height - said.height,
+    }
     return Import(
-        frames={table: rows for table, rows in frames.items() if rows.height},
+        frames=frames_of(answers=written, signals=signals),
         notes=(_grade_note(chosen, where),) if said.height else (),
-        left_out=_missing(values, known, answers, said, where),
+        left_out=counted(lacking, where),
     )
 
 
@@ -62,16 +65,6 @@ def _grade_note(chosen: str | None, where: str) -> str:
         f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes "
         "another."
     )
-
-
-def _missing(
-    values: pl.DataFrame, known: pl.DataFrame, answers: pl.DataFrame, said: pl.DataFrame, where: str
-) -> tuple[LeftOut, ...]:
-    counted = (
-        (values.height - known.height, "measures without a value: missing, not 0"),
-        (answers.height - said.height, "queries without an answer"),
-    )
-    return tuple(LeftOut(count, why, where) for count, why in counted if count)
 
 
 def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:

@@ -13,49 +13,103 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from core.importers.base import Import, LeftOut, Options, collection_of, imported_run, merged, run_labels
+from core.importers.base import (
+    Import,
+    Options,
+    collection_of,
+    counted,
+    frames_of,
+    imported_run,
+    merged,
+    run_labels,
+)
 from core.importers.judgements import golden_set
 from core.importers.outcomes import graded_by, means
+from core.importers.read.piece import Piece
 from core.importers.read.text import shown
-from core.records import JsonMap, Run
+from core.records import Basis, JsonMap, Run
 from core.tables import frame
 
+_LISTS = ("contexts", "context_ids", "references", "reference_ids")
 SAMPLE = pl.Schema(
     {
-        "query_id": pl.String(),
-        "text": pl.String(),
-        "answer": pl.String(),
-        "contexts": pl.List(pl.String),
-        "context_ids": pl.List(pl.String),
-        "references": pl.List(pl.String),
-        "reference_ids": pl.List(pl.String),
+        **dict.fromkeys(("query_id", "text", "answer"), pl.String()),
+        **dict.fromkeys(_LISTS, pl.List(pl.String)),
     }
 )
 """One row per question. query_id null = named by its text; ids and texts of a list belong together by place;
 references are the passages that are known to be relevant."""
 VALUE = pl.Schema({"query_id": pl.String(), "signal": pl.String(), "value": pl.Float64()})
+_TIME = pl.Schema({"query_id": pl.String(), "stage": pl.String(), "ms": pl.Float64()})
+_USED = pl.Schema(
+    {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
+)
+_SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
 _PLACE = pl.Schema(
     {"query_id": pl.String(), "rank": pl.Int64(), "passage_id": pl.String(), "text": pl.String()}
 )
+
+
+@dataclass(kw_only=True)
+class Sample:
+    """One question with what is known of it; the fields of `SAMPLE`, and what was measured."""
+
+    text: str
+    query_id: str | None = None
+    answer: str | None = None
+    contexts: Sequence[str | None] | None = None
+    context_ids: Sequence[str | None] | None = None
+    references: Sequence[str | None] | None = None
+    reference_ids: Sequence[str | None] | None = None
+    scores: Sequence[float | None] = ()  # of the contexts
+    values: Mapping[str, float | None] = field(default_factory=dict)  # measure → value
+    times: dict[str, float] = field(default_factory=dict)  # stage → milliseconds
+    used: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, item, unit) → amount
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
     """What one stack retrieved and answered."""
 
-    label: str  # its own name; may be empty
-    name: str  # file, for messages; its name without ending; hash of the content
-    stem: str
-    digest: str
-    rows: pl.DataFrame  # columns of `SAMPLE`, `query_id` as `with_ids` gives it
-    values: pl.DataFrame  # columns of `VALUE`: measures of each question; null and NaN = not measured
+    piece: Piece  # its file, or the first of them
+    rows: pl.DataFrame  # columns of `SAMPLE`, as `completed` gives them
+    label: str = ""  # its own name
+    stem: str = ""  # tells it from others without a label; empty = that of its file
+    digest: str = ""  # hash of its content; empty = that of its file
+    # columns of `VALUE`: measures of each question; null and NaN = not measured
+    values: pl.DataFrame = field(default_factory=VALUE.to_frame)
     spec: JsonMap = field(default_factory=dict)  # axes of the stack, as far as they are known
     # what tells it from others of the same content, and what is kept of its configuration
     decided: JsonMap = field(default_factory=dict)
     # more tables with `query_id` and without `run_id`
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    scores: pl.DataFrame | None = None  # query_id, rank, score of the retrieved passages, where they have any
+    scores: pl.DataFrame = field(default_factory=_SCORE.to_frame)  # query_id, rank, score of passages
     figures: Sequence[Mapping[str, object]] = ()  # aggregates besides the means of `values`, without run_id
+    rest: Import = field(default_factory=Import)  # what else its file gives: counts, notes, accounts
+
+
+def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
+    """What one stack did, from its questions one by one."""
+    rows = [{name: getattr(each, name) for name in SAMPLE} for each in samples]
+    table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
+    pairs = list(zip(table["query_id"].to_list(), samples, strict=True))
+    values = [(query, name, value) for query, each in pairs for name, value in each.values.items()]
+    times = [(query, stage, ms) for query, each in pairs for stage, ms in each.times.items()]
+    used = [(query, *key, amount) for query, each in pairs for key, amount in each.used.items()]
+    scores = [(query, rank, score) for query, each in pairs for rank, score in enumerate(each.scores, 1)]
+    frames = {
+        "timings": pl.DataFrame(times, schema=_TIME, orient="row").with_columns(repeat=pl.lit(1)),
+        "usage": pl.DataFrame(used, schema=_USED, orient="row").with_columns(
+            basis=pl.lit(Basis.IMPORTED.value)
+        ),
+    }
+    return Answered(
+        piece=piece,
+        rows=table,
+        values=pl.DataFrame(values, schema=VALUE, orient="row"),
+        frames={name: found for name, found in frames.items() if found.height},
+        scores=pl.DataFrame(scores, schema=_SCORE, orient="row"),
+    )
 
 
 def text_id(text: str, prefix: str) -> str:
@@ -64,16 +118,15 @@ def text_id(text: str, prefix: str) -> str:
     return f"{prefix}-{hashlib.blake2b(plain.encode(), digest_size=8).hexdigest()}"
 
 
-def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give every question an id; one that stands several times counts as another question each time."""
-    named = pl.Series(
-        "query_id",
-        [own or text_id(text, "q") for own, text in rows.select("query_id", "text").iter_rows()],
-        dtype=pl.String,
-    )
+def completed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give rows the columns of samples, and every question an id of its own, however often it is asked."""
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in rows.columns]
+    rows = rows.with_columns(missing)
+    ids = [own or text_id(text, "q") for own, text in rows.select("query_id", "text").iter_rows()]
     again = pl.int_range(1, pl.len() + 1).over("query_id")
     numbered = pl.when(again > 1).then(pl.format("{}-{}", "query_id", again)).otherwise("query_id")
-    return rows.with_columns(named).with_columns(numbered.alias("query_id"))
+    named = rows.with_columns(pl.Series("query_id", ids, dtype=pl.String))
+    return named.with_columns(numbered.alias("query_id"))
 
 
 def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
@@ -90,16 +143,17 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
         _collection(parts, lists, known, options),
         _relevant(parts, lists, known, options, importer),
         *runs,
+        *(part.rest for part in parts),
     ]
     return merged(made)
 
 
 def _own_names(parts: Sequence[Answered]) -> list[tuple[str, str]]:
     """Labels and stems; the file's name with its ending where stems do not tell parts apart."""
-    stems = [part.stem for part in parts]
+    stems = [part.stem or part.piece.stem for part in parts]
     return [
-        (part.label, part.stem if stems.count(part.stem) == 1 else PurePosixPath(part.name).name)
-        for part in parts
+        (part.label, stem if stems.count(stem) == 1 else PurePosixPath(part.piece.name).name)
+        for part, stem in zip(parts, stems, strict=True)
     ]
 
 
@@ -134,9 +188,9 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
 
 def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
     spec = {**part.spec, "name": shown(label, 200)}
-    run = imported_run(
-        options, label, part.digest, importer=importer, decided={**part.decided, "name": label}, spec=spec
-    )
+    name, digest = part.piece.name, part.digest or part.piece.digest
+    decided = {**part.decided, "name": label}
+    run = imported_run(options, label, digest, importer=importer, decided=decided, spec=spec)
     ranked, repeats = _ranked(run, places, part.scores)
     given = part.rows.select(
         "query_id",
@@ -145,38 +199,29 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     ).with_columns(pl.when(pl.col("k") > 0).then("k"))
     deepest = given["k"].max()
     k = deepest if isinstance(deepest, int) else None
-    figures = means(part.values, run.run_id, k)
-    if part.figures:
-        own = frame("aggregates", [{"run_id": run.run_id, **each} for each in part.figures])
-        figures = pl.concat([figures, own])
-    frames = {"rankings": ranked, "aggregates": figures} | {
-        table: frame(table, rows.with_columns(run_id=pl.lit(run.run_id)).to_dict())
-        for table, rows in part.frames.items()
+    own = frame("aggregates", [{"run_id": run.run_id, **each} for each in part.figures])
+    more = {table: rows.with_columns(run_id=pl.lit(run.run_id)) for table, rows in part.frames.items()}
+    figures = pl.concat([means(part.values, run.run_id, k), own])
+    left = {
+        "passages that a list repeats: the first place counts": repeats,
+        "questions without retrieved passages": part.rows.height - places["query_id"].n_unique(),
     }
-    notes = [f"{part.name}: measures stand at K = {k}, the longest list of passages."] if k else []
-    left = [LeftOut(repeats, "passages that a list repeats: the first place counts", part.name)]
-    silent = part.rows.height - places["query_id"].n_unique()
-    left.append(LeftOut(silent, "questions without retrieved passages", part.name))
-    own_grade = options.columns.get("grade")
-    outcome = graded_by(given, part.values, run.run_id, part.name, own_grade)
     plain = Import(
         runs=(run,),
-        frames={table: rows for table, rows in frames.items() if rows.height},
-        notes=tuple(notes),
-        left_out=tuple(each for each in left if each.count),
+        frames=frames_of(rankings=ranked, aggregates=figures, **more),
+        notes=(f"{name}: measures stand at K = {k}, the longest list of passages.",) if k else (),
+        left_out=counted(left, name),
     )
-    return merged((plain, outcome))
+    return merged((plain, graded_by(given, part.values, run.run_id, name, options.columns.get("grade"))))
 
 
-def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame | None) -> tuple[pl.DataFrame, int]:
+def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Rankings of a run, and how many repeats are not in them."""
-    if scores is None:
-        scores = pl.DataFrame(schema={"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
     once = places.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
     rows = once.join(scores, on=["query_id", "rank"], how="left", maintain_order="left").with_columns(
         run_id=pl.lit(run.run_id), stage=pl.lit("final"), rank=pl.int_range(1, pl.len() + 1).over("query_id")
     )
-    return frame("rankings", rows.to_dict()), places.height - once.height
+    return rows, places.height - once.height
 
 
 def _collection(
@@ -191,16 +236,13 @@ def _collection(
     sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)
-    frames = {
-        "queries": frame("queries", queries.to_dict()),
-        "passages": frame("passages", passages.with_columns(collection).to_dict()),
-    }
+    frames = frames_of(queries=queries, passages=passages.with_columns(collection))
     own = any((part.rows["context_ids"].list.len() > 0).any() for part in parts)
     notes = [] if own or passages.is_empty() else ["Passages have no ids: each is named by its text."]
     other = texts.unique()["passage_id"].is_duplicated().sum() if own else 0
     if other:
         notes.append(f"{other} texts stand under a passage id that has another text too: the first is kept.")
-    return Import(frames={table: rows for table, rows in frames.items() if rows.height}, notes=tuple(notes))
+    return Import(frames=frames, notes=tuple(notes))
 
 
 def _relevant(
@@ -219,14 +261,10 @@ def _relevant(
     found = pairs.filter(pl.col("passage_id").is_in(list(retrieved)))
     if found.is_empty():
         why = "reference contexts: none of them is, word for word or by id, a passage that was retrieved"
-        return Import(left_out=(LeftOut(pairs.height, why, parts[0].name),))
-    made = golden_set(
-        pairs.with_columns(grade=pl.lit("1"), line=pl.int_range(1, pl.len() + 1)),
-        parts[0].name,
-        "references",
-        options,
-        f"{importer} reference contexts",
-    )
+        return Import(left_out=counted({why: pairs.height}, parts[0].piece.name))
+    graded = pairs.with_columns(grade=pl.lit("1"), line=pl.int_range(1, pl.len() + 1))
+    judge = f"{importer} reference contexts"
+    made = golden_set(graded, parts[0].piece.name, "references", options, judge)
     note = (
         f"Reference contexts count as relevant: {found.height} of {pairs.height} are passages that were "
         "retrieved for some question; every other passage counts as unjudged."

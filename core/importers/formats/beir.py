@@ -11,13 +11,13 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, collection_of, merged
-from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.base import SURE, Format, Import, Options, collection_of, counted, frames_of, merged
+from core.importers.judgements import golden_set
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree, head_lines
-from core.importers.read.tabular import READ_ERRORS, explain_json, json_lines, read_table
-from core.importers.read.text import blocks, place, quoted, shown
-from core.tables import frame
+from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
+from core.importers.read.rows import again, identified, refuse
+from core.importers.read.tabular import objects_of, read_table
+from core.importers.read.text import blocks
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}
@@ -90,7 +90,7 @@ class Beir(Format):
 
 
 def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
-    return [piece for tree in trees for piece in tree.pieces if _kind(piece) == kind]
+    return [piece for piece in pieces_of(trees) if _kind(piece) == kind]
 
 
 def _kind(piece: Piece) -> str | None:
@@ -133,30 +133,11 @@ def _split(pieces: list[Piece], options: Options) -> list[Piece]:
 
 def _objects(piece: Piece) -> pl.DataFrame:
     """_id, title, text and metadata (JSON text) with `line`."""
-    parts = []
-    for block in blocks(piece):
-        lines = json_lines(block.data, block.first_line)
-        try:
-            rows = pl.read_ndjson(block.data, schema=_FIELDS) if len(lines) else pl.DataFrame(schema=_FIELDS)
-        except READ_ERRORS as error:
-            explain_json(piece.name, block.data, block.first_line)
-            where = place(piece.name, block.first_line)
-            raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
-        if rows.height != len(lines):
-            explain_json(piece.name, block.data, block.first_line)
-            raise InputError(
-                "Each line must hold one JSON object.", where=place(piece.name, block.first_line)
-            )
-        parts.append(rows.with_columns(lines.alias("line")))
-    rows = pl.concat(parts)
-    without_empty_ids(rows, piece.name, ("_id",))
-    missing = rows.filter(pl.col("text").is_null())
-    if missing.height:
-        raise InputError("The line has no text.", where=place(piece.name, missing["line"][0], "text"))
-    if rows["_id"].n_unique() < rows.height:
-        again = rows.filter(~pl.col("_id").is_first_distinct()).row(0, named=True)
-        found = f"The id {quoted(again['_id'])} occurs twice."
-        raise InputError(found, where=place(piece.name, again["line"], "_id"))
+    rows = identified(
+        pl.concat([objects_of(piece, block, _FIELDS) for block in blocks(piece)]), piece.name, "_id"
+    )
+    refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", piece.name, "text")
+    refuse(again(rows, "_id"), "The id {_id} occurs twice.", piece.name, "_id")
     return rows
 
 
@@ -168,30 +149,24 @@ def _passages(piece: Piece, options: Options) -> Import:
         pl.col("_id").alias("passage_id"),
         pl.when(pl.col("title") != "").then(pl.col("title")).alias("title"),
         "text",
-        _metadata_text(pl.coalesce(source)).alias("source"),
+        pl.coalesce(source).replace("", None).alias("source"),
     )
     empty = rows.filter(pl.col("text").str.strip_chars() == "").height
     notes = [f"{piece.name}: {empty} passages have no text but are kept."] if empty else []
-    return Import(frames={"passages": frame("passages", made.to_dict())}, notes=tuple(notes))
-
-
-def _metadata_text(value: pl.Expr) -> pl.Expr:
-    return pl.when(value != "").then(value)
+    return Import(frames=frames_of(passages=made), notes=tuple(notes))
 
 
 def _queries(piece: Piece, options: Options) -> Import:
     rows = _objects(piece)
     tagged = [_tags(text) for text in rows["metadata"]]
-    made = {
-        "collection_id": pl.Series([options.collection_id] * rows.height, dtype=pl.String),
-        "query_id": rows["_id"],
-        "text": rows["text"],
-        "tags": pl.Series([tags for tags, _ in tagged], dtype=pl.List(pl.String)),
-    }
-    left = left_out(
-        sum(count for _, count in tagged), "metadata of queries that is no short text", piece.name
+    made = rows.select(
+        pl.lit(options.collection_id).alias("collection_id"),
+        pl.col("_id").alias("query_id"),
+        "text",
+        pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
-    return Import(frames={"queries": frame("queries", made)}, left_out=left)
+    left = {"metadata of queries that is no short text": sum(count for _, count in tagged)}
+    return Import(frames=frames_of(queries=made), left_out=counted(left, piece.name))
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:
@@ -215,7 +190,7 @@ def _tags(metadata: str | None) -> tuple[list[str], int]:
 def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
     table = read_table(piece, "\t")
     rows = table.taking({"query_id": _HEADER[0], "passage_id": _HEADER[1], "grade": _HEADER[2]})
-    without_empty_ids(rows, piece.name, ("query_id", "passage_id"))
+    identified(rows, piece.name, "query_id", "passage_id")
     if several and options.golden_set_id:
         options = replace(options, golden_set_id=f"{options.golden_set_id}-{piece.stem}")
     return golden_set(rows, piece.name, piece.stem, options, from_zero=True)

@@ -12,12 +12,11 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
-from core.importers.judgements import without_empty_ids
-from core.importers.read.piece import Piece, Tree
-from core.importers.read.tabular import first_rows, header, kind_of, read_table
-from core.importers.read.text import place, quoted
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble
+from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
+from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.rows import identified, refuse
+from core.importers.read.tabular import columns, first_rows, kind_of, read_table
+from core.importers.samples import Answered, assemble, completed
 
 _NEEDED = ("query_id", "query", "passage_id", "passage", "generated_answer")
 _REPEAT = "query_run"
@@ -37,9 +36,9 @@ class OpenRagEval(Format):
     traps = ("Passage ids that have several texts are places: passages are then named by their text.",)
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
+    def kind(self, piece: Piece) -> str | None:
         """Passages beside queries and generated answers, under the tool's names."""
-        return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+        return "table" if set(_NEEDED) <= set(columns(piece)) else None
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """The columns of the tool."""
@@ -52,35 +51,28 @@ class OpenRagEval(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every repeat of the queries is a run."""
-        found = [each for tree in trees for piece in tree.pieces for each in _read(piece)]
-        made = assemble(
-            [each for each, _ in found], options, importer=self.name, source="imported: open-rag-eval"
-        )
-        return merged((made, *(rest for _, rest in found)))
+        found = [each for piece in pieces_of(trees) for each in _read(piece)]
+        return assemble(found, options, importer=self.name, source="imported: open-rag-eval")
 
 
-def _mine(piece: Piece) -> bool:
-    kind = kind_of(piece)
-    try:
-        return kind is not None and set(_NEEDED) <= set(header(piece, kind))
-    except InputError:
-        return False
-
-
-def _read(piece: Piece) -> list[tuple[Answered, Import]]:
+def _read(piece: Piece) -> list[Answered]:
     kind = kind_of(piece)
     if kind is None:
         raise InputError("This is not a table.", where=piece.name)
     table = read_table(piece, kind)
     chosen = (*_NEEDED, _REPEAT) if _REPEAT in table.rows.columns else _NEEDED
-    rows = without_empty_ids(table.taking({name: name for name in chosen}), piece.name, ("query_id",))
+    rows = identified(table.taking({name: name for name in chosen}), piece.name, "query_id")
     if rows.is_empty():
         raise InputError("The table has no rows.", where=piece.name)
     if _REPEAT not in chosen:
         rows = rows.with_columns(pl.lit("").alias(_REPEAT))
     rows = rows.with_columns(pl.col(_REPEAT).fill_null(""))
     for column, said in (("query", "texts"), ("generated_answer", "answers")):
-        _refuse_two(rows, column, said, piece)
+        said_of = rows.group_by(_RESULT, maintain_order=True).agg(
+            pl.col(column).drop_nulls().n_unique().alias("n"), pl.col("line").first()
+        )
+        several = said_of.filter(pl.col("n") > 1)
+        refuse(several, f"The query {{query_id}} has {{n}} {said}.", piece.name, column)
     given = rows.filter(pl.col("passage").is_not_null())
     by_place = bool((given.group_by("passage_id").agg(pl.col("passage").n_unique())["passage"] > 1).any())
     named = given if not by_place else given.with_columns(passage_id=pl.lit(None, pl.String))
@@ -97,39 +89,15 @@ def _read(piece: Piece) -> list[tuple[Answered, Import]]:
         notes.append(
             f"{piece.name}: its passage ids have several texts, so passages are named by their text."
         )
-    empty = rows.height - given.height
-    left = (LeftOut(empty, "rows without a passage", piece.name),) if empty else ()
-    rest = Import(notes=tuple(notes), left_out=left)
+    left = counted({"rows without a passage": rows.height - given.height}, piece.name)
     repeats = samples[_REPEAT].unique(maintain_order=True).to_list()
     return [
-        (_one(piece, samples.filter(pl.col(_REPEAT) == repeat), repeat, alone=len(repeats) == 1), rest)
+        Answered(
+            piece=piece,
+            label="" if len(repeats) == 1 else f"{piece.stem} · run {repeat}",
+            rows=completed(samples.filter(pl.col(_REPEAT) == repeat)),
+            decided={_REPEAT: repeat},
+            rest=Import(notes=tuple(notes), left_out=left),
+        )
         for repeat in repeats
     ]
-
-
-def _refuse_two(rows: pl.DataFrame, column: str, said: str, piece: Piece) -> None:
-    counted = rows.group_by(_RESULT, maintain_order=True).agg(
-        pl.col(column).drop_nulls().n_unique().alias("n"), pl.col("line").first()
-    )
-    twice = counted.filter(pl.col("n") > 1)
-    if twice.height:
-        row = twice.row(0, named=True)
-        raise InputError(
-            f"The query {quoted(row['query_id'])} has {row['n']} {said}.",
-            where=place(piece.name, row["line"], column),
-        )
-
-
-def _one(piece: Piece, samples: pl.DataFrame, repeat: str, *, alone: bool) -> Answered:
-    missing = [
-        pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in samples.columns
-    ]
-    return Answered(
-        label="" if alone else f"{piece.stem} · run {repeat}",
-        name=piece.name,
-        stem=piece.stem,
-        digest=piece.digest,
-        rows=samples.with_columns(missing).select(list(SAMPLE)),
-        values=pl.DataFrame(schema=VALUE),
-        decided={_REPEAT: repeat},
-    )

@@ -7,14 +7,13 @@ people accepted of a judge's verdicts) is read as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, account, settled
-from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, merged
+from core.importers.account import TAKEN, Account, account, settled
+from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
 from core.importers.formats.cells import id_list, text_list
 from core.importers.read.jsons import (
     MOST_BYTES,
@@ -29,10 +28,10 @@ from core.importers.read.jsons import (
     texts,
 )
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree
-from core.importers.read.tabular import PARQUET, Table, first_rows, header, kind_of, read_table
+from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.tabular import PARQUET, Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import place, shown
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble, with_ids
+from core.importers.samples import SAMPLE, VALUE, Answered, assemble, completed
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
     "text": ("user_input", "question"),
@@ -73,9 +72,9 @@ class Ragas(Format):
     )
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
+    def kind(self, piece: Piece) -> str | None:
         """Questions beside contexts or responses under the names that RAGAS gives them."""
-        return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+        return _kind(piece)
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows, where they are a table."""
@@ -85,9 +84,8 @@ class Ragas(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; questions and passages of the same text are the same."""
-        found = [_read(piece) for tree in trees for piece in tree.pieces]
-        made = assemble([each for each, _ in found], options, importer=self.name, source="imported: RAGAS")
-        return merged((made, *(rest for _, rest in found)))
+        found = [_read(piece) for piece in pieces_of(trees)]
+        return assemble(found, options, importer=self.name, source="imported: RAGAS")
 
 
 def _kind(piece: Piece) -> str | None:
@@ -99,13 +97,7 @@ def _kind(piece: Piece) -> str | None:
         prefix = "[]." if "list" in shape[""] else ""
         names = {each.removeprefix(prefix) for each in shape if each.startswith(prefix)}
         return ("list" if prefix else "lines") if _looks(names) else None
-    kind = kind_of(piece)
-    if kind is None or kind == "jsonl":
-        return None
-    try:
-        return "table" if _looks(set(header(piece, kind))) else None
-    except InputError:
-        return None
+    return "table" if kind_of(piece) != "jsonl" and _looks(set(columns(piece))) else None
 
 
 def _looks(names: set[str]) -> bool:
@@ -113,7 +105,7 @@ def _looks(names: set[str]) -> bool:
     return new or {"question", "contexts", "answer"} <= names
 
 
-def _read(piece: Piece) -> tuple[Answered, Import]:
+def _read(piece: Piece) -> Answered:
     """The run of a file, and what was left out."""
     kind = _kind(piece)
     if kind == "annotated":
@@ -143,28 +135,26 @@ def _roles(names: Sequence[str], where: str) -> dict[str, str]:
     return {role: name for role, name in found.items() if name}
 
 
-def _table(table: Table, piece: Piece) -> tuple[Answered, Import]:
+def _table(table: Table, piece: Piece) -> Answered:
     names = table.rows.columns
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
     known = table.taking({**roles, **({"query_id": own} if own else {})})
-    lists = {
-        role: [
-            (id_list if role in _ID_LISTS else text_list)(cell, place(piece.name, line, roles[role]))
-            for cell, line in known.select(role, "line").iter_rows()
-        ]
-        for role in _LISTS
-        if role in roles and not isinstance(table.rows[roles[role]].dtype, pl.List)
-    }
-    native = {
-        role: table.rows[roles[role]].cast(pl.List(pl.String))
-        for role in _LISTS
-        if role in roles and role not in lists
-    }
-    rows = known.with_columns(
-        *(pl.Series(role, cells, dtype=pl.List(pl.String)) for role, cells in lists.items()),
-        *(cells.alias(role) for role, cells in native.items()),
-    )
+    lists = []
+    for role in (each for each in _LISTS if each in roles):
+        native = table.rows[roles[role]]
+        parse = id_list if role in _ID_LISTS else text_list
+        lists.append(
+            native.cast(pl.List(pl.String)).alias(role)
+            if isinstance(native.dtype, pl.List)
+            else pl.Series(
+                role,
+                [parse(cell, place(piece.name, line, roles[role]))
+                 for cell, line in known.select(role, "line").iter_rows()],
+                dtype=pl.List(pl.String),
+            )
+        )  # fmt: skip
+    rows = known.with_columns(lists)
     rest = _numbered(names, roles, own)
     cells = table.taking({name: name for name in rest}) if rest else pl.DataFrame()
     metrics = {
@@ -172,37 +162,31 @@ def _table(table: Table, piece: Piece) -> tuple[Answered, Import]:
         for name in rest
         if not (cells[name].is_not_null() & cells[name].cast(pl.Float64, strict=False).is_null()).any()
     }
-    done = _finished(piece, rows, metrics)
-    return _accounted(done, piece, "column", names, {*roles.values(), own or "", *metrics})
+    there = _account(piece, "column", names, {*roles.values(), own or "", *metrics})
+    return _finished(piece, rows, metrics, there)
 
 
-def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> tuple[Answered, Import]:
+def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> Answered:
     names = list(dict.fromkeys(key for _, each in objects if isinstance(each, dict) for key in each))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
-    rest = _numbered(names, roles, own)
-    rows: list[Json] = []
-    for index, (line, each) in enumerate(objects):
-        where = at(piece.name, line=line) if line else at(piece.name, index)
-        made: Json = {"line": line or index + 1, "query_id": _id(each, own, where)}
-        for role, name in roles.items():
-            made[role] = _part(each, name, where, role)
-        rows.append(made)
-    metrics = {}
-    for name in rest:
-        values = [each.get(name) for _, each in objects]
-        if all(
-            value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-            for value in values
-        ):
-            checked = [
-                number(each, name, at(piece.name, line=line) if line else at(piece.name, index))
-                for index, (line, each) in enumerate(objects)
-            ]
-            metrics[name] = pl.Series(name, checked, dtype=pl.Float64)
+    spots = [
+        (at(piece.name, line=line) if line else at(piece.name, index), each)
+        for index, (line, each) in enumerate(objects)
+    ]
+    rows = [
+        {"query_id": _id(each, own, where)}
+        | {role: _part(each, name, where, role) for role, name in roles.items()}
+        for where, each in spots
+    ]
+    metrics = {
+        name: pl.Series(name, [number(each, name, where) for where, each in spots], dtype=pl.Float64)
+        for name in _numbered(names, roles, own)
+        if all(type(each.get(name)) in (int, float, type(None)) for _, each in spots)
+    }
     frame = pl.DataFrame(rows, schema_overrides=_schema(roles), infer_schema_length=None)
-    done = _finished(piece, frame, metrics)
-    return _accounted(done, piece, "key", names, {*roles.values(), own or "", *metrics})
+    there = _account(piece, "key", names, {*roles.values(), own or "", *metrics})
+    return _finished(piece, frame, metrics, there)
 
 
 def _schema(roles: Mapping[str, str]) -> dict[str, Any]:
@@ -234,34 +218,31 @@ def _text_or_none(row: object, name: str, where: str, role: str) -> str | None:
     return optional(row, name, str, where)
 
 
-def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series]) -> tuple[Answered, Import]:
-    """Give the rows the columns of samples; leave out those without a question."""
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in rows.columns]
-    rows = rows.with_columns(*missing, *metrics.values())
+def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: Account) -> Answered:
+    """Leave out rows without a question."""
+    rows = rows.with_columns(*metrics.values())
     silent = (pl.col("text").fill_null("").str.strip_chars() == "") | (
         pl.col("text").str.contains(r"^\[(\{|\w+Message\()")
     )
     asked = rows.filter(~silent)
     if asked.is_empty():
         raise InputError("No row holds a question.", where=piece.name)
-    asked = with_ids(asked)
+    asked = completed(asked)
     values = asked.select("query_id", *metrics).unpivot(
         index="query_id", variable_name="signal", value_name="value"
     )
-    answered = Answered(
-        label="",
-        name=piece.name,
-        stem=piece.stem,
-        digest=piece.digest,
-        rows=asked.select(list(SAMPLE)),
-        values=values.cast(VALUE) if metrics else pl.DataFrame(schema=VALUE),
+    again = asked.height - asked["text"].n_unique()
+    repeated = f"{piece.name}: {again} rows repeat a question; each counts as a question of its own."
+    left = {"rows without a single question (empty, or a conversation)": rows.height - asked.height}
+    return Answered(
+        piece=piece,
+        rows=asked,
+        values=values.cast(VALUE) if metrics else VALUE.to_frame(),
         decided={"metrics": sorted(metrics)},
+        rest=Import(
+            left_out=counted(left, piece.name), notes=(repeated,) if again else (), accounts=(there,)
+        ),
     )
-    left = []
-    if asked.height < rows.height:
-        why = "rows without a single question (empty, or a conversation)"
-        left.append(LeftOut(rows.height - asked.height, why, piece.name))
-    return answered, Import(left_out=tuple(left), notes=_notes(asked, piece))
 
 
 def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -> list[str]:
@@ -269,25 +250,15 @@ def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -
     return [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
 
 
-def _accounted(
-    done: tuple[Answered, Import], piece: Piece, kind: str, names: Sequence[str], taken: Collection[str]
-) -> tuple[Answered, Import]:
-    """What was read, with what was taken and left out of the columns or keys of a file."""
+def _account(piece: Piece, kind: str, names: Sequence[str], taken: Collection[str]) -> Account:
+    """What is taken and left out of the columns or keys of a file."""
     why = dict.fromkeys(names, "holds no numbers") | dict.fromkeys(_OTHER, _NO_PLACE)
     why |= dict.fromkeys(_INDEX, "numbers the rows")
-    there = settled(piece.name, kind, [name for name in names if name != "line"],
-                    {**why, **dict.fromkeys(taken, TAKEN)})  # fmt: skip
-    return done[0], replace(done[1], accounts=(there,))
+    named = [name for name in names if name != "line"]
+    return settled(piece.name, kind, named, {**why, **dict.fromkeys(taken, TAKEN)})
 
 
-def _notes(asked: pl.DataFrame, piece: Piece) -> tuple[str, ...]:
-    again = asked.height - asked["text"].n_unique()
-    if not again:
-        return ()
-    return (f"{piece.name}: {again} rows repeat a question; each counts as a question of its own.",)
-
-
-def _annotated(piece: Piece) -> tuple[Answered, Import]:
+def _annotated(piece: Piece) -> Answered:
     """Verdicts of judges, metric by metric, with what people thought of them."""
     value = read_json(piece)
     if not isinstance(value, dict):
@@ -317,9 +288,8 @@ def _annotated(piece: Piece) -> tuple[Answered, Import]:
         raise InputError("It holds no annotated sample.", where=piece.name)
     roles = {role: role for role in ("text", "answer", "contexts", "references")}
     frame = pl.DataFrame(rows, schema=_schema(roles) | {"query_id": pl.String()}, orient="row")
-    columns = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
-    done, rest = _finished(piece, frame, columns)
+    series = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
     known = ("user_input", "response", "retrieved_contexts", "reference_contexts")
     parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in known}
     parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
-    return done, replace(rest, accounts=(account(piece, parts),))
+    return _finished(piece, frame, series, account(piece, parts))

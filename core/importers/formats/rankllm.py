@@ -15,24 +15,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-import polars as pl
-
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.costs import UNNAMED
-from core.importers.read.jsons import Json, at, expect, kind_of_value, number, objects, optional
+from core.importers.read.jsons import Json, amount, at, expect, kind_of_value, number, objects, optional
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.reported import MEASURES, Figure, Reported, reported_runs
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble
-from core.records import Basis
+from core.importers.samples import Answered, Sample, answered, assemble
 
 _TEXTS = ("contents", "content", "text", "segment", "passage", "body", "abstract")
 _TOKENS = {"input_token_count": "input_tokens", "output_token_count": "output_tokens"}
-_SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
-_USAGE = pl.Schema({"query_id": pl.String(), "unit": pl.String(), "amount": pl.Float64()})
+_UNNAMED = "The histories of calls do not say which model was called; its tokens have no price."
 
 _NAME = re.compile(
     r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
@@ -59,9 +55,9 @@ class RankLlm(Format):
     traps = ("The order of the candidates counts; scores that contradict it are kept as they are.",)
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has candidates or calls under a query."""
-        return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+    def kind(self, piece: Piece) -> str | None:
+        """Candidates or calls under a query."""
+        return _kind(piece)
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """Queries and candidates, or the tokens of calls."""
@@ -72,23 +68,22 @@ class RankLlm(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every file of results as a run."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
+        pieces = pieces_of(trees)
         results = [piece for piece in pieces if _kind(piece) != "calls"]
         calls = [piece for piece in pieces if piece not in results]
         if not results:
             raise InputError("There is a history of calls, but no results.", where=calls[0].name)
-        usage = pl.concat([pl.DataFrame(schema=_USAGE), *map(_usage, calls)]) if len(results) == 1 else None
-        left, notes = [], []
-        if calls and usage is None:
-            why = "histories of calls: which of several results they belong to is not known"
-            left.append(LeftOut(len(calls), why, calls[0].name))
-        elif calls:
-            notes.append(
-                "The histories of calls do not say which model was called; its tokens have no price."
-            )
-        parts = [_answered(piece, usage) for piece in results]
+        used: dict[str, dict[str, float]] = {}
+        for piece in calls if len(results) == 1 else ():
+            _count_tokens(piece, used)
+        parts = [_answered(piece, used) for piece in results]
         made = assemble(parts, options, importer=self.name, source="rank_llm results")
-        return merged((made, Import(left_out=tuple(left), notes=tuple(notes))))
+        if len(results) > 1:
+            why = "histories of calls: which of several results they belong to is not known"
+            rest = Import(left_out=counted({why: len(calls)}, calls[0].name if calls else ""))
+        else:
+            rest = Import(notes=(_UNNAMED,) if calls else ())
+        return merged((made, rest))
 
 
 def _kind(piece: Piece) -> str | None:
@@ -110,40 +105,25 @@ def _id(holder: object, key: str, where: str) -> str:
     return str(value)
 
 
-def _answered(piece: Piece, usage: pl.DataFrame | None) -> Answered:
-    rows: list[Json] = []
-    scores: list[tuple[str, int, float | None]] = []
-    seen: set[str] = set()
+def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered:
+    samples: dict[str, Sample] = {}
     for where, entry in objects(piece):
         query = expect(entry, "query", dict, where)
         name = _id(query, "qid", where)
-        if name in seen:
+        if name in samples:
             raise InputError(f"The query {quoted(name)} stands twice.", where=where)
-        seen.add(name)
         candidates = expect(entry, "candidates", list, where)
-        rows.append(
-            {
-                "query_id": name,
-                "text": optional(query, "text", str, where) or name,
-                "contexts": [_text(each, where) for each in candidates],
-                "context_ids": [_id(each, "docid", where) for each in candidates],
-            }
+        samples[name] = Sample(
+            query_id=name,
+            text=optional(query, "text", str, where) or name,
+            contexts=[_text(each, where) for each in candidates],
+            context_ids=[_id(each, "docid", where) for each in candidates],
+            scores=[number(each, "score", where) for each in candidates],
+            used={("rerank", UNNAMED, unit): count for unit, count in used.get(name, {}).items()},
         )
-        scores += [(name, rank, number(each, "score", where)) for rank, each in enumerate(candidates, 1)]
-    if not rows:
+    if not samples:
         raise InputError("The file holds no results.", where=piece.name)
-    frames = {}
-    if usage is not None and usage.height:
-        mine = usage.filter(pl.col("query_id").is_in(list(seen)))
-        frames["usage"] = mine.with_columns(
-            stage=pl.lit("rerank"), item=pl.lit(UNNAMED), basis=pl.lit(Basis.IMPORTED.value)
-        )
-    given = pl.DataFrame(rows, schema=dict(SAMPLE), orient="row")
-    table = pl.DataFrame(scores, schema=_SCORE, orient="row")
-    return Answered(
-        label="", name=piece.name, stem=piece.stem, digest=piece.digest, rows=given,
-        values=pl.DataFrame(schema=VALUE), frames=frames, scores=table,
-    )  # fmt: skip
+    return answered(piece, list(samples.values()))
 
 
 def _text(candidate: object, where: str) -> str | None:
@@ -158,19 +138,14 @@ def _text(candidate: object, where: str) -> str | None:
     return f"{title}\n{text}" if title and text else text or title
 
 
-def _usage(piece: Piece) -> pl.DataFrame:
-    """Tokens of all calls for a query."""
-    rows: list[tuple[str, str, float]] = []
+def _count_tokens(piece: Piece, used: dict[str, dict[str, float]]) -> None:
+    """Add the tokens of all calls, by query and unit."""
     for where, entry in objects(piece):
-        name = _id(expect(entry, "query", dict, where), "qid", where)
+        counts = used.setdefault(_id(expect(entry, "query", dict, where), "qid", where), {})
         for call in expect(entry, "invocations_history", list, where):
             for key, unit in _TOKENS.items():
-                amount = number(call, key, where)
-                if amount is not None and amount < 0:
-                    raise InputError(f"{key!r} is negative.", where=where)
-                rows += [(name, unit, amount)] if amount is not None else []
-    table = pl.DataFrame(rows, schema=_USAGE, orient="row")
-    return table.group_by("query_id", "unit", maintain_order=True).agg(pl.col("amount").sum())
+                if (count := amount(call, key, where)) is not None:
+                    counts[unit] = counts.get(unit, 0.0) + count
 
 
 class RankLlmResults(Format):
@@ -185,9 +160,13 @@ class RankLlmResults(Format):
         "Of several lines for one file of rankings the last counts: the tool adds to its file.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has results of files."""
-        return SURE if probe.pieces and all(map(_is_results, probe.pieces)) else 0.0
+    def kind(self, piece: Piece) -> str | None:
+        """Results of files."""
+        shape = outline(piece)
+        root = "[]." if "list" in shape.get("", ()) else ""
+        lines = "text" in shape.get(f"{root}result[]", ())
+        known = f"{root}file" in shape and (lines or f"{root}result[].metric" in shape)
+        return "results" if known else None
 
     def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
         """Files and their results."""
@@ -197,7 +176,7 @@ class RankLlmResults(Format):
         """Read the results of every file of rankings."""
         found: dict[tuple[str, str], Reported] = {}
         lines, unknown = 0, 0
-        for piece in (piece for tree in trees for piece in tree.pieces):
+        for piece in pieces_of(trees):
             for where, entry in objects(piece):
                 made, others = _reported(piece, entry, where)
                 lines += 1
@@ -206,23 +185,15 @@ class RankLlmResults(Format):
         with_figures = [each for each in found.values() if each.figures]
         if not with_figures:
             raise InputError("No file of rankings has a result.", where=trees[0].name)
-        counted = (
-            (lines - len(found), "earlier results of a file of rankings that has later ones"),
-            (len(found) - len(with_figures), "files of rankings without a mean over all queries"),
-            (unknown, "results that are no measure over all queries"),
-        )
-        left = tuple(LeftOut(count, why, trees[0].name) for count, why in counted if count)
+        left = {
+            "earlier results of a file of rankings that has later ones": lines - len(found),
+            "files of rankings without a mean over all queries": len(found) - len(with_figures),
+            "results that are no measure over all queries": unknown,
+        }
         note = "Data sets are told by the names of the files of rankings; each is a collection of its own."
         named = any(each.collection for each in with_figures)
         made_runs = reported_runs(with_figures, options, importer=self.name, source="rank_llm results")
-        return merged((made_runs, Import(left_out=left, notes=(note,) * named)))
-
-
-def _is_results(piece: Piece) -> bool:
-    shape = outline(piece)
-    root = "[]." if "list" in shape.get("", ()) else ""
-    lines = "text" in shape.get(f"{root}result[]", ())
-    return f"{root}file" in shape and (lines or f"{root}result[].metric" in shape)
+        return merged((made_runs, Import(left_out=counted(left, trees[0].name), notes=(note,) * named)))
 
 
 def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:

@@ -15,15 +15,24 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
-from core.importers.base import Format, Import, Options, collection_of, imported_run, merged, run_labels
-from core.importers.judgements import golden_set, without_empty_ids
+from core.importers.base import (
+    Format,
+    Import,
+    Options,
+    collection_of,
+    frames_of,
+    imported_run,
+    merged,
+    run_labels,
+)
+from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, at, kind_of_value, read_json
 from core.importers.read.limits import MIB
 from core.importers.read.ordering import as_trec_eval, ordered
 from core.importers.read.piece import Piece, Tree
+from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import PARQUET, read_table
-from core.importers.read.text import place, shown
-from core.tables import frame
+from core.importers.read.text import shown
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*[-+\d]')
@@ -74,9 +83,7 @@ class RanxRun(Format):
                 options, next(labels), piece.digest, importer=self.name, decided={"order": done.rules[""]}
             )
             table = done.rows.with_columns(pl.lit(run.run_id).alias("run_id"))
-            parts.append(
-                Import(runs=(run,), frames={"rankings": frame("rankings", table.to_dict())}, notes=done.notes)
-            )
+            parts.append(Import(runs=(run,), frames=frames_of(rankings=table), notes=done.notes))
         return merged(parts)
 
 
@@ -129,12 +136,10 @@ def _graded(piece: Piece) -> pl.DataFrame:
     """query_id, passage_id, score, line of a Parquet file."""
     table = read_table(piece, "parquet")
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
-    scores = rows["score"].cast(pl.Int64, strict=False)
-    wrong = scores.is_null().arg_true()
-    if len(wrong):
-        raise InputError("The score is not an integer.", where=place(piece.name, rows["line"][wrong[0]]))
+    scores = pl.col("score").cast(pl.Int64, strict=False)
+    refuse(rows.filter(scores.is_null()), "The score is not an integer.", piece.name)
     made = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
-    return without_empty_ids(made, piece.name, ("query_id", "passage_id"))
+    return identified(made, piece.name, "query_id", "passage_id")
 
 
 def _confidence(probe: Tree) -> tuple[float, float]:
@@ -250,6 +255,4 @@ def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
     columns = {"query_id": queries, "passage_id": passages, "score": scores}
     schema = {"query_id": pl.String, "passage_id": pl.String, "score": pl.Float64}
     rows = pl.DataFrame(columns, schema=schema).with_row_index("line", offset=1)
-    return without_empty_ids(
-        rows.with_columns(pl.col("line").cast(pl.Int64)), piece.name, ("query_id", "passage_id")
-    )
+    return identified(rows.with_columns(pl.col("line").cast(pl.Int64)), piece.name, "query_id", "passage_id")

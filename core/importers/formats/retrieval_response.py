@@ -17,21 +17,22 @@ import polars as pl
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import (
-    SURE,
     Format,
     Import,
     LeftOut,
     Options,
     chosen_id,
     collection_of,
+    counted,
+    frames_of,
     imported_run,
     run_labels,
 )
-from core.importers.read.piece import Piece, Tree, head_lines
-from core.importers.read.tabular import READ_ERRORS, explain_json, json_lines
-from core.importers.read.text import blocks, place, shown, whole
+from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces_of
+from core.importers.read.rows import again, refuse
+from core.importers.read.tabular import READ_ERRORS, objects_of
+from core.importers.read.text import blocks, shown, whole
 from core.records import GoldenSet, Run
-from core.tables import frame
 
 _Fields = dict[str, pl.DataType]
 _TEXTS: _Fields = {"id": pl.String(), "q": pl.String(), "p": pl.List(pl.String), "n": pl.List(pl.String)}
@@ -67,9 +68,9 @@ class RetrievalResponse(Format):
     )
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has the keys of one kind."""
-        return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+    def kind(self, piece: Piece) -> str | None:
+        """The keys of one of the three."""
+        return _kind(piece)
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """The keys of each kind of file."""
@@ -86,7 +87,7 @@ class RetrievalResponse(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read texts, rankings and answers together."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
+        pieces = pieces_of(trees)
         tables = {kind: _read(pieces, kind) for kind in _SCHEMAS}
         ranked = _deepest(tables["ranked"], tables["graded"], pieces[0].name)
         if ranked.is_empty() and tables["texts"].is_empty():
@@ -94,18 +95,17 @@ class RetrievalResponse(Format):
         pools = ranked.unique(["id", "Nc", "Np"], maintain_order=True).with_columns(query_id=_VARIANT)
         runs, by_name = _runs(pieces, ranked, options)
         graded = tables["graded"].with_columns(query_id=_VARIANT)
-        frames = {
-            "queries": _queries(pools, tables["texts"], options),
-            "passages": _passages(tables["texts"], options),
-            "judgements": _judgements(pools, options),
-            "rankings": _rankings(ranked, by_name),
-            "answers": _answers(graded, by_name, pieces[0].name),
-        }
         return Import(
             collections=collection_of(options, "retrieval-response files"),
             golden_sets=(_golden(options),) if pools.height else (),
             runs=runs,
-            frames={table: rows for table, rows in frames.items() if rows.height},
+            frames=frames_of(
+                queries=_queries(pools, tables["texts"], options),
+                passages=_passages(tables["texts"], options),
+                judgements=_judgements(pools, options),
+                rankings=_rankings(ranked, by_name),
+                answers=_answers(graded, by_name, pieces[0].name),
+            ),
             left_out=_left_out(graded, pools, tables["texts"]),
             notes=("Relevance is binary: candidates 0 to Np − 1 count as grade 5, the others as grade 1.",),
         )
@@ -132,32 +132,15 @@ def _rows(piece: Piece, kind: str) -> pl.DataFrame:
         if head_lines(piece, 1)[0].lstrip().startswith("["):
             found = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
         else:
-            found = pl.concat([_block(block.data, block.first_line, piece, kind) for block in blocks(piece)])
+            found = pl.concat([objects_of(piece, block, schema) for block in blocks(piece)])
     except READ_ERRORS as error:
         raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
     needed = [name for name in schema if name not in ("answer_topK", "grade")]
-    broken = found.with_row_index("row").filter(pl.any_horizontal(pl.col(needed).is_null()))
-    if broken.height:
-        row = broken.row(0, named=True)
-        absent = next(name for name in needed if row[name] is None)
-        raise InputError(
-            f"Sample {row['row'] + 1} has no {absent!r}, or not of its type.", where=place(piece.name)
-        )
-    return found.select(list(schema))
-
-
-def _block(data: bytes, first: int, piece: Piece, kind: str) -> pl.DataFrame:
-    lines = json_lines(data, first)
-    schema = _SCHEMAS[kind]
-    try:
-        rows = pl.read_ndjson(data, schema=schema) if len(lines) else pl.DataFrame(schema=schema)
-    except READ_ERRORS:
-        explain_json(piece.name, data, first)
-        raise
-    if rows.height != len(lines):
-        explain_json(piece.name, data, first)
-        raise InputError("Each line must hold one JSON object.", where=place(piece.name, first))
-    return rows
+    numbered = found.select(list(schema)).with_columns(sample=pl.int_range(1, pl.len() + 1))
+    broken = numbered.filter(pl.any_horizontal(pl.col(needed).is_null()))
+    absent = next((name for name in needed if broken[:1][name].null_count()), "")
+    refuse(broken, f"Sample {{sample}} has no {absent!r}, or not of its type.", piece.name)
+    return numbered.drop("sample")
 
 
 def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -179,13 +162,11 @@ def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataF
         | (index.n_unique() < index.len())
         | index.eval(pl.element().is_null()).list.any()
     )
-    if wrong.height:
-        row = wrong.row(0, named=True)
-        raise InputError(
-            f"The ranking of sample {shown(row['id'])} ({shown(row['E'])}, Nc {row['Nc']}, Np {row['Np']}) "
-            "names candidates that its pool does not have, or one twice.",
-            where=where,
-        )
+    found_wrong = (
+        "The ranking of sample {id} ({E}, Nc {Nc}, Np {Np}) names candidates that its pool does not have, or "
+        "one twice."
+    )
+    refuse(wrong, found_wrong, where)
     return found.drop("depth")
 
 
@@ -195,7 +176,7 @@ def _runs(
     """One run per embedder, and E → run_id."""
     embedders = ranked["E"].unique().sort().to_list()
     labels = run_labels([(name, "") for name in embedders], options)
-    digest = "-".join(sorted(piece.digest for piece in pieces))
+    digest = digest_of(pieces)
     runs = tuple(
         imported_run(
             options,
@@ -229,13 +210,12 @@ def _golden(options: Options) -> GoldenSet:
 
 def _queries(pools: pl.DataFrame, texts: pl.DataFrame, options: Options) -> pl.DataFrame:
     subset = pl.col("id").str.replace(r"-\d+$", "")
-    made = pools.join(texts.select("id", "q").unique("id"), on="id").select(
+    return pools.join(texts.select("id", "q").unique("id"), on="id").select(
         pl.lit(options.collection_id).alias("collection_id"),
         "query_id",
         pl.col("q").alias("text"),
         pl.concat_list(pl.format("subset={}", subset), pl.format("Np={}", "Np")).alias("tags"),
     )
-    return frame("queries", made.to_dict())
 
 
 def _passages(texts: pl.DataFrame, options: Options) -> pl.DataFrame:
@@ -247,8 +227,7 @@ def _passages(texts: pl.DataFrame, options: Options) -> pl.DataFrame:
         .select(pl.format(f"{{}}/{side}{{}}", "id", "place").alias("passage_id"), "text")
         for side in ("p", "n")
     ]
-    rows = pl.concat(parts).with_columns(pl.lit(options.collection_id).alias("collection_id"))
-    return frame("passages", rows.to_dict())
+    return pl.concat(parts).with_columns(pl.lit(options.collection_id).alias("collection_id"))
 
 
 def _passage_id(index: pl.Expr) -> pl.Expr:
@@ -262,7 +241,7 @@ def _passage_id(index: pl.Expr) -> pl.Expr:
 
 def _judgements(pools: pl.DataFrame, options: Options) -> pl.DataFrame:
     index = pl.col("index")
-    rows = (
+    return (
         pools.select("id", "Np", "query_id", index=pl.int_ranges(0, "Nc"))
         .explode("index", empty_as_null=True)
         .drop_nulls("index")
@@ -274,11 +253,10 @@ def _judgements(pools: pl.DataFrame, options: Options) -> pl.DataFrame:
             (index < pl.col("Np")).cast(pl.Int16).alias("raw"),
         )
     )
-    return frame("judgements", rows.to_dict())
 
 
 def _rankings(ranked: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
-    rows = (
+    return (
         ranked.join(by_name, on="E")
         .with_columns(query_id=_VARIANT, place=pl.int_ranges(1, pl.col("rank").list.len() + 1))
         .explode("rank", "place", empty_as_null=True)
@@ -291,19 +269,12 @@ def _rankings(ranked: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
             _passage_id(pl.col("rank")).alias("passage_id"),
         )
     )
-    return frame("rankings", rows.to_dict())
 
 
 def _answers(graded: pl.DataFrame, by_name: pl.DataFrame, where: str) -> pl.DataFrame:
-    key = ["query_id", "E", "K"]
-    again = graded.filter(~pl.struct(key).is_first_distinct())
-    if again.height:
-        row = again.row(0, named=True)
-        raise InputError(
-            f"The answer of {shown(row['E'])} to {shown(row['query_id'])} at K = {row['K']} stands twice.",
-            where=where,
-        )
-    rows = graded.join(by_name, on="E").select(
+    found = "The answer of {E} to {query_id} at K = {K} stands twice."
+    refuse(again(graded, "query_id", "E", "K"), found, where)
+    return graded.join(by_name, on="E").select(
         "run_id",
         "query_id",
         pl.col("K").alias("k"),
@@ -312,16 +283,15 @@ def _answers(graded: pl.DataFrame, by_name: pl.DataFrame, where: str) -> pl.Data
         pl.lit("1-5").alias("scale"),
         pl.lit("retrieval-response").alias("judge"),
     )
-    return frame("answers", rows.to_dict())
 
 
 def _left_out(graded: pl.DataFrame, pools: pl.DataFrame, texts: pl.DataFrame) -> tuple[LeftOut, ...]:
-    ungraded = graded.filter(pl.col("grade").is_null()).height
-    silent = pools.join(texts, on="id", how="anti").height
-    unused = texts.join(pools, on="id", how="anti").height
-    counted = (
-        (ungraded, "answers without a grade (kept, but not correlated)"),
-        (silent, "queries without a text, because no texts file has their id"),
-        (unused, "query texts without a ranking"),
+    return counted(
+        {
+            "answers without a grade (kept, but not correlated)": graded["grade"].null_count(),
+            "queries without a text, because no texts file has their id": pools.join(
+                texts, on="id", how="anti"
+            ).height,
+            "query texts without a ranking": texts.join(pools, on="id", how="anti").height,
+        }
     )
-    return tuple(LeftOut(count, reason) for count, reason in counted if count)

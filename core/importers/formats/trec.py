@@ -23,14 +23,16 @@ from core.importers.base import (
     Options,
     TieOrder,
     collection_of,
+    counted,
     imported_run,
     merged,
     run_labels,
 )
-from core.importers.judgements import golden_set, left_out
-from core.importers.read.fields import field_blocks, numbers, read_fields
+from core.importers.judgements import golden_set
+from core.importers.read.fields import field_blocks, read_fields
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.rows import numbers
 from core.importers.read.streamed import ordered_blocks, rankings
 from core.importers.read.text import place, quoted
 
@@ -156,8 +158,8 @@ class _Read:
 
 def _ignored(comments: int, longer: int, first_longer: int, piece: Piece) -> Import:
     notes = (f"{piece.name}: {comments} comment lines skipped.",) if comments else ()
-    where = place(piece.name, first_longer)
-    return Import(left_out=left_out(longer, "fields after the last known one", where), notes=notes)
+    left = counted({"fields after the last known one": longer}, place(piece.name, first_longer))
+    return Import(left_out=left, notes=notes)
 
 
 def _lines(piece: Piece) -> tuple[tuple[int, list[str]], ...]:

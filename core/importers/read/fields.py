@@ -137,25 +137,3 @@ def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> No
                 f"A field is longer than {piece.limits.cell_bytes:,} bytes.",
                 where=place(piece.name, long["line"][0], column),
             )
-
-
-def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) -> pl.Series:
-    """A text column as numbers, refusing what is none."""
-    direct = rows[column].cast(pl.Float64, strict=False)
-    if not whole and not direct.null_count() and direct.is_finite().all():
-        return direct
-    cleaned = rows[column].cast(pl.String).str.strip_chars()
-    values = cleaned.cast(pl.Float64, strict=False)
-    empty = cleaned.is_null() | (cleaned == "")
-    good = values.is_finite().fill_null(value=False)
-    if whole:
-        good &= (values == values.floor()).fill_null(value=False) & (values.abs() < 2**53).fill_null(
-            value=False
-        )
-    bad = (~good & ~empty).arg_true()
-    if len(bad):
-        kind = "an integer" if whole else "a finite number"
-        raise InputError(
-            f"{quoted(cleaned[bad[0]])} is not {kind}.", where=place(name, rows["line"][bad[0]], column)
-        )
-    return values.cast(pl.Int64) if whole else values

@@ -190,6 +190,14 @@ def number(holder: object, key: str, where: str) -> float | None:
     return value
 
 
+def amount(holder: object, key: str, where: str) -> float | None:
+    """A number as `number` gives it, that is not negative."""
+    value = number(holder, key, where)
+    if value is not None and value < 0:
+        raise InputError(f"{shown(key)!r} is negative.", where=where)
+    return value
+
+
 def texts(holder: object, key: str, where: str) -> list[str] | None:
     """A list of texts; None where it is absent or null."""
     values = optional(holder, key, list, where)

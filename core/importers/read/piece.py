@@ -7,7 +7,7 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -138,6 +138,16 @@ class Tree:
     def split(self) -> tuple[Tree, ...]:
         """Each piece as a tree of its own."""
         return tuple(Tree(piece.name, (piece,), self.parent) for piece in self.pieces)
+
+
+def pieces_of(trees: Iterable[Tree]) -> list[Piece]:
+    """All files of what was offered."""
+    return [piece for tree in trees for piece in tree.pieces]
+
+
+def digest_of(pieces: Iterable[Piece]) -> str:
+    """A hash of the content of several files, whatever their order."""
+    return "-".join(sorted(piece.digest for piece in pieces))
 
 
 def head_lines(piece: Piece, most: int = 200) -> list[str]:

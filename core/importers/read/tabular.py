@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from core.errors import InputError
 from core.importers.naming import no_column
 from core.importers.read.limits import Limits
 from core.importers.read.piece import Piece, head_lines
-from core.importers.read.text import place, shown, whole
+from core.importers.read.text import Block, place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16
@@ -131,6 +132,15 @@ def header(piece: Piece, kind: str) -> list[str]:
     return _header_cells(piece, lines[0] if lines else "", kind)
 
 
+def columns(piece: Piece) -> list[str]:
+    """Names of the columns of what may be a table; none if it is none, or its header cannot be read."""
+    kind = kind_of(piece)
+    try:
+        return header(piece, kind) if kind else []
+    except InputError:
+        return []
+
+
 def _keys(line: str) -> list[str]:
     try:
         value = json.loads(line)
@@ -232,6 +242,21 @@ def json_lines(data: bytes, first: int = 1) -> pl.Series:
     """Numbers of the lines that are not blank."""
     made = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
     return pl.Series("line", made, dtype=pl.Int64)
+
+
+def objects_of(piece: Piece, block: Block, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Some fields of the objects of a block of JSON lines, with `line`."""
+    lines = json_lines(block.data, block.first_line)
+    where = place(piece.name, block.first_line)
+    try:
+        rows = pl.read_ndjson(block.data, schema=schema) if len(lines) else pl.DataFrame(schema=schema)
+    except READ_ERRORS as error:
+        explain_json(piece.name, block.data, block.first_line)
+        raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
+    if rows.height != len(lines):
+        explain_json(piece.name, block.data, block.first_line)
+        raise InputError("Each line must hold one JSON object.", where=where)
+    return rows.with_columns(lines)
 
 
 def explain_json(name: str, data: bytes, first: int = 1) -> None:

@@ -12,14 +12,25 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, Parts, account
-from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, collection_of, merged
+from core.importers.base import (
+    LOOK_ROWS,
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Look,
+    Options,
+    collection_of,
+    counted,
+    frames_of,
+    merged,
+)
 from core.importers.formats.autorag.layout import Module, Project, kind, project
 from core.importers.formats.autorag.trials import makes_run, trials
-from core.importers.judgements import golden_set, left_out, without_empty_ids
-from core.importers.read.piece import Piece, Tree
+from core.importers.judgements import golden_set
+from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import Table, first_rows, read_table
-from core.importers.read.text import quoted
-from core.tables import frame
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
@@ -86,7 +97,7 @@ class AutoRag(Format):
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
         """The columns of every table, and the files that are not read."""
-        return accounts(project(trees), [piece for tree in trees for piece in tree.pieces])
+        return accounts(project(trees), pieces_of(trees))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read questions, passages and all trials."""
@@ -103,9 +114,8 @@ class AutoRag(Format):
                 where=found.trials[0].modules[0].summary if found.trials[0].modules else trees[0].name,
                 do="Offer the whole project folder, with data/qa.parquet.",
             )
-        pieces = [piece for tree in trees for piece in tree.pieces]
         if questions is not None:
-            parts += trials(found, questions, pieces, options)
+            parts += trials(found, questions, pieces_of(trees), options)
         parts.append(Import(left_out=_left_out(found), notes=_notes(found)))
         return merged(parts)
 
@@ -115,17 +125,15 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
     if found.qa is None:
         return None
     table = read_table(found.qa, "parquet")
-    rows = without_empty_ids(table.taking({"query_id": "qid", "text": "query"}), table.name, ("query_id",))
-    if rows["query_id"].n_unique() < rows.height:
-        again = rows.filter(~pl.col("query_id").is_first_distinct())["query_id"][0]
-        raise InputError(f"The question {quoted(again)} stands twice.", where=table.name)
+    rows = identified(table.taking({"query_id": "qid", "text": "query"}), table.name, "query_id")
+    refuse(again(rows, "query_id").drop("line"), "The question {query_id} stands twice.", table.name)
     queries = rows.select(
         pl.lit(options.collection_id).alias("collection_id"),
         "query_id",
         pl.col("text").fill_null(""),
         pl.lit([], pl.List(pl.String)).alias("tags"),
     )
-    parts.append(Import(frames={"queries": frame("queries", queries.to_dict())}))
+    parts.append(Import(frames=frames_of(queries=queries)))
     parts.append(_judgements(table, rows, options))
     return rows["query_id"]
 
@@ -153,24 +161,18 @@ def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
     notes = [f"{table.name}: only relevant passages are named; every other passage counts as unjudged."]
     if alternatives > 0:
         notes.append(f"{table.name}: {alternatives} alternatives of the same evidence are each relevant.")
-    silent = rows.height - pairs["query_id"].n_unique()
-    return merged(
-        (made, Import(notes=tuple(notes), left_out=left_out(silent, "questions without a relevant passage")))
-    )
+    left = counted({"questions without a relevant passage": rows.height - pairs["query_id"].n_unique()})
+    return merged((made, Import(notes=tuple(notes), left_out=left)))
 
 
 def _passages(piece: Piece, options: Options) -> Import:
     table = read_table(piece, "parquet")
     source = "path" if "path" in table.rows.columns else None
     chosen = {"passage_id": "doc_id", "text": "contents"} | ({"source": source} if source else {})
-    rows = without_empty_ids(table.taking(chosen), table.name, ("passage_id",))
-    if rows["passage_id"].n_unique() < rows.height:
-        again = rows.filter(~pl.col("passage_id").is_first_distinct())["passage_id"][0]
-        raise InputError(f"The passage {quoted(again)} stands twice.", where=table.name)
-    rows = rows.drop("line").with_columns(
-        pl.lit(options.collection_id).alias("collection_id"), pl.col("text").fill_null("")
-    )
-    return Import(frames={"passages": frame("passages", rows.to_dict())})
+    rows = identified(table.taking(chosen), table.name, "passage_id")
+    refuse(again(rows, "passage_id").drop("line"), "The passage {passage_id} stands twice.", table.name)
+    collection = pl.lit(options.collection_id).alias("collection_id")
+    return Import(frames=frames_of(passages=rows.with_columns(collection, pl.col("text").fill_null(""))))
 
 
 def _left_out(found: Project) -> tuple[LeftOut, ...]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut
+from core.importers.base import Import, LeftOut, counted, frames_of
+from core.importers.costs import UNNAMED
 from core.importers.formats.autorag.layout import Module
 from core.importers.outcomes import graded_by
-from core.importers.read.fields import numbers
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
+from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
 from core.importers.read.yamls import read_yaml
 from core.records import Basis, Run
-from core.tables import frame
 
 _NOT_MEASURES = {"filename", "module_name", "module_params", "execution_time", "is_best"}
 _TOKENS = {"average_output_token": "output_tokens", "average_prompt_token": "input_tokens"}
@@ -47,8 +47,7 @@ class Lists:
 
     def of(self, run_id: str, stage: str) -> pl.DataFrame:
         """The lists as rankings of a run."""
-        rows = self.rows.with_columns(run_id=pl.lit(run_id), stage=pl.lit(stage))
-        return frame("rankings", rows.to_dict())
+        return self.rows.with_columns(run_id=pl.lit(run_id), stage=pl.lit(stage))
 
 
 def lists(module: Module, ids: pl.Series) -> Lists:
@@ -59,11 +58,7 @@ def lists(module: Module, ids: pl.Series) -> Lists:
     scores = _column(table, ("retrieve_scores", f"retrieve_scores_{leg}"), pl.Float64, needed=False)
     rows = pl.DataFrame({"query_id": ids, "line": table.lines, "passage_id": passages, "score": scores})
     uneven = rows.filter(pl.col("passage_id").list.len() != pl.col("score").list.len())
-    if uneven.height:
-        raise InputError(
-            "The row has another number of scores than of passages.",
-            where=place(table.name, uneven["line"][0], "retrieve_scores"),
-        )
+    refuse(uneven, "The row has another number of scores than of passages.", table.name, "retrieve_scores")
     silent = rows.filter(pl.col("passage_id").list.len().fill_null(0) == 0).height
     exploding = ["passage_id", "score"] if scores.null_count() < len(scores) else ["passage_id"]
     flat = rows.filter(pl.col("passage_id").list.len() > 0).explode(exploding, empty_as_null=True)
@@ -75,14 +70,14 @@ def lists(module: Module, ids: pl.Series) -> Lists:
         pl.int_range(1, pl.len() + 1).over("query_id").alias("rank"),
         pl.when(pl.col("score").is_finite()).then(pl.col("score")).alias("score"),
     )
-    counted = (
-        (named.height - once.height, "passages that a list repeats: the first place counts"),
-        (flat.height - named.height, "places of lists without a passage id"),
-        (silent, "questions with an empty list"),
-    )
-    left = tuple(LeftOut(count, f"{why} ({module.node})", table.name) for count, why in counted if count)
+    left = {
+        f"passages that a list repeats: the first place counts ({module.node})": named.height - once.height,
+        f"places of lists without a passage id ({module.node})": flat.height - named.height,
+        f"questions with an empty list ({module.node})": silent,
+    }
     deepest = made["rank"].max()
-    return Lists(made.drop("line"), int(deepest) if isinstance(deepest, int) else None, left)
+    depth = int(deepest) if isinstance(deepest, int) else None
+    return Lists(made.drop("line"), depth, counted(left, table.name))
 
 
 def _joined(module: Module, ids: pl.Series) -> Table:
@@ -124,9 +119,8 @@ def measures(module: Module, run: Run, ids: pl.Series, found: Lists | None) -> I
         for name, value in values.items()
         if value is not None
     ]  # fmt: skip
-    empty = [name for name, value in values.items() if value is None]
-    left = (LeftOut(len(empty), "empty cells of a summary: missing, not 0", module.summary),) if empty else ()
-    return Import(frames={"aggregates": frame("aggregates", rows)} if rows else {}, left_out=left)
+    left = {"empty cells of a summary: missing, not 0": len(values) - len(rows)}
+    return Import(frames=frames_of(aggregates=rows), left_out=counted(left, module.summary))
 
 
 def milliseconds(module: Module) -> float | None:
@@ -160,16 +154,12 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
         {"run_id": run.run_id, "measure": "latency_mean", "stage": stage, "value": ms, "source": "imported"}
         for stage, ms in times.items()
     ]
-    frames = {"aggregates": frame("aggregates", rows)} if rows else {}
     tokens = _number(module, "average_output_token") if module.node == "generator" else None
-    if tokens is not None:
-        item = str(run.stack.spec.get("generator", "not named"))
-        used = {
-            "run_id": run.run_id, "stage": "generate", "item": item, "unit": "output_tokens",
-            "amount": tokens, "basis": Basis.IMPORTED.value,
-        }  # fmt: skip
-        frames["usage"] = frame("usage", [used])
-    return Import(frames=frames)
+    used = {
+        "run_id": run.run_id, "stage": "generate", "item": str(run.stack.spec.get("generator", UNNAMED)),
+        "unit": "output_tokens", "amount": tokens, "basis": Basis.IMPORTED.value,
+    }  # fmt: skip
+    return Import(frames=frames_of(aggregates=rows, usage=[used] if tokens is not None else []))
 
 
 def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade: str | None) -> Import:

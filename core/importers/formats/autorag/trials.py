@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from core.importers.base import Import, Options, imported_run, merged, run_labels
+from core.importers.base import Import, Options, frames_of, imported_run, merged, run_labels
 from core.importers.formats.autorag.layout import Module, Project, Trial
 from core.importers.formats.autorag.results import (
     RANKS,
@@ -22,7 +22,7 @@ from core.importers.formats.autorag.results import (
     stage_of,
 )
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece
+from core.importers.read.piece import Piece, digest_of
 from core.importers.read.text import shown
 from core.importers.read.yamls import read_yaml
 from core.importers.settings import kept
@@ -77,7 +77,7 @@ def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Opt
     labels = {
         (each.summary, each.line): label for each, label in zip(wanted, run_labels(own, options), strict=True)
     }
-    digest = "-".join(sorted(piece.digest for piece in pieces if piece.name in found.used))
+    digest = digest_of(piece for piece in pieces if piece.name in found.used)
     return [
         part
         for trial in found.trials
@@ -133,7 +133,7 @@ class _Reader:
         parts = [Import(runs=(run,)), measures(module, run, self.ids, found), costs(module, run, times)]
         for rows, stage in ((found, "final"), (offered, "pool")):
             if rows:
-                parts.append(Import(frames={"rankings": rows.of(run.run_id, stage)}))
+                parts.append(Import(frames=frames_of(rankings=rows.of(run.run_id, stage))))
         if generates:
             parts.append(answers(module, run, self.ids, found, self.options.columns.get("grade")))
         elif found:

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-
-import polars as pl
+from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
-from core.importers.formats.deepeval.trace import Trace, trace_of
-from core.importers.read.jsons import Json, at, expect, number, optional, read_json, texts
+from core.importers.base import Format, Import, Options, counted
+from core.importers.formats.deepeval.trace import trace_of
+from core.importers.read.jsons import Json, amount, at, expect, number, optional, read_json, texts
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import place, quoted
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble, with_ids
+from core.importers.samples import Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
-from core.records import Basis
 
 _WRAPPER = "testRunData"
 _BAR = "|"
@@ -61,9 +58,9 @@ class DeepEval(Format):
         "Conversational cases and cases with several retrievals are left out and counted.",
     )
 
-    def sniff(self, probe: Tree) -> float:
+    def kind(self, piece: Piece) -> str | None:
         """Test cases, or goldens with their contexts and expected outputs."""
-        return SURE if probe.pieces and all(map(_kind, probe.pieces)) else 0.0
+        return _kind(piece)
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """What is read of a case and kept of its run."""
@@ -78,9 +75,8 @@ class DeepEval(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; cases of equal input are the same question."""
-        found = [_read(piece) for tree in trees for piece in tree.pieces]
-        made = assemble([each for each, _ in found], options, importer=self.name, source="imported: DeepEval")
-        return merged((made, *(rest for _, rest in found)))
+        found = [_read(piece) for piece in pieces_of(trees)]
+        return assemble(found, options, importer=self.name, source="imported: DeepEval")
 
 
 def _kind(piece: Piece) -> str | None:
@@ -102,17 +98,16 @@ def _kind(piece: Piece) -> str | None:
 
 @dataclass
 class _Cases:
-    """Rows of samples while they are collected."""
+    """Test cases while they are collected."""
 
-    rows: list[Json] = field(default_factory=list)
-    values: list[list[tuple[str, float | None]]] = field(default_factory=list)
-    traces: list[Trace] = field(default_factory=list)
-    ms: list[float | None] = field(default_factory=list)
-    usd: list[float | None] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    usd: list[float] = field(default_factory=list)
+    settings: Json = field(default_factory=dict)  # of the first retriever that says any
+    traced: int = 0  # cases whose retrieval is that of their trace
     left: Counter[str] = field(default_factory=Counter)
 
 
-def _read(piece: Piece) -> tuple[Answered, Import]:
+def _read(piece: Piece) -> Answered:
     kind, run, cases = _kind(piece), {}, _Cases()
     if kind == "csv" or (kind is None and kind_of(piece) not in (None, "jsonl")):
         _from_table(piece, cases)
@@ -125,15 +120,11 @@ def _read(piece: Piece) -> tuple[Answered, Import]:
         keys = (*path, "testCases") if run else ()
         for index, case in enumerate(held if isinstance(held, list) else [held]):
             _take(case, at(piece.name, *keys, index), cases)
-        _count_others(run, cases, piece)
-    if not cases.rows:
+        talks = len(optional(run, "conversationalTestCases", list, piece.name) or ())
+        cases.left["conversational test cases: they have no single question"] += talks
+    if not cases.samples:
         raise InputError("It holds no test case with an input.", where=piece.name)
     return _finished(piece, run, cases)
-
-
-def _count_others(run: Json, cases: _Cases, piece: Piece) -> None:
-    talks = len(optional(run, "conversationalTestCases", list, piece.name) or ())
-    cases.left["conversational test cases: they have no single question"] += talks
 
 
 def _from_table(piece: Piece, cases: _Cases) -> None:
@@ -154,25 +145,28 @@ def _take(case: object, where: str, cases: _Cases) -> None:
         cases.left["cases without an input"] += 1
         return
     trace = trace_of(case, where)
-    contexts = _list(case, "retrievalContext", "retrieval_context", where)
-    if contexts is None and trace.contexts is not None:
-        contexts = trace.contexts
+    contexts = texts(case, "retrievalContext", where)
+    contexts = texts(case, "retrieval_context", where) if contexts is None else contexts
+    contexts = trace.contexts if contexts is None else contexts
+    total = amount(case, "completionTime", where)
+    times = {"total": trace.total_ms if total is None else total * 1000, "retrieve": trace.retrieve_ms}
+    usd = number(case, "tokenCost", where)
+    cases.usd += [usd] if usd is not None else []
+    cases.settings = cases.settings or trace.settings
+    cases.traced += bool(trace.contexts)
     cases.left.update(trace.left)
-    cases.rows.append(
-        {
-            "text": asked,
-            "answer": _either(case, "actualOutput", "actual_output", where),
-            "contexts": contexts,
-            "references": _list(case, "context", "context", where),
-        }
+    cases.samples.append(
+        Sample(
+            text=asked,
+            answer=_either(case, "actualOutput", "actual_output", where),
+            contexts=contexts,
+            references=texts(case, "context", where),
+            scores=trace.scores or () if contexts == trace.contexts else (),
+            values=_measures(case, where, cases.left),
+            times={stage: ms for stage, ms in times.items() if ms is not None},
+            used=trace.tokens,
+        )
     )
-    cases.values.append(list(_measures(case, where, cases)))
-    cases.traces.append(trace)
-    seconds = number(case, "completionTime", where)
-    if seconds is not None and seconds < 0:
-        raise InputError("'completionTime' is negative.", where=where)
-    cases.ms.append(trace.total_ms if seconds is None else seconds * 1000)
-    cases.usd.append(number(case, "tokenCost", where))
 
 
 def _either(case: object, camel: str, snake: str, where: str) -> str | None:
@@ -185,118 +179,50 @@ def _either(case: object, camel: str, snake: str, where: str) -> str | None:
     return None
 
 
-def _list(case: object, camel: str, snake: str, where: str) -> list[str] | None:
-    found = texts(case, camel, where)
-    return texts(case, snake, where) if found is None and snake != camel else found
-
-
-def _measures(case: object, where: str, cases: _Cases) -> Iterator[tuple[str, float | None]]:
-    seen: set[str] = set()
+def _measures(case: object, where: str, left: Counter[str]) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
     for index, entry in enumerate(optional(case, "metricsData", list, where) or ()):
         spot = f"{where}, metric {index}"
         name = expect(entry, "name", str, spot)
-        if name in seen:
-            cases.left["measures that a case holds twice: the first counts"] += 1
-            continue
-        seen.add(name)
-        yield name, number(entry, "score", spot)
+        if name in found:
+            left["measures that a case holds twice: the first counts"] += 1
+        else:
+            found[name] = number(entry, "score", spot)
+    return found
 
 
-def _finished(piece: Piece, run: Json, cases: _Cases) -> tuple[Answered, Import]:
-    lists = {"contexts": pl.List(pl.String), "references": pl.List(pl.String)}
-    given = pl.DataFrame(
-        cases.rows, schema={"text": pl.String(), "answer": pl.String(), **lists}, orient="row"
-    )
-    rows = with_ids(
-        given.with_columns(
-            pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in given.columns
-        )
-    )
-    ids = rows["query_id"].to_list()
-    values = [
-        (query, name, value)
-        for query, measures in zip(ids, cases.values, strict=True)
-        for name, value in measures
-    ]
+def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
     hyper = run.get("hyperparameters")
     settings = hyper if isinstance(hyper, dict) else {}
-    spans = next((trace.settings for trace in cases.traces if trace.settings), {})
-    answered = Answered(
+    made = answered(piece, cases.samples)
+    return replace(
+        made,
         label=str(run.get("identifier") or ""),
-        name=piece.name,
-        stem=piece.stem,
-        digest=piece.digest,
-        rows=rows.select(list(SAMPLE)),
-        values=pl.DataFrame(values, schema=VALUE, orient="row"),
-        spec=axes_of(settings) | axes_of(spans),
-        decided={"hyperparameters": kept(settings), "retriever": kept(spans)},
-        frames=_frames(ids, cases),
-        scores=_scores(ids, cases),
-        figures=_price(cases),
+        spec=axes_of(settings) | axes_of(cases.settings),
+        decided={"hyperparameters": kept(settings), "retriever": kept(cases.settings)},
+        figures=_price(cases.usd),
+        rest=Import(left_out=counted(cases.left, piece.name), notes=tuple(_notes(cases, piece))),
     )
-    left = tuple(LeftOut(count, why, piece.name) for why, count in cases.left.items() if count)
-    return answered, Import(left_out=left, notes=tuple(_notes(rows, cases, piece)))
 
 
-def _frames(ids: Sequence[str], cases: _Cases) -> dict[str, pl.DataFrame]:
-    """Timings and usage of each question."""
-    times = [(query, "total", ms) for query, ms in zip(ids, cases.ms, strict=True) if ms is not None]
-    times += [
-        (query, "retrieve", trace.retrieve_ms)
-        for query, trace in zip(ids, cases.traces, strict=True)
-        if trace.retrieve_ms is not None
-    ]
-    used = [
-        (query, stage, item, unit, amount)
-        for query, trace in zip(ids, cases.traces, strict=True)
-        for (stage, item, unit), amount in trace.tokens.items()
-    ]
-    timings = pl.DataFrame(
-        times, schema={"query_id": pl.String, "stage": pl.String, "ms": pl.Float64}, orient="row"
-    )
-    names = dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String)
-    usage = pl.DataFrame(used, schema={**names, "amount": pl.Float64}, orient="row")
-    found = {
-        "timings": timings.with_columns(repeat=pl.lit(1)),
-        "usage": usage.with_columns(basis=pl.lit(Basis.IMPORTED.value)),
-    }
-    return {table: rows for table, rows in found.items() if rows.height}
-
-
-def _scores(ids: Sequence[str], cases: _Cases) -> pl.DataFrame | None:
-    found = [
-        (query, rank, score)
-        for query, row, trace in zip(ids, cases.rows, cases.traces, strict=True)
-        if trace.scores and row["contexts"] == trace.contexts
-        for rank, score in enumerate(trace.scores, 1)
-    ]
-    schema = {"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()}
-    return pl.DataFrame(found, schema=schema, orient="row") if found else None
-
-
-def _price(cases: _Cases) -> list[dict[str, object]]:
-    known = [usd for usd in cases.usd if usd is not None]
+def _price(known: Sequence[float]) -> list[dict[str, object]]:
     if not known:
         return []
-    mean = sum(known) / len(known)
-    return [
-        {"measure": "usd_per_1k", "stage": "total", "value": mean * 1000, "n": len(known),
-         "source": "imported"}
-    ]  # fmt: skip
+    price = {"measure": "usd_per_1k", "stage": "total", "value": sum(known) / len(known) * 1000}
+    return [{**price, "n": len(known), "source": "imported"}]
 
 
-def _notes(rows: pl.DataFrame, cases: _Cases, piece: Piece) -> Iterator[str]:
-    again = rows.height - rows["text"].n_unique()
+def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
+    again = len(cases.samples) - len({each.text for each in cases.samples})
     if again:
         yield f"{piece.name}: {again} cases repeat an input; each counts as a question of its own."
-    if any(ms is not None for ms in cases.ms):
+    if any("total" in each.times for each in cases.samples):
         yield f"{piece.name}: times of cases converted from seconds to milliseconds."
-    if any(usd is not None for usd in cases.usd):
+    if cases.usd:
         yield f"{piece.name}: `tokenCost` is taken as US dollars of a question: times 1,000 as usd_per_1k."
-    named = Counter(name for measures in cases.values for name, value in measures if value is None)
+    named = {name for each in cases.samples for name, value in each.values.items() if value is None}
     if named:
         listed = ", ".join(map(quoted, sorted(named)[:5]))
         yield f"{piece.name}: measures that failed in some cases: {listed}."
-    traced = sum(bool(trace.contexts) for trace in cases.traces)
-    if traced:
-        yield f"{piece.name}: the retrievals of {traced} cases are taken from their traces."
+    if cases.traced:
+        yield f"{piece.name}: the retrievals of {cases.traced} cases are taken from their traces."

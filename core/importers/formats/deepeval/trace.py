@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from core.errors import InputError
-from core.importers.read.jsons import Json, expect, number, optional, texts
+from core.importers.read.jsons import Json, amount, expect, number, optional, texts
 from core.importers.read.text import quoted, shown
 
 _FAILED = "ERRORED"
@@ -76,11 +76,9 @@ def _model(span: object, made: Trace, where: str) -> None:
     stage = shown(expect(span, "name", str, where), 60)
     item = shown(optional(span, "model", str, where) or "not named", 80)
     for key, unit in _TOKENS.items():
-        count = number(span, key, where)
+        count = amount(span, key, where)
         if count is None:
             continue
-        if count < 0:
-            raise InputError(f"{key!r} is negative.", where=where)
         made.tokens[stage, item, unit] = made.tokens.get((stage, item, unit), 0.0) + count
 
 

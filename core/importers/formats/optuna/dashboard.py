@@ -15,8 +15,8 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options, merged
 from core.importers.formats.optuna import COMPLETE, Trial, trial_runs
-from core.importers.read.fields import numbers
 from core.importers.read.piece import Piece, Tree
+from core.importers.read.rows import numbers
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import place
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -25,6 +26,8 @@ from core.importers.base import (
     Look,
     Options,
     collection_of,
+    counted,
+    frames_of,
     imported_run,
     merged,
     run_labels,
@@ -39,11 +42,11 @@ from core.importers.formats.rag_gs.folder import (
     refined_order,
     stage_rows,
 )
-from core.importers.judgements import golden_set, left_out
+from core.importers.judgements import golden_set
 from core.importers.read.jsons import Json, number
 from core.importers.read.piece import Tree
-from core.importers.read.text import place, quoted, shown
-from core.tables import frame
+from core.importers.read.rows import again, refuse
+from core.importers.read.text import shown
 
 _NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
 
@@ -180,7 +183,7 @@ def _runs(
         rows = pl.concat(
             lists[kind].with_columns(run_id=pl.lit(run.run_id), stage=pl.lit(stage)) for stage in stages
         )
-        parts.append(Import(runs=(run,), frames={"rankings": frame("rankings", rows.to_dict())}))
+        parts.append(Import(runs=(run,), frames=frames_of(rankings=rows)))
     return parts
 
 
@@ -208,15 +211,15 @@ def _pools(found: Folder) -> dict[str, str | None]:
 
 
 def _queries(found: Folder, options: Options) -> Import:
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
         for query, text in found.texts.items()
         if text
     ]
     silent = sorted(found.queries - {query for query, text in found.texts.items() if text})
     why = "questions without a text (no questions_manifest.json and no s1_rewrites of them)"
-    left = (LeftOut(len(silent), why, silent[0]),) if silent else ()
-    return Import(frames={"queries": frame("queries", rows)} if rows else {}, left_out=left)
+    left = counted({why: len(silent)}, silent[0] if silent else "")
+    return Import(frames=frames_of(queries=rows), left_out=left)
 
 
 def _passages(found: Folder, options: Options) -> Import:
@@ -237,10 +240,8 @@ def _passages(found: Folder, options: Options) -> Import:
         "text",
         source.alias("source"),
     )
-    left = (LeftOut(silent, "passages without a text", stages[0].piece.name),) if silent else ()
-    return Import(
-        frames={"passages": frame("passages", made.to_dict())} if made.height else {}, left_out=left
-    )
+    left = counted({"passages without a text": silent}, stages[0].piece.name)
+    return Import(frames=frames_of(passages=made), left_out=left)
 
 
 def _grades(found: Folder, options: Options) -> Import:
@@ -253,18 +254,8 @@ def _grades(found: Folder, options: Options) -> Import:
         return Import()
     graded = rows.filter(pl.col("grade_1_5").is_not_null())
     wrong = graded.filter(~pl.col("grade_1_5").is_between(1, 5))
-    if wrong.height:
-        row = wrong.row(0, named=True)
-        raise InputError(
-            f"The grade {row['grade_1_5']} is not within 1 to 5.",
-            where=place(row["file"], row["line"], "grade_1_5"),
-        )
-    again = graded.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
-    if again.height:
-        row = again.row(0, named=True)
-        raise InputError(
-            f"Passage {quoted(row['doc_id'])} is graded twice.", where=place(row["file"], row["line"])
-        )
+    refuse(wrong, "The grade {grade_1_5} is not within 1 to 5.", column="grade_1_5")
+    refuse(again(graded, "query_id", "doc_id"), "Passage {doc_id} is graded twice.")
     pairs = graded.select(
         "query_id", "line", pl.col("doc_id").alias("passage_id"), pl.col("grade_1_5").alias("grade"),
         pl.col("model").alias("judge"),
@@ -276,9 +267,8 @@ def _grades(found: Folder, options: Options) -> Import:
         grades=options.grades or "1-5",
     )
     made = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
-    failed = rows.height - graded.height
-    left = (LeftOut(failed, "passages that the judge gave no grade", stages[0].piece.name),) if failed else ()
-    return merged((made, Import(left_out=left)))
+    left = {"passages that the judge gave no grade": rows.height - graded.height}
+    return merged((made, Import(left_out=counted(left, stages[0].piece.name))))
 
 
 def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
@@ -286,9 +276,11 @@ def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, .
     pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
     total = stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
     kept = sum(map(len, refined.values())) if found.of("merge") else 0
-    return (
-        *left_out(pruned, "passages of s5_pruned: they only check those of s6_ranked"),
-        *left_out(total - kept, "passages of s6_ranked beyond what can be kept with a merged run"),
+    return counted(
+        {
+            "passages of s5_pruned: they only check those of s6_ranked": pruned,
+            "passages of s6_ranked beyond what can be kept with a merged run": total - kept,
+        }
     )
 
 

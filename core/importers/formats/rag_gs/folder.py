@@ -13,7 +13,8 @@ from core.importers.read.jsonl import read_lines
 from core.importers.read.jsons import Json, at, expect, optional, read_json
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree
-from core.importers.read.text import place, quoted, shown
+from core.importers.read.rows import again, refuse
+from core.importers.read.text import quoted, shown
 from core.importers.settings import kept
 
 _STAGE = re.compile(r"(?:(?P<root>.*)/)?q(?P<q>\d{1,9})/(?P<stage>s[1-6]_[a-z]+)/(?P<rest>.+)")
@@ -224,10 +225,7 @@ def stage_rows(stages: Sequence[Stage], schema: dict[str, pl.DataType]) -> pl.Da
 
 def identified(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows as they are, refused if one names no passage."""
-    nameless = rows.filter(pl.col("doc_id").fill_null("") == "")
-    if nameless.height:
-        row = nameless.row(0, named=True)
-        raise InputError("The line has no doc_id.", where=place(row["file"], row["line"], "doc_id"))
+    refuse(rows.filter(pl.col("doc_id").fill_null("") == ""), "The line has no doc_id.", column="doc_id")
     return rows
 
 
@@ -237,18 +235,9 @@ def ranked_list(found: Folder, kind: str) -> pl.DataFrame:
     rows = identified(
         stage_rows(found.of(kind), {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()})
     )
-    unranked = rows.filter(pl.col(rank).is_null())
-    if unranked.height:
-        row = unranked.row(0, named=True)
-        raise InputError(f"The line has no {rank}.", where=place(row["file"], row["line"], rank))
-    for key, what in ((["query_id", "doc_id"], "passage"), (["query_id", rank], "rank")):
-        again = rows.filter(~pl.struct(key).is_first_distinct())
-        if again.height:
-            row = again.row(0, named=True)
-            raise InputError(
-                f"The {what} {quoted(row[key[1]])} stands twice.",
-                where=place(row["file"], row["line"], key[1]),
-            )
+    refuse(rows.filter(pl.col(rank).is_null()), f"The line has no {rank}.", column=rank)
+    refuse(again(rows, "query_id", "doc_id"), "The passage {doc_id} stands twice.", column="doc_id")
+    refuse(again(rows, "query_id", rank), f"The rank {{{rank}}} stands twice.", column=rank)
     return rows.sort("query_id", rank, maintain_order=True).select(
         "query_id",
         pl.col("doc_id").alias("passage_id"),

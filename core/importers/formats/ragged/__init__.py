@@ -23,6 +23,8 @@ from core.importers.base import (
     Import,
     Options,
     collection_of,
+    counted,
+    frames_of,
     imported_run,
     merged,
     run_labels,
@@ -44,10 +46,8 @@ from core.importers.formats.ragged.files import (
     retrieved,
 )
 from core.importers.formats.ragged.readers import TOP_K, Reader, answers, readers
-from core.importers.judgements import left_out
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, digest_of
 from core.importers.read.text import shown
-from core.tables import frame
 
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 _ROOTS = ("reader_results", "retriever_results", "predictions")
@@ -224,25 +224,23 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
         pl.col("input").alias("text"),
         pl.lit([], pl.List(pl.String)).alias("tags"),
     )
-    frames = {"queries": frame("queries", queries.to_dict())}
+    passages = pl.DataFrame()
     if dataset.retrievers:
         rows = pl.concat([each.rows for each in dataset.retrievers])
         there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
-        passages = there.with_columns(passage_id=passage()).unique(
+        once = there.with_columns(passage_id=passage()).unique(
             "passage_id", keep="first", maintain_order=True
         )
-        columns = passages.select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
-        frames["passages"] = frame("passages", columns.to_dict())
-    silent = len(dataset.ids) - queries.height
+        passages = once.select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
     return Import(
-        frames={table: made for table, made in frames.items() if made.height},
+        frames=frames_of(queries=queries, passages=passages),
         left_out=(
-            *left_out(silent, "questions without a text", dataset.name),
+            *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
             *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),
         ),
-        notes=("A passage is named page_id:start_par_id; lists keep their order.",)
-        if dataset.retrievers
-        else (),
+        notes=("A passage is named page_id:start_par_id; lists keep their order.",)[
+            : len(dataset.retrievers)
+        ],
     )
 
 
@@ -295,7 +293,7 @@ def _label(retriever: _Retriever | None, reader: Reader | None, *, several: bool
 
 
 def _run(retriever: _Retriever | None, reader: Reader | None, label: str, options: Options) -> Import:
-    pieces = [*([retriever.piece] if retriever else [])]
+    pieces = [retriever.piece] if retriever else []
     pieces += [said.piece for said in reader.files.values()] if reader else []
     spec = {"name": shown(label, 200)}
     if retriever:
@@ -307,14 +305,12 @@ def _run(retriever: _Retriever | None, reader: Reader | None, label: str, option
         "ks": list(reader.files) if reader else [],
         **({"passages": reader.mode} if reader and oracle else {}),
     }
-    digest = "-".join(sorted(piece.digest for piece in pieces))
-    run = imported_run(options, label, digest, importer=Ragged.name, decided=decided, spec=spec)
+    run = imported_run(options, label, digest_of(pieces), importer=Ragged.name, decided=decided, spec=spec)
     parts = [Import(runs=(run,))]
     if retriever:
-        rows = lists(retriever.rows, retriever.piece).with_columns(
-            run_id=pl.lit(run.run_id), stage=pl.lit("final")
-        )
-        parts.append(Import(frames={"rankings": frame("rankings", rows.to_dict())}))
+        rows = lists(retriever.rows, retriever.piece)
+        ranked = rows.with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
+        parts.append(Import(frames=frames_of(rankings=ranked)))
     elif reader and not oracle:
         parts.append(Import(notes=(f"{shown(label)}: what it read is not known, so it has no rankings.",)))
     parts += [answers(reader, run, options)] if reader else []

@@ -16,13 +16,13 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN
-from core.importers.base import Import, LeftOut, Options
-from core.importers.judgements import golden_set, left_out
+from core.importers.base import Import, LeftOut, Options, counted
+from core.importers.judgements import golden_set
 from core.importers.read.jsonl import read_lines
 from core.importers.read.jsons import at, expect, objects, optional, texts
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece
-from core.importers.read.text import place, quoted
+from core.importers.read.rows import again, refuse
 
 EVALUATED = ("passage-level results", "page-level results")
 """Keys of the passages of an evaluation, in newer and older files."""
@@ -136,13 +136,8 @@ def kind(piece: Piece) -> str:
 
 def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """The rows as they are: each with an id (column `id`), each question once."""
-    nameless = rows.filter(pl.col("id").fill_null("") == "")
-    if nameless.height:
-        raise InputError("The line has no id.", where=place(name, nameless["line"][0], "id"))
-    again = rows.filter(~pl.col("id").is_first_distinct())
-    if again.height:
-        where = place(name, again["line"][0], "id")
-        raise InputError(f"The question {quoted(again['id'][0])} stands twice.", where=where)
+    refuse(rows.filter(pl.col("id").fill_null("") == ""), "The line has no id.", name, "id")
+    refuse(again(rows, "id"), "The question {id} stands twice.", name, "id")
     return rows
 
 
@@ -185,12 +180,13 @@ def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
     repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
     later = int(rows.unique("id")["later"].sum())
     silent = rows["id"].n_unique() - there["id"].n_unique()
-    return (
-        *left_out(repeats, "passages that a list repeats: the first place counts", piece.name),
-        *left_out(silent, "questions with an empty list", piece.name),
-        *left_out(later, "places of lists after the first of a question", piece.name),
-        *left_out(rows.height - there.height - silent, "places of lists without a page_id", piece.name),
-    )
+    left = {
+        "passages that a list repeats: the first place counts": repeats,
+        "questions with an empty list": silent,
+        "places of lists after the first of a question": later,
+        "places of lists without a page_id": rows.height - there.height - silent,
+    }
+    return counted(left, piece.name)
 
 
 @dataclass(frozen=True)
@@ -220,8 +216,10 @@ def kilt(piece: Piece) -> Gold:
         piece,
         rows,
         whole.select(query_id="id", passage_id=passage(), grade=pl.lit(1)),
-        *left_out(places.height - whole.height, "provenance without page and paragraph", piece.name),
-        *left_out(longer, "provenance of several paragraphs: all but its first", piece.name),
+        {
+            "provenance without page and paragraph": places.height - whole.height,
+            "provenance of several paragraphs: all but its first": longer,
+        },
     )
 
 
@@ -242,7 +240,7 @@ def compilation(piece: Piece) -> Gold:
         piece,
         rows,
         pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id")),
-        *left_out(pages, "questions without gold paragraphs", piece.name),
+        {"questions without gold paragraphs": pages},
     )
 
 
@@ -262,15 +260,15 @@ def evaluation(piece: Piece) -> Gold:
         piece,
         rows.with_columns(pl.lit(None, pl.String).alias("input")),
         pairs,
-        *left_out(results.height - judged.height, "results without page_par_id_match", piece.name),
+        {"results without page_par_id_match": results.height - judged.height},
     )
 
 
-def _gold(piece: Piece, rows: pl.DataFrame, pairs: pl.DataFrame, *left: LeftOut) -> Gold:
+def _gold(piece: Piece, rows: pl.DataFrame, pairs: pl.DataFrame, left: Mapping[str, int]) -> Gold:
     """What a file says, each pair once."""
     single = _pairs(pairs)
-    again = left_out(pairs.height - single.height, "gold passages named twice: they count once", piece.name)
-    return Gold(piece, rows.select("id", "input"), single, (*left, *again))
+    counts = {**left, "gold passages named twice: they count once": pairs.height - single.height}
+    return Gold(piece, rows.select("id", "input"), single, counted(counts, piece.name))
 
 
 def _paragraph(column: str) -> pl.Expr:

@@ -14,9 +14,8 @@ from types import MappingProxyType
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, merged
+from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.formats.ragged.files import kind, once
-from core.importers.judgements import left_out
 from core.importers.outcomes import graded_by, means
 from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional
 from core.importers.read.piece import Piece, Tree
@@ -133,8 +132,8 @@ def _said(piece: Piece) -> Said:
         others += len(given) - len(measured)
         values += [(query, name, value) for name, value in measured.items()]
     rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), piece.name)
-    left = left_out(others, "entries of answer_evaluation that are no numbers", piece.name)
-    return Said(piece, rows, pl.DataFrame(values, schema=VALUE, orient="row"), left)
+    left = {"entries of answer_evaluation that are no numbers": others}
+    return Said(piece, rows, pl.DataFrame(values, schema=VALUE, orient="row"), counted(left, piece.name))
 
 
 def _measured(given: Json, where: str) -> dict[str, float | None]:
@@ -162,6 +161,5 @@ def answers(reader: Reader, run: Run, options: Options) -> Import:
             wanted or (_DEFAULT_GRADE if _DEFAULT_GRADE in names else None),
         )
         figures = means(said.values, run.run_id, k) if reader.mode == TOP_K else pl.DataFrame()
-        frames = {"aggregates": figures} if figures.height else {}
-        parts.append(merged((graded, Import(frames=frames, left_out=said.left))))
+        parts.append(merged((graded, Import(frames=frames_of(aggregates=figures), left_out=said.left))))
     return merged(parts)

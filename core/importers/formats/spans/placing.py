@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, Options
-from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.base import Import, Options, counted
+from core.importers.judgements import golden_set
 from core.importers.naming import ROLES as KNOWN_ROLES
 from core.importers.naming import no_column, roles_by
-from core.importers.read.fields import numbers
+from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
 
@@ -175,11 +175,9 @@ def span_rows(table: Table, options: Options) -> pl.DataFrame:
     rows = table.taking(roles)
     rows = rows.with_columns(pl.lit(None, pl.String).alias(role) for role in ROLES if role not in roles)
     places = [numbers(rows, column, table.name, whole=True).cast(pl.Int64) for column in PLACE]
-    rows = without_empty_ids(rows.with_columns(places), table.name, ("query_id", "source"))
+    rows = identified(rows.with_columns(places), table.name, "query_id", "source")
     nowhere = rows.filter(pl.any_horizontal(pl.col(PLACE).is_null()) & pl.col("quote").is_null())
-    if nowhere.height:
-        where = place(table.name, nowhere["line"][0], "start_char")
-        raise InputError("Neither a place nor a quote.", where=where, do=NEEDS)
+    refuse(nowhere, "Neither a place nor a quote.", table.name, "start_char", do=NEEDS)
     if rows.is_empty():
         raise InputError("The table has no rows.", where=table.name)
     return rows
@@ -202,5 +200,5 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
         key, keep="first", maintain_order=True
     )
     made = golden_set(single, name, stem, options, table="spans")
-    again = rows.height - single.height
-    return replace(made, left_out=left_out(again, "spans that stand twice: they count once", name))
+    left = {"spans that stand twice: they count once": rows.height - single.height}
+    return replace(made, left_out=counted(left, name))

@@ -22,6 +22,7 @@ from core.importers.base import (
     Look,
     Options,
     collection_of,
+    counted,
     imported_run,
     merged,
     run_labels,
@@ -29,15 +30,14 @@ from core.importers.base import (
 from core.importers.costs import timings, usage
 from core.importers.formats.table.aggregated import answers, stack_results, suited
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
-from core.importers.judgements import golden_set, left_out, without_empty_ids
+from core.importers.judgements import golden_set
 from core.importers.meaning import Meaning, TableAs, meaning, parts_of
 from core.importers.naming import no_column
-from core.importers.read.fields import numbers
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
+from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.streamed import Streamed, ordered_blocks, rankings
 from core.importers.read.tabular import Table, header, kind_of, read_table
-from core.importers.read.text import place, quoted
 from core.records import Run
 
 _NEEDS = (
@@ -183,7 +183,7 @@ def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
     rows = opened.table.taking(chosen)
     absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
     rows = rows.with_columns(absent).with_columns(pl.col("run").fill_null(""))
-    return without_empty_ids(rows, opened.piece.name, tuple({"query_id", "passage_id"} & set(roles)))
+    return identified(rows, opened.piece.name, *sorted({"query_id", "passage_id"} & set(roles)))
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
@@ -220,9 +220,8 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
 def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
     """Rankings in order, and the table that says what their queries took, with or without repeats."""
     if opened.large is None:
-        return ordered_blocks(
-            [_ranked(opened)], opened.piece.name, _rows_of(opened) + 1, options.tie_order
-        ), opened.table
+        most = opened.table.rows.height + 1
+        return ordered_blocks([_ranked(opened)], opened.piece.name, most, options.tie_order), opened.table
     costs: list[pl.DataFrame] = []
     means = opened.means
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
@@ -243,15 +242,15 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
     return done, Table(opened.piece.name, rows.drop("line"), rows["line"])
 
 
-def _rows_of(opened: Opened) -> int:
-    return opened.table.rows.height
-
-
 def _ranked(opened: Opened) -> pl.DataFrame:
     """Rows to be ordered."""
     name = opened.piece.name
     rows = _keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
-    rows = rows.with_columns(_stage(rows, name), numbers(rows, "score", name))
+    rows = rows.with_columns(
+        pl.col("stage").str.to_lowercase().fill_null("final"), numbers(rows, "score", name)
+    )
+    bad = rows.filter(~pl.col("stage").is_in(["pool", "final"]))
+    refuse(bad, "The stage of a ranking is {stage}; it is pool or final.", name, "stage")
     return rows.with_columns(numbers(rows, "rank", name, whole=True))
 
 
@@ -263,25 +262,10 @@ def _depths(done: Ordered | Streamed) -> dict[str, int]:
     return dict(pl.concat(found).group_by("run").agg(pl.col("rank").max()).iter_rows())
 
 
-def _runs(rows: pl.DataFrame) -> list[str]:
-    return [str(run) for run in rows["run"].unique().sort()]
-
-
-def _stage(rows: pl.DataFrame, name: str) -> pl.Series:
-    stage = rows["stage"].str.to_lowercase().fill_null("final")
-    bad = (~stage.is_in(["pool", "final"])).arg_true()
-    if len(bad):
-        raise InputError(
-            f"The stage of a ranking is {quoted(stage[bad[0]])}; it is pool or final.",
-            where=place(name, rows["line"][bad[0]], "stage"),
-        )
-    return stage.alias("stage")
-
-
 def _judgements(opened: Opened, options: Options) -> Import:
     chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
     rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
-    without_empty_ids(rows, opened.piece.name, ("query_id", "passage_id"))
+    identified(rows, opened.piece.name, "query_id", "passage_id")
     return golden_set(rows, opened.piece.name, opened.piece.stem, options)
 
 
@@ -301,7 +285,7 @@ def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     parts = [Import(runs=made), answers(named, opened.piece.name)]
     if costs and several:
         why = "columns of costs: a query has several answers, so they are of none of them alone"
-        parts.append(Import(left_out=left_out(1, why, opened.piece.name)))
+        parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
     elif costs:
         parts.append(_measured(opened, ids, per_row=True))
     return merged(parts)
@@ -311,7 +295,7 @@ def _owners(
     opened: Opened, known: dict[str, Run], options: Options
 ) -> tuple[tuple[Run, ...], dict[str, str]]:
     """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
-    own = _runs(_keyed(opened, "run", "query_id"))
+    own = [str(run) for run in _keyed(opened, "run", "query_id")["run"].unique().sort()]
     if own == [""] and len(known) == 1:
         return (), {"": next(iter(known.values())).run_id}
     fresh = [run for run in own if run not in known]
@@ -334,9 +318,4 @@ def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
         numbers(keys, "repeat", opened.piece.name, whole=True),
     )
-    return merged(
-        (
-            timings(opened.table, opened.means, keys, per_row=per_row),
-            usage(opened.table, opened.means, keys, per_row=per_row),
-        )
-    )
+    return merged(made(opened.table, opened.means, keys, per_row=per_row) for made in (timings, usage))

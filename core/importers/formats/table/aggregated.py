@@ -9,17 +9,24 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, imported_run, merged, run_labels
+from core.importers.base import (
+    Import,
+    LeftOut,
+    Options,
+    counted,
+    frames_of,
+    imported_run,
+    merged,
+    run_labels,
+)
 from core.importers.costs import usage
-from core.importers.judgements import left_out
 from core.importers.meaning import UNKNOWN, Meaning
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value, is_share
-from core.importers.read.fields import numbers
 from core.importers.read.piece import Piece
+from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
 from core.records import Run
-from core.tables import frame
 
 _LEAST_PERCENT = 5
 """Numbers up to it may be of a scale such as 1 to 5."""
@@ -45,7 +52,7 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
     notes = [f"{table.name}: {said}" for value in means.aggregates for said in _said(value)]
     figures = Import(
         runs=tuple(runs),
-        frames={"aggregates": rows} if rows.height else {},
+        frames=frames_of(aggregates=rows),
         left_out=tuple(left),
         notes=tuple(notes),
     )
@@ -125,7 +132,8 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
-    parts, left = [], []
+    parts: list[pl.DataFrame] = []
+    left: list[LeftOut] = []
     counts = None
     if "n" in means.roles:
         counts = numbers(table.taking({"n": means.roles["n"]}), "n", table.name, whole=True)
@@ -139,9 +147,8 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
             }
         )
         filled = given.filter(pl.col("value").is_not_null())
-        if filled.height < given.height:
-            count = given.height - filled.height
-            left.append(LeftOut(count, f"empty cells of `{shown(value.column)}`: missing, not 0", table.name))
+        why = f"empty cells of `{shown(value.column)}`: missing, not 0"
+        left += counted({why: given.height - filled.height}, table.name)
         parts.append(
             filled.with_columns(
                 pl.lit(value.measure).alias("measure"),
@@ -150,7 +157,7 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
                 pl.lit("imported").alias("source"),
             )
         )
-    return frame("aggregates", pl.concat(parts).to_dict()), left
+    return pl.concat(parts), left
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
@@ -158,12 +165,9 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     column = "grade" if rows["grade"].null_count() < rows.height else "score"
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))
-    _refuse(rows.filter(~pl.col("k").is_between(0, _MOST_K)), name, "k", "k counts passages, from 0.")
-    again = rows.filter(~pl.struct("run_id", "query_id", "k").is_first_distinct())
-    if again.height:
-        row = again.row(0, named=True)
-        found = f"The query {quoted(row['query_id'])} has two answers at k = {row['k']}."
-        raise InputError(found, where=place(name, row["line"]))
+    refuse(rows.filter(~pl.col("k").is_between(0, _MOST_K)), "k counts passages, from 0.", name, "k")
+    found = "The query {query_id} has two answers at k = {k}."
+    refuse(again(rows, "run_id", "query_id", "k"), found, name)
     grades = rows["grade"].drop_nulls()
     scale = _scale(grades) if rows["scale"].null_count() == rows.height else None
     kept = rows.filter(pl.col("answer").is_not_null() | pl.col("grade").is_not_null()).with_columns(
@@ -178,15 +182,11 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     if len(grades) and rows["scale"].null_count() == rows.height:
         said = f"taken as {scale}" if scale else "not known: add a column `scale`, such as 0-10"
         notes.append(f"{name}: the scale of the answers' grades is {said}.")
-    left = left_out(rows.height - kept.height, "rows without an answer", name)
-    ungraded = left_out(
-        kept["grade"].null_count(), "answers without a grade (kept, but not correlated)", name
-    )
-    return Import(
-        frames={"answers": frame("answers", kept.to_dict())} if kept.height else {},
-        notes=tuple(notes),
-        left_out=left + ungraded,
-    )
+    left = {
+        "rows without an answer": rows.height - kept.height,
+        "answers without a grade (kept, but not correlated)": kept["grade"].null_count(),
+    }
+    return Import(frames=frames_of(answers=kept), notes=tuple(notes), left_out=counted(left, name))
 
 
 def _scale(grades: pl.Series) -> str | None:
@@ -196,8 +196,3 @@ def _scale(grades: pl.Series) -> str | None:
     if grades.is_between(0, 1).all():
         return "0-1"
     return "1-5" if grades.is_between(1, 5).all() else None
-
-
-def _refuse(bad: pl.DataFrame, name: str, column: str, found: str) -> None:
-    if bad.height:
-        raise InputError(found, where=place(name, bad["line"][0], column))

@@ -6,48 +6,63 @@ trace retrieved (and none is part of another) no single list is the ranking, and
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-
-import polars as pl
+from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, merged
+from core.importers.account import Parts
+from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.costs import UNNAMED
+from core.importers.formats.traces.exported import entries, held_under, paths_of
 from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece
+from core.importers.read.piece import Piece, Tree, digest_of, pieces_of
 from core.importers.read.text import shown
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble, with_ids
+from core.importers.samples import Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
-from core.records import Basis
 
-_TIMES = pl.Schema({"query_id": pl.String(), "stage": pl.String(), "ms": pl.Float64()})
-_USED = pl.Schema(
-    {
-        "query_id": pl.String(),
-        "stage": pl.String(),
-        "item": pl.String(),
-        "unit": pl.String(),
-        "amount": pl.Float64(),
-    }
-)
-_SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
 _STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
 _MOST_STEPS = 1_000
+
+
+class TraceFormat(Format):
+    """A tool that records traces: every row of what it exports is a span, or holds several."""
+
+    names_collection = 1
+    source: str
+    keys: Parts  # what is read of a row
+
+    @abstractmethod
+    def is_mine(self, paths: frozenset[str]) -> bool:
+        """Whether columns or keys (nested ones joined by dots) are those of this tool."""
+
+    @abstractmethod
+    def spans(self, row: Json, where: str) -> Iterator[Span]:
+        """The spans of a row."""
+
+    def kind(self, piece: Piece) -> str | None:
+        """Rows with the fields of spans."""
+        return "spans" if self.is_mine(paths_of(piece)) else None
+
+    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
+        """What is read of a row, wherever the rows stand."""
+        return held_under(self.keys)
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all spans, which may stand within others; a run is made of each project's traces."""
+        pieces = pieces_of(trees)
+        rows = (each for piece in pieces for each in entries(piece))
+        spans = [span for where, row in rows for span in self.spans(row, where)]
+        return traced(spans, pieces, options, importer=self.name, source=self.source)
 
 
 @dataclass(kw_only=True)
 class _Question:
     """What one trace tells."""
 
-    text: str
-    answer: str | None = None
-    documents: tuple[Document, ...] | None = None
-    times: dict[str, float] = field(default_factory=dict)
-    used: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
-    scores: dict[str, float] = field(default_factory=dict)
+    sample: Sample
     settings: Json = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
 
@@ -78,9 +93,8 @@ def traced(
     ]
     if again:
         notes.append(f"{again} questions were asked before: each time counts as a question of its own.")
-    out = tuple(LeftOut(count, reason, pieces[0].name) for reason, count in left.items() if count)
     made = assemble(parts, options, importer=importer, source=source)
-    return merged((made, Import(left_out=out, notes=tuple(notes))))
+    return merged((made, Import(left_out=counted(left, pieces[0].name), notes=tuple(notes))))
 
 
 def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
@@ -102,17 +116,24 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         return None
     models = [span for span in steps if span.kind == "model"]
     last = max((span for span in models if span.answer), key=lambda span: span.end or 0.0, default=None)
-    made = _Question(text=asked, answer=_answer(root, last), scores=dict(root.scores))
+    answer = _answer(root, last)
     rerankers = [span for span in steps if span.kind == "reranker"]
-    made.documents = _documents(retrievers, rerankers, left)
-    if made.documents is None and made.answer is None:
+    documents = _documents(retrievers, rerankers, left)
+    if documents is None and answer is None:
         left["traces with neither retrieved passages nor an answer"] += 1
         return None
-    _measure(made, {"retrieve": retrievers, "rerank": rerankers, "generate": models})
-    _count_tokens(made, steps)
-    made.settings = next((span.settings for span in retrievers if span.settings), {})
-    made.models = {span.model for span in models if span.model}
-    return made
+    sample = Sample(
+        text=asked,
+        answer=answer,
+        contexts=None if documents is None else [each.text for each in documents],
+        context_ids=None if documents is None else [each.id for each in documents],
+        scores=[each.score for each in documents or ()],
+        values=root.scores,
+        times=dict(_times({"retrieve": retrievers, "rerank": rerankers, "generate": models})),
+    )
+    _count_tokens(sample, steps)
+    settings = next((span.settings for span in retrievers if span.settings), {})
+    return _Question(sample=sample, settings=settings, models={span.model for span in models if span.model})
 
 
 def _answer(root: Span, last: Span | None) -> str | None:
@@ -158,65 +179,29 @@ def _documents(
     return None
 
 
-def _measure(made: _Question, stages: Mapping[str, Sequence[Span]]) -> None:
+def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
     """Times of each stage that one step alone made."""
     for stage, spans in stages.items():
         alone = spans[0] if len(spans) == 1 else None
         if alone is not None and not alone.failed and alone.ms is not None:
-            made.times[stage] = alone.ms
+            yield stage, alone.ms
 
 
-def _count_tokens(made: _Question, steps: Sequence[Span]) -> None:
+def _count_tokens(sample: Sample, steps: Sequence[Span]) -> None:
     for span in steps:
         stage = _STAGES.get(span.kind)
-        if stage is None:
-            continue
-        for unit, count in span.tokens.items():
-            made.used[stage, shown(span.model or UNNAMED), unit] += count
+        for unit, count in span.tokens.items() if stage else ():
+            key = (str(stage), shown(span.model or UNNAMED), unit)
+            sample.used[key] = sample.used.get(key, 0.0) + count
 
 
 def _answered(project: str, found: Sequence[_Question], pieces: Sequence[Piece]) -> Answered:
-    rows = with_ids(pl.DataFrame([_row(each) for each in found], schema=dict(SAMPLE), orient="row"))
-    ids = rows["query_id"].to_list()
-    pairs = list(zip(ids, found, strict=True))
-    times = [(query, stage, ms) for query, each in pairs for stage, ms in each.times.items()]
-    used = [(query, *key, count) for query, each in pairs for key, count in each.used.items()]
-    values = [(query, name, value) for query, each in pairs for name, value in each.scores.items()]
     settings = next((each.settings for each in found if each.settings), {})
     models = sorted({model for each in found for model in each.models})
-    basis = pl.lit(Basis.IMPORTED.value).alias("basis")
-    frames = {
-        "timings": pl.DataFrame(times, schema=_TIMES, orient="row").with_columns(repeat=pl.lit(1)),
-        "usage": pl.DataFrame(used, schema=_USED, orient="row").with_columns(basis),
-    }
-    return Answered(
+    return replace(
+        answered(pieces[0], [each.sample for each in found]),
         label=project,
-        name=pieces[0].name,
-        stem=pieces[0].stem,
-        digest="-".join(sorted(piece.digest for piece in pieces)),
-        rows=rows,
-        values=pl.DataFrame(values, schema=VALUE, orient="row"),
+        digest=digest_of(pieces),
         spec=axes_of(settings) | ({"generator": shown(models[0])} if len(models) == 1 else {}),
         decided={"project": shown(project), "retriever": kept(settings), "models": kept(models)},
-        frames={name: table for name, table in frames.items() if table.height},
-        scores=_scores(pairs),
     )
-
-
-def _row(each: _Question) -> Json:
-    documents = each.documents
-    return {
-        "text": each.text,
-        "answer": each.answer,
-        "contexts": None if documents is None else [document.text for document in documents],
-        "context_ids": None if documents is None else [document.id for document in documents],
-    }
-
-
-def _scores(pairs: Sequence[tuple[str, _Question]]) -> pl.DataFrame:
-    rows = [
-        (query, rank, document.score)
-        for query, each in pairs
-        for rank, document in enumerate(each.documents or (), 1)
-    ]
-    return pl.DataFrame(rows, schema=_SCORE, orient="row")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options
-from core.importers.formats.traces import traced
-from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.account import TAKEN
+from core.importers.formats.traces import TraceFormat
 from core.importers.formats.traces.spans import (
     Kind,
     Span,
@@ -23,7 +21,6 @@ from core.importers.formats.traces.spans import (
     question_of,
 )
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece, Tree
 
 _KINDS: dict[str, Kind] = {
     "RETRIEVER": "retriever", "GENERATION": "model", "EMBEDDING": "embedding", "RERANKER": "reranker",
@@ -34,10 +31,12 @@ _KEYS = (
     "name", "providedModelName", "model", "usageDetails", "usage", "promptTokens", "inputTokens",
     "completionTokens", "outputTokens", "timestamp", "scores",
 )  # fmt: skip
+_OBSERVED = {form for key in _KEYS for form in (key, key.lower(), re.sub(r"(?=[A-Z])", "_", key).lower())}
+"""The keys in either spelling."""
 _TRACE = frozenset({"timestamp", "input", "output"})
 
 
-class Langfuse(Format):
+class Langfuse(TraceFormat):
     """Exported observations and traces."""
 
     name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
@@ -55,53 +54,30 @@ class Langfuse(Format):
         "Token counts that are 0 throughout mean that nobody counted: they are missing.",
         "A span counts as a retriever where its type says so, or its name does and it returned documents.",
     )
-    names_collection = 1
+    source = "Langfuse traces"
+    keys = {  # noqa: RUF012
+        **dict.fromkeys(_OBSERVED, TAKEN), **{f"observations.{key}": TAKEN for key in _OBSERVED},
+        "scores.name": TAKEN, "scores.value": TAKEN,
+    }  # fmt: skip
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has the fields of observations or traces."""
-        return SURE if probe.pieces and all(_is_either(paths_of(piece)) for piece in probe.pieces) else 0.0
+    def is_mine(self, paths: frozenset[str]) -> bool:
+        """The fields of observations or of traces."""
+        keys = {path.replace("_", "").lower() for path in paths if "." not in path and "[" not in path}
+        observed = {"traceid", "type", "starttime"} <= keys and "parentobservationid" in keys
+        held = keys >= {*_TRACE, "id"} and bool({"observations", "sessionid", "bookmarked"} & keys)
+        return observed or held
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of an observation or a trace."""
-        observed = {form: TAKEN for key in _KEYS for form in _forms(key)}
-        inner = {f"observations.{key}": TAKEN for key in observed}
-        return held_under({**observed, **inner, "scores.name": TAKEN, "scores.value": TAKEN})
-
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read traces and observations, which may stand within their traces."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
-        rows = (each for piece in pieces for each in entries(piece))
-        spans = [span for where, row in rows for span in _spans(row, where)]
-        return traced(spans, pieces, options, importer=self.name, source="Langfuse traces")
-
-
-def _forms(key: str) -> set[str]:
-    """How a key may be spelled."""
-    return {key, key.lower(), re.sub(r"(?=[A-Z])", "_", key).lower()}
-
-
-def _bare(paths: frozenset[str]) -> set[str]:
-    return {path.replace("_", "").lower() for path in paths if "." not in path and "[" not in path}
-
-
-def _is_either(paths: frozenset[str]) -> bool:
-    keys = _bare(paths)
-    observed = {"traceid", "type", "starttime"} <= keys and "parentobservationid" in keys
-    return observed or (
-        keys >= _TRACE and bool({"observations", "sessionid", "bookmarked"} & keys) and "id" in keys
-    )
-
-
-def _spans(row: Json, where: str) -> Iterator[Span]:
-    if first(row, "traceId") is not None:
-        yield _observation(row, None, where)
-        return
-    trace = _trace(row, where)
-    yield trace
-    inner = row.get("observations")
-    for each in inner if isinstance(inner, list) else ():
-        if isinstance(each, dict):
-            yield _observation(each, trace.trace, where)
+    def spans(self, row: Json, where: str) -> Iterator[Span]:
+        """An observation, or a trace with the observations within it."""
+        if first(row, "traceId") is not None:
+            yield _observation(row, None, where)
+            return
+        trace = _trace(row, where)
+        yield trace
+        inner = row.get("observations")
+        for each in inner if isinstance(inner, list) else ():
+            if isinstance(each, dict):
+                yield _observation(each, trace.trace, where)
 
 
 def _trace(row: Json, where: str) -> Span:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from core.errors import InputError
-from core.importers.account import TAKEN, UNKNOWN, Parts
-from core.importers.base import SURE, Format, Import, Options
-from core.importers.formats.traces import traced
-from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.account import TAKEN, UNKNOWN
+from core.importers.formats.traces import TraceFormat
 from core.importers.formats.traces.spans import (
     Kind,
     Span,
@@ -22,7 +20,6 @@ from core.importers.formats.traces.spans import (
     question_of,
 )
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece, Tree
 
 _KINDS: dict[str, Kind] = {
     "retriever": "retriever",
@@ -40,7 +37,7 @@ _OLD_UNITS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_toke
 _MOST_SPANS = 5_000_000
 
 
-class LangSmith(Format):
+class LangSmith(TraceFormat):
     """Exported runs with those of retrievers among them."""
 
     name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
@@ -57,41 +54,27 @@ class LangSmith(Format):
         "Traces that ended with an error are left out and counted.",
         "Where several retrievers ran in a trace, none of their lists is the ranking.",
     )
-    names_collection = 1
+    source = "LangSmith runs"
+    keys = {  # noqa: RUF012
+        **dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN, "extra.model": TAKEN,
+        "extra.model_name": TAKEN,
+    }  # fmt: skip
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has the fields of runs."""
-        return SURE if probe.pieces and all(_is_runs(paths_of(piece)) for piece in probe.pieces) else 0.0
+    def is_mine(self, paths: frozenset[str]) -> bool:
+        """The fields of runs."""
+        return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of a run."""
-        known = {**dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN}
-        known |= {"extra.model": TAKEN, "extra.model_name": TAKEN}
-        return held_under(known)
-
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read all runs; child runs may stand within their parents."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
-        rows = (each for piece in pieces for each in entries(piece))
-        spans = [span for where, row in rows for span in _spans(row, where)]
-        return traced(spans, pieces, options, importer=self.name, source="LangSmith runs")
-
-
-def _is_runs(paths: frozenset[str]) -> bool:
-    return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
-
-
-def _spans(row: Json, where: str) -> Iterator[Span]:
-    """A run and those within it."""
-    waiting: list[tuple[Json, str | None, str | None]] = [(row, None, None)]
-    for count, (run, parent, trace) in enumerate(waiting):  # grows while it is read
-        if count > _MOST_SPANS:
-            raise InputError(f"The run holds more than {_MOST_SPANS:,} others.", where=where)
-        span = _span(run, parent, trace, where)
-        yield span
-        children = run.get("child_runs")
-        if isinstance(children, list):
-            waiting += [(child, span.id, span.trace) for child in children if isinstance(child, dict)]
+    def spans(self, row: Json, where: str) -> Iterator[Span]:
+        """A run and those within it."""
+        waiting: list[tuple[Json, str | None, str | None]] = [(row, None, None)]
+        for count, (run, parent, trace) in enumerate(waiting):  # grows while it is read
+            if count > _MOST_SPANS:
+                raise InputError(f"The run holds more than {_MOST_SPANS:,} others.", where=where)
+            span = _span(run, parent, trace, where)
+            yield span
+            children = run.get("child_runs")
+            if isinstance(children, list):
+                waiting += [(child, span.id, span.trace) for child in children if isinstance(child, dict)]
 
 
 def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:

@@ -7,13 +7,11 @@ below it as a list or a map. Both are one thing here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options
-from core.importers.formats.traces import traced
-from core.importers.formats.traces.exported import entries, held_under, paths_of
+from core.importers.account import TAKEN
+from core.importers.formats.traces import TraceFormat
 from core.importers.formats.traces.spans import (
     Document,
     Kind,
@@ -26,7 +24,6 @@ from core.importers.formats.traces.spans import (
     question_of,
 )
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece, Tree
 
 _KINDS: dict[str, Kind] = {
     "RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "model", "EMBEDDING": "embedding",
@@ -46,7 +43,7 @@ _MOST_DOCUMENTS = 100_000
 _AT = re.compile(r"(?P<place>\d{1,6})(?:\.(?:document\.)?(?P<field>.+))?")
 
 
-class OpenInference(Format):
+class OpenInference(TraceFormat):
     """Exported spans with those of retrievers among them."""
 
     name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
@@ -62,28 +59,19 @@ class OpenInference(Format):
         "Traces that ended with an error are left out and counted.",
         "Where several retrievers ran in a trace, none of their lists is the ranking.",
     )
-    names_collection = 1
+    source = "OpenInference spans"
+    keys = dict.fromkeys((*_KEYS, *(f"attributes.{key}" for key in _ATTRIBUTES)), TAKEN)
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when every file of it has the fields of spans."""
-        return SURE if probe.pieces and all(_is_spans(paths_of(piece)) for piece in probe.pieces) else 0.0
+    def is_mine(self, paths: frozenset[str]) -> bool:
+        """The trace, and the kind or attributes of OpenInference."""
+        return "context.trace_id" in paths and any(
+            path == "span_kind" or path.removeprefix("attributes.").startswith("openinference")
+            for path in paths
+        )
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of a span."""
-        return held_under(dict.fromkeys((*_KEYS, *(f"attributes.{key}" for key in _ATTRIBUTES)), TAKEN))
-
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read all spans."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
-        rows = (each for piece in pieces for each in entries(piece))
-        spans = [_span(row, where) for where, row in rows]
-        return traced(spans, pieces, options, importer=self.name, source="OpenInference spans")
-
-
-def _is_spans(paths: frozenset[str]) -> bool:
-    return "context.trace_id" in paths and any(
-        path == "span_kind" or path.removeprefix("attributes.").startswith("openinference") for path in paths
-    )
+    def spans(self, row: Json, where: str) -> Iterator[Span]:
+        """One span."""
+        yield _span(row, where)
 
 
 def _flat(row: Json, where: str) -> dict[str, object]:
