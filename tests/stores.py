@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from core.importers.formats.published import published_batch
-from core.pipeline.demo import run_demo
-from core.pipeline.spec import grid
+from core.pipeline.demo import grid, run_demo
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import TABLES, frame

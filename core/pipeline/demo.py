@@ -1,4 +1,4 @@
-"""The demo: a collection that every machine has, and its stacks really run and measured here."""
+"""The demo: a collection frozen in data/demo (see its README), its stacks really run and measured here."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from pathlib import Path
 
 import polars as pl
 
-from core.pipeline import demo_data, docstrings
+from core.paths import DEMO
 from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
-from core.pipeline.spec import grid
-from core.records import Batch, Run, Sink, Stack
+from core.pipeline.sweep.expand import grid as expand_axes
+from core.pipeline.sweep.fields import Encoder, Index
+from core.pipeline.sweep.model import Axes
+from core.records import Batch, Collection, GoldenSet, Run, Sink, Stack
+from core.tables import TABLES, frame
+
+COLLECTION_ID, GOLDEN_SET_ID = "python-docs", "python-docs-graded"
+PASSAGES, QUERIES, JUDGEMENTS = DEMO / "passages.parquet", DEMO / "queries.jsonl", DEMO / "judgements.tsv"
+REPEATS = 5
+DEPTHS = (20, 50, 100, 200)
+_TOKENIZER = "o200k_base"
+_JUDGE = "an AI assistant of the team, reading each passage; one judge"
 
 Progress = Callable[[int, int, str], None]
 """Told about every step: steps done, steps in all, what is happening now."""
-
-REPEATS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +35,93 @@ class Demo:
     Attributes:
         runs: One per stack.
         judged: Frame of `TABLES["judgements"]`.
-        missing: (query_id, passage_id) of judgements whose passage is not in the installed versions.
     """
 
     runs: tuple[Run, ...]
     judged: pl.DataFrame
-    missing: tuple[tuple[str, str], ...]
 
     @property
     def summary(self) -> str:
         """What was made, in one line for people."""
-        return f"{len(self.runs)} stacks measured; {demo_data.describe(self.judged, list(self.missing))}"
+        counts = dict(self.judged.group_by("grade").len().iter_rows())
+        grades = ", ".join(f"{counts.get(grade, 0)} of grade {grade}" for grade in range(5, 0, -1))
+        asked = self.judged["query_id"].n_unique()
+        made = f"{self.judged.height} judgements of {asked} questions ({grades})"
+        return f"{len(self.runs)} stacks measured; {made}"
+
+
+def collection() -> Collection:
+    """The demo collection: docstrings of three packages."""
+    return Collection(
+        collection_id=COLLECTION_ID,
+        name="Python documentation",
+        source="Docstrings of numpy 2.4.6, polars 2.1.0, streamlit 1.67.0",
+        notes="Frozen in data/demo, with the licences of the packages.",
+    )
+
+
+def golden_set() -> GoldenSet:
+    """The graded judgements of the demo collection."""
+    return GoldenSet(
+        golden_set_id=GOLDEN_SET_ID,
+        collection_id=COLLECTION_ID,
+        name="Python documentation, graded",
+        judge=_JUDGE,
+        notes="Pool: the top 15 of BM25 and of wordllama 256 d, and answers that the author of a question"
+        " knew; passages outside the pool are unjudged. See data/demo/README.md.",
+    )
+
+
+def passages(*, searched: bool = False) -> pl.DataFrame:
+    """Frame of `TABLES["passages"]`; `searched`: with what is searched of each as its text, and no title."""
+    rows = pl.read_parquet(PASSAGES).with_columns(
+        collection_id=pl.lit(COLLECTION_ID), tokenizer=pl.lit(_TOKENIZER)
+    )
+    if searched:
+        rows = rows.with_columns(title=pl.lit(None, pl.String), text="searched")
+    return frame("passages", rows.select(list(TABLES["passages"])).to_dict())
+
+
+def queries() -> pl.DataFrame:
+    """Frame of `TABLES["queries"]`."""
+    rows = pl.read_ndjson(QUERIES).with_columns(collection_id=pl.lit(COLLECTION_ID))
+    return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
+
+
+def judgements() -> pl.DataFrame:
+    """Frame of `TABLES["judgements"]`."""
+    rows = pl.read_csv(JUDGEMENTS, separator="\t", quote_char=None).with_columns(
+        golden_set_id=pl.lit(GOLDEN_SET_ID), raw=pl.col("grade"), judge=pl.lit(_JUDGE)
+    )
+    return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
+
+
+def grid(
+    *,
+    embedder: str = "wordllama",
+    dims: Sequence[int] = (64, 128, 256),
+    indexes: Sequence[str] = ("flat", "hnsw-f32", "int8"),
+    depths: Sequence[int] = DEPTHS,
+) -> list[Stack]:
+    """BM25, every dense combination, and the fusion of BM25 with each of them, at every candidate depth.
+
+    Args:
+        embedder: A registered embedder.
+        dims: Its dimensions.
+        indexes: Kinds of dense index.
+        depths: Candidate depths K.
+
+    Returns:
+        (1 + 2 · dims · indexes) · depths stacks; 76 by default.
+    """
+    return expand_axes(
+        Axes(
+            embedder=(Encoder(name=embedder),),
+            dim=tuple(dims),
+            index=tuple(Index(name=name) for name in indexes),
+            candidates=tuple(depths),
+        )
+    )
 
 
 def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[Stack] | None = None) -> Demo:
@@ -47,29 +131,17 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         sink: Receives two batches: the collection, then all runs.
         progress: Told about every step.
         stacks: What to run; the grid of 76 stacks by default.
-
-    Returns:
-        What was made.
-
-    Raises:
-        InputError: If the questions or judgements that ship with the product cannot be read.
     """
     tell = progress or (lambda *_: None)
-    tell(0, 1, "read the documentation of the installed packages")
-    passages, queries = docstrings.passages(), demo_data.queries()
-    judged, missing = demo_data.judgements(set(passages["passage_id"]))
-    sink(
-        Batch(
-            collections=(demo_data.collection(),),
-            golden_sets=(demo_data.golden_set(),),
-            frames={"passages": passages, "queries": queries, "judgements": judged},
-        )
-    )
+    tell(0, 1, "read the documentation")
+    asked, judged = queries(), judgements()
+    frames = {"passages": passages(), "queries": asked, "judgements": judged}
+    sink(Batch(collections=(collection(),), golden_sets=(golden_set(),), frames=frames))
     job = Job(
         name="demo",
-        collection_id=docstrings.COLLECTION_ID,
-        corpora={None: corpus_of(docstrings.for_indexing(passages))},
-        queries=queries,
+        collection_id=COLLECTION_ID,
+        corpora={None: corpus_of(passages(searched=True))},
+        queries=asked,
         stacks=grid() if stacks is None else stacks,
         protocol=Protocol(repeats=REPEATS, shuffled=True),
     )
@@ -83,4 +155,4 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         run_job(job, batches.append, work=Path(folder), progress=told)
     runs = merged(batches)
     sink(runs)
-    return Demo(runs.runs, judged, tuple(missing))
+    return Demo(runs.runs, judged)

@@ -267,7 +267,7 @@ def small_demo(sink, progress):
     sink(Batch(collections=(Collection(collection_id="demo", name="Demo"),)))
     progress(2, 2, "done")
     sink(Batch(runs=(run,)))
-    return Demo((run,), pl.DataFrame(schema=TABLES["judgements"]), ())
+    return Demo((run,), pl.DataFrame(schema=TABLES["judgements"]))
 
 
 def test_demo_fills_the_store_once(cli, monkeypatch):

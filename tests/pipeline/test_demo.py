@@ -1,13 +1,18 @@
+import json
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from core.pipeline import demo_data
-from core.pipeline.demo import REPEATS, run_demo
-from core.pipeline.spec import grid
+from core.pipeline import demo
+from core.pipeline.demo import REPEATS, grid, run_demo
+from core.pipeline.sweep.check import check_stacks
+from core.pipeline.sweep.problems import Severity
+from core.pipeline.sweep.rules import Facts
 from core.records import Batch, Stack
 from core.store import Store
+from core.tables import TABLES
 
 
 def few(stacks: list[Stack]) -> list[Stack]:
@@ -25,23 +30,23 @@ def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
 
     told: list[tuple[int, int]] = []
     stacks = few(grid(embedder="fake", dims=(32,), depths=(20, 50)))
-    demo = run_demo(sink, lambda done, total, _: told.append((done, total)), stacks=stacks)
+    made = run_demo(sink, lambda done, total, _: told.append((done, total)), stacks=stacks)
 
     done = [step for step, _ in told]
     assert done == sorted(done)
     assert done[-1] == told[-1][1] > len(stacks) * REPEATS / 2
     assert len({total for _, total in told[2:]}) == 1
     assert [len(batch.runs) for batch in sunk] == [0, len(stacks)]
-    assert str(len(stacks)) in demo.summary
+    assert str(len(stacks)) in made.summary
 
     read = store.read()
     assert read.revision == 2
     collection = read.collections().row(0, named=True)
     assert collection["queries"] >= 40
     assert collection["passages"] > 3000
-    run_ids = [run.run_id for run in demo.runs]
-    graded = read.graded(run_ids, demo_data.GOLDEN_SET_ID, depth=10)
-    assert graded.grades.shape == (len(stacks), demo.judged["query_id"].n_unique(), 10)
+    run_ids = [run.run_id for run in made.runs]
+    graded = read.graded(run_ids, demo.GOLDEN_SET_ID, depth=10)
+    assert graded.grades.shape == (len(stacks), made.judged["query_id"].n_unique(), 10)
     assert not graded.unjudged_queries.any()
     timings = read.timings(run_ids)
     assert timings["repeat"].unique().sort().to_list() == list(range(1, REPEATS + 1))
@@ -51,9 +56,64 @@ def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
 @pytest.mark.slow
 def test_the_whole_grid_ranks_every_question():
     sunk: list[Batch] = []
-    demo = run_demo(sunk.append)
-    assert len(demo.runs) == 76
+    made = run_demo(sunk.append)
+    assert len(made.runs) == 76
     rankings = sunk[1].frames["rankings"]
     assert isinstance(rankings, pl.DataFrame)
     asked = rankings.group_by("run_id").agg(pl.col("query_id").n_unique())
-    assert asked["query_id"].unique().to_list() == [demo_data.queries().height]
+    assert asked["query_id"].unique().to_list() == [demo.queries().height]
+
+
+def test_the_grid_has_76_different_stacks_that_can_run():
+    stacks = grid()
+    assert len({stack.stack_id for stack in stacks}) == len(stacks) == 76
+    assert len({stack.label for stack in stacks}) == 76
+    assert {each.severity for each in check_stacks(stacks, Facts())} == {
+        Severity.WARNING
+    }  # K = 200 of 2 · 100
+    modes = Counter(stack.spec["mode"] for stack in stacks)
+    assert modes == {"sparse": 4, "dense": 36, "hybrid": 36}
+
+
+def test_the_passages_are_those_that_were_judged():
+    passages, searched = demo.passages(), demo.passages(searched=True)
+    assert passages.schema == searched.schema == TABLES["passages"]
+    assert passages.height == 3423
+    assert passages["passage_id"].is_unique().all()
+    assert passages["passage_id"].is_sorted()
+    assert passages["text"].is_unique().all()
+    assert passages["tokens"].min() > 0
+    assert searched["passage_id"].equals(passages["passage_id"])
+    clip = searched.filter(passage_id="numpy.clip").row(0, named=True)
+    assert (clip["title"], clip["text"].partition("\n")[0]) == (None, "numpy.clip numpy clip")
+
+
+def test_every_question_has_grades_of_passages_that_exist():
+    queries, judged = demo.queries(), demo.judgements()
+    assert queries.schema == TABLES["queries"]
+    assert queries["query_id"].is_unique().all()
+    tags = Counter(tag for tags in queries["tags"] for tag in tags)
+    assert all(tags[f"package={name}"] >= 15 for name in ("numpy", "polars", "streamlit"))
+    assert min(tags[name] for name in ("package=mixed", "style=misspelt", "style=chatty", "type=broad")) >= 5
+    assert tags["language=en"] == queries.height >= 40
+    assert judged.schema == TABLES["judgements"]
+    assert not judged.select("query_id", "passage_id").is_duplicated().any()
+    assert set(judged["query_id"]) == set(queries["query_id"])
+    assert set(judged["passage_id"]) <= set(demo.passages()["passage_id"])
+    assert set(judged["grade"]) == {1, 2, 3, 4, 5}
+    assert (judged["grade"] == judged["raw"]).all()
+    rows = map(json.loads, demo.QUERIES.read_text(encoding="utf-8").splitlines())
+    answers = {(row["query_id"], answer) for row in rows for answer in row["answers"]}
+    assert {query_id for query_id, _ in answers} == set(queries["query_id"])
+    assert answers <= set(judged.select("query_id", "passage_id").iter_rows())
+
+
+def test_what_stands_beside_the_data_says_what_it_is():
+    readme = (demo.DEMO / "README.md").read_text(encoding="utf-8")
+    licences = (demo.DEMO / "LICENSES").read_text(encoding="utf-8")
+    assert f"{demo.queries().height} questions" in readme
+    for package in {each.partition(".")[0] for each in demo.passages()["passage_id"]}:
+        assert package in demo.collection().source
+        assert f"    {package} " in licences
+    assert demo.PASSAGES.stat().st_size < 3_000_000
+    assert demo.golden_set().collection_id == demo.collection().collection_id

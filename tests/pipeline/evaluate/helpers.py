@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from core.pipeline.demo import grid
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, merged, run_job
-from core.pipeline.spec import grid
 from core.records import Batch, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
 

@@ -9,9 +9,9 @@ import pytest
 
 from core.errors import ClqError
 from core.pipeline import environment
+from core.pipeline.demo import grid
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.evaluate.status import Status
-from core.pipeline.spec import grid
 from core.records import Origin, Stack
 from core.tables import TABLES
 from tests.pipeline.corpora import passages

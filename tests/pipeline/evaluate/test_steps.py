@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from core.pipeline.demo import grid
 from core.pipeline.evaluate.steps import Graph, Identities, Step, graph
-from core.pipeline.spec import grid
 from core.records import Stack, canonical_json
 
 NAMES = Identities(

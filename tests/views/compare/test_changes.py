@@ -7,7 +7,7 @@ from itertools import combinations
 import polars as pl
 import pytest
 
-from core.pipeline.spec import grid
+from core.pipeline.demo import grid
 from core.views.compare.changes import PAIRS, changes, kinds, of_kind
 
 RRF = {"method": "rrf", "constant": 60, "depth": 100}

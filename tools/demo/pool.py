@@ -1,6 +1,6 @@
 """Makes the sheets on which the demo's candidates are judged.
 
-    python -m core.pipeline.demo_pool FOLDER [--unjudged]
+    python -m tools.demo.pool FOLDER [--unjudged]
 
 writes one Markdown sheet per question with its pool: the top 15 of BM25, the top 15 of exact dense retrieval
 and the answers that the author of the question expected, in an order that does not tell who found what. The
@@ -19,10 +19,11 @@ from random import Random
 
 import polars as pl
 
-from core.pipeline import demo_data
-from core.pipeline.docstrings import COLLECTION_ID, for_indexing, passages
+from core.pipeline import demo
+from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.records import Batch, JsonMap, Stack
+from tools.demo.docstrings import for_indexing
 
 DEPTH = 15
 SHOWN_CHARACTERS = 1100
@@ -94,6 +95,11 @@ def sheet(query_id: str, question: str, pool: pl.DataFrame) -> str:
     return "\n".join(parts)
 
 
+def expected_answers() -> dict[str, list[str]]:
+    """Return by query_id the passages that the author of the question had in mind."""
+    return dict(pl.read_ndjson(demo.QUERIES).select("query_id", "answers").iter_rows())
+
+
 def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
     """Write the sheets of the demo's questions.
 
@@ -107,11 +113,10 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
     Raises:
         InputError: If the demo's files cannot be read.
     """
-    corpus, questions = passages(), demo_data.queries()
-    pooled = pools(corpus, questions, expected=demo_data.expected_answers())
+    corpus, questions = demo.passages(), demo.queries()
+    pooled = pools(corpus, questions, expected=expected_answers())
     if unjudged:
-        judged, _ = demo_data.judgements(set(corpus["passage_id"]))
-        done = set(judged.select("query_id", "passage_id").iter_rows())
+        done = set(demo.judgements().select("query_id", "passage_id").iter_rows())
         pooled = {
             query: [each for each in pool if (query, each) not in done] for query, pool in pooled.items()
         }
@@ -127,7 +132,7 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m core.pipeline.demo_pool", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.demo.pool", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--unjudged", action="store_true", help="only candidates without a grade")
     chosen = parser.parse_args(arguments)

@@ -5,9 +5,9 @@ import warnings
 import polars as pl
 import pytest
 
-from core.pipeline import docstrings
-from core.pipeline.walk import MIN_CHARACTERS, walk
 from core.tables import TABLES
+from tools.demo import docstrings
+from tools.demo.walk import MIN_CHARACTERS, walk
 
 LONG = "Explain what this does in enough words to be worth a passage of its own."
 

@@ -1,8 +1,9 @@
-"""The demo corpus: the docstrings of installed packages as passages, read at run time.
+"""Freezes the demo's corpus: the docstrings of installed packages as passages.
 
-Every machine that can run the dashboard has this text, so nothing is copied into the repository. The
-passages follow the installed versions: `versions` says which, and the loader of the demo judgements reports
-those whose passage is gone.
+    python -m tools.demo.docstrings
+
+replaces data/demo/passages.parquet. The passages follow the installed versions, so that questions, grades and
+the licences beside them have to be looked through afterwards.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 
 import polars as pl
 
-from core.pipeline.walk import Documented, signature_of, walk
+from core.files import replacing
+from core.pipeline.demo import COLLECTION_ID, PASSAGES
 from core.tables import frame
+from tools.demo.walk import Documented, signature_of, walk
 
-COLLECTION_ID = "python-docs"
 PACKAGES = ("numpy", "polars", "streamlit")
 TOKENIZER = "o200k_base"
 
@@ -115,3 +118,18 @@ def count_tokens(texts: Sequence[str]) -> list[int]:
 
         encoder = bpe_openai.get_encoding(TOKENIZER)
     return [len(tokens) for tokens in encoder.encode_ordinary_batch(list(texts))]
+
+
+def freeze() -> pl.DataFrame:
+    """Write the demo's passages, with what is searched of each, and return them."""
+    made = passages().drop("collection_id", "tokenizer")
+    made = made.with_columns(searched=for_indexing(made)["text"])
+    with replacing(PASSAGES) as draft:
+        made.write_parquet(draft, compression="zstd", compression_level=22)
+    return made
+
+
+if __name__ == "__main__":
+    made = freeze()
+    of = ", ".join(f"{name} {version}" for name, version in versions().items())
+    sys.stdout.write(f"{made.height} passages of {of}, {PASSAGES.stat().st_size:,} bytes\n")

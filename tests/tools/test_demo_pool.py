@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.pipeline import demo_data, demo_pool
+from core.pipeline import demo
 from tests.pipeline.corpora import passages, queries
+from tools.demo import pool as demo_pool
 
 TEXTS = ["read a csv file", "write a csv file", "sort rows by a column", "group rows", "plot an array"]
 BM25 = ({"mode": "sparse", "sparse": "bm25"},)
@@ -40,14 +41,13 @@ def test_a_sheet_shows_question_title_and_the_start_of_the_text():
 def test_only_pairs_without_a_grade_are_written_on_request(corpus, tmp_path, monkeypatch, capsys):
     asked = queries(["csv file", "sort rows"])
     first, second = asked["query_id"]
-    monkeypatch.setattr(demo_pool, "passages", lambda: corpus)
-    monkeypatch.setattr(demo_data, "queries", lambda: asked)
-    monkeypatch.setattr(demo_data, "expected_answers", dict)
+    monkeypatch.setattr(demo, "passages", lambda: corpus)
+    monkeypatch.setattr(demo, "queries", lambda: asked)
+    monkeypatch.setattr(demo_pool, "expected_answers", dict)
     table = tmp_path / "judgements.tsv"
     judged = [f"{first}\t{passage}\t1" for passage in corpus["passage_id"]] + [f"{second}\tp002\t5"]
     table.write_text("\n".join(["query_id\tpassage_id\tgrade", *judged]))
-    read = demo_data.judgements
-    monkeypatch.setattr(demo_data, "judgements", lambda known: read(known, table))
+    monkeypatch.setattr(demo, "JUDGEMENTS", table)
     demo_pool.main([str(tmp_path / "all")])
     demo_pool.main([str(tmp_path / "left"), "--unjudged"])
     assert len(list((tmp_path / "all").iterdir())) == 2
