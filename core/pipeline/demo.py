@@ -30,15 +30,10 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo put into the sink.
+    """What the demo put into the sink."""
 
-    Attributes:
-        runs: One per stack.
-        judged: Frame of `TABLES["judgements"]`.
-    """
-
-    runs: tuple[Run, ...]
-    judged: pl.DataFrame
+    runs: tuple[Run, ...]  # one per stack
+    judged: pl.DataFrame  # frame of `TABLES["judgements"]`
 
     @property
     def summary(self) -> str:

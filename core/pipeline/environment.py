@@ -21,15 +21,7 @@ PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """The machine and the software, without what changes from minute to minute.
-
-    Args:
-        packages: Distributions whose versions matter; those that are not installed are left out.
-
-    Returns:
-        cpu (model), cores (usable by this process), memory_gib (null where unknown), system, python and
-        packages (versions by name).
-    """
+    """The machine and the software, without what changes from minute to minute."""
     return {
         "cpu": _cpu_model(),
         "cores": cores(),
@@ -83,12 +75,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 class Collector:
-    """Collects garbage only when told to, while the block runs: else it would hit a few queries at random.
-
-    Args:
-        every_s: Least seconds between two collections.
-        clock: Monotonic seconds.
-    """
+    """Collects garbage only when told to, while the block runs: else it would hit a few queries at random."""
 
     def __init__(self, every_s: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s, self._clock = every_s, clock

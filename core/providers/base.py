@@ -97,14 +97,7 @@ class Meter(Protocol):
     """
 
     def reserve(self, amounts: Sequence[Amount]) -> object:
-        """Set aside the most that an attempt can use.
-
-        Returns:
-            A token for `settle` or `release`.
-
-        Raises:
-            ClqError: If that could spend more than is allowed. Nothing is sent then.
-        """
+        """Set aside the most that an attempt can use."""
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used."""

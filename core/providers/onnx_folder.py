@@ -21,26 +21,15 @@ _LONGEST_LENGTH = 1_000_000  # tokenizers without a limit write an absurd one
 
 @dataclass(frozen=True, slots=True)
 class OnnxFolder:
-    """An opened model.
+    """An opened model."""
 
-    Attributes:
-        path: The folder.
-        session: onnxruntime's session.
-        max_tokens: Tokens that the model reads at once, special ones included.
-        digest: Identifies the model's and the tokenizer's files.
-    """
-
-    path: Path
-    session: Any
-    max_tokens: int
-    digest: str
+    path: Path  # the folder
+    session: Any  # onnxruntime's session
+    max_tokens: int  # tokens that the model reads at once, special ones included
+    digest: str  # identifies the model's and the tokenizer's files
 
     def tokenizer(self, *, stride: int = 0) -> Any:  # noqa: ANN401 - the package's own type
-        """A tokenizer that cuts at `max_tokens` and pads to the longest.
-
-        Args:
-            stride: How many tokens the windows of a longer text share; the rest is in `overflowing`.
-        """
+        """A tokenizer that cuts at `max_tokens` and pads to the longest."""
         from tokenizers import Tokenizer  # noqa: PLC0415 - only needed with local models
 
         try:
@@ -57,11 +46,7 @@ class OnnxFolder:
         return made
 
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """All outputs for encodings that are padded to one length, by their names.
-
-        Raises:
-            InputError: If the model asks for an input that no tokenizer gives.
-        """
+        """All outputs for encodings that are padded to one length, by their names."""
         given = {
             "input_ids": [each.ids for each in encodings],
             "attention_mask": [each.attention_mask for each in encodings],
@@ -82,15 +67,7 @@ class OnnxFolder:
 
 
 def open_folder(path: Path, max_tokens: int | None = None) -> OnnxFolder:
-    """Open a model.
-
-    Args:
-        path: Its folder.
-        max_tokens: Cuts texts earlier than the model must.
-
-    Raises:
-        InputError: If a file is missing or cannot be read; nothing is ever downloaded.
-    """
+    """Open a model."""
     file = _model_file(path)
     import onnxruntime  # noqa: PLC0415 - only needed with local models
 
@@ -103,11 +80,7 @@ def open_folder(path: Path, max_tokens: int | None = None) -> OnnxFolder:
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """A JSON object of a file; empty when the file is not there.
-
-    Raises:
-        InputError: If it is not JSON.
-    """
+    """A JSON object of a file; empty when the file is not there."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

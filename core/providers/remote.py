@@ -21,38 +21,23 @@ MARGIN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What models are connected to.
+    """What models are connected to."""
 
-    Attributes:
-        keys: Where keys are looked up.
-        journal: Where replies are kept, or None.
-        meter: What watches the spending, or None.
-        caller: Sends the calls; None = the one that the process shares for the model.
-    """
-
-    keys: Keys
-    journal: Journal | None = None
-    meter: Meter | None = None
-    caller: Caller | None = None
+    keys: Keys  # where keys are looked up
+    journal: Journal | None = None  # where replies are kept, or None
+    meter: Meter | None = None  # what watches the spending, or None
+    caller: Caller | None = None  # sends the calls; None = the one that the process shares for the model
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The line to the vendor of one model.
+    """The line to the vendor of one model."""
 
-    Attributes:
-        config: Which model, reached how.
-        place: Where the service is, and where its key is looked up.
-        caller: Sends the calls.
-        counter: Counts its tokens.
-        wiring: What it is connected to.
-    """
-
-    config: ModelConfig
-    place: Place
-    caller: Caller
-    counter: TokenCounter
-    wiring: Wiring
+    config: ModelConfig  # which model, reached how
+    place: Place  # where the service is, and where its key is looked up
+    caller: Caller  # sends the calls
+    counter: TokenCounter  # counts its tokens
+    wiring: Wiring  # what it is connected to
 
     @property
     def base_url(self) -> str:
@@ -65,12 +50,7 @@ class Line:
         return f"{self.config.provider} {self.config.model} at {self.base_url}"
 
     def key(self) -> Secret | None:
-        """The key; None when none is needed.
-
-        Raises:
-            ProviderError: If one is needed and there is none.
-            InputError: If it is not to be sent to this address.
-        """
+        """The key; None when none is needed."""
         name = self.place.key_env
         return self.wiring.keys.need(name, self.config.name, self.place.url) if name else None
 

@@ -24,17 +24,11 @@ UNCHECKED = ("voyage3_base",)
 
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
-    """Counts the tokens of a text.
+    """Counts the tokens of a text."""
 
-    Attributes:
-        name: What counts: a vocabulary, or "estimate".
-        exact: Whether it is a vocabulary.
-        count: Tokens of a text, without the special ones that a model may add.
-    """
-
-    name: str
-    exact: bool
-    count: Callable[[str], int]
+    name: str  # what counts: a vocabulary, or "estimate"
+    exact: bool  # whether it is a vocabulary
+    count: Callable[[str], int]  # tokens of a text, without the special ones that a model may add
 
     @property
     def note(self) -> str:

@@ -40,20 +40,7 @@ class Derived:
 
 
 def derive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float = COVERAGE) -> pl.DataFrame:
-    """Grades of chunks.
-
-    Args:
-        spans: Frame of `TABLES["spans"]`.
-        chunks: Frame of `TABLES["chunks"]`.
-        coverage: Share of a span, or of a chunk, above 0 to 1; see the package.
-
-    Returns:
-        Frame of `TABLES["judgements"]` with the golden set of the spans; raw and judge are those of the span
-        that gave the grade (of equals the first). Sorted by golden set, query and passage.
-
-    Raises:
-        InputError: The coverage is out of range.
-    """
+    """Grades of chunks."""
     return _best(_covered(spans, chunks, coverage))
 
 
@@ -160,15 +147,10 @@ _SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """Judgements as spans.
+    """Judgements as spans."""
 
-    Attributes:
-        spans: Frame of `TABLES["spans"]`.
-        unplaced: The judgements of passages whose place is not known, frame of `TABLES["judgements"]`.
-    """
-
-    spans: pl.DataFrame
-    unplaced: pl.DataFrame
+    spans: pl.DataFrame  # frame of `TABLES["spans"]`
+    unplaced: pl.DataFrame  # judgements of passages whose place is not known
 
 
 def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> Anchored:
@@ -176,13 +158,6 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> Anchored:
 
     With the chunks of a chunker this carries what was judged chunk by chunk over to other chunkers; with
     those of "none" what was judged document by document: every chunk of a document then has its grade.
-
-    Args:
-        judgements: Frame of `TABLES["judgements"]`.
-        chunks: Frame of `TABLES["chunks"]` with the places of the passages.
-
-    Returns:
-        A span per judgement; of passages that cover the same characters the highest grade.
     """
     places = chunks.select("passage_id", "source", "start_char", "end_char")
     placed = judgements.join(places, on="passage_id", how="inner", maintain_order="left")
@@ -199,17 +174,7 @@ _OWN = "the collection's own passages"
 def require_comparable(
     chunkings: Iterable[str | None], golden_set: str, *, anchored: bool, judged: Collection[str | None] = ()
 ) -> None:
-    """Check that one golden set can judge all stacks.
-
-    Args:
-        chunkings: Name of the chunking that each stack searches; None = the collection's own passages.
-        golden_set: Its name, for the message.
-        anchored: Whether its grades are anchored to spans of documents.
-        judged: Chunkings that it has grades for besides (its parts); counted with those that spans can judge.
-
-    Raises:
-        InputError: Its grades are tied to passage ids, and the stacks search differently cut passages.
-    """
+    """Check that one golden set can judge all stacks."""
     tied = sorted({name or "" for name in chunkings if not anchored and name not in judged})
     if len(tied) > 1:
         cut = ", ".join(name or _OWN for name in tied)

@@ -19,17 +19,11 @@ from core.records import GoldenSet
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """What was read.
+    """What was read."""
 
-    Attributes:
-        golden_set: The record.
-        spans: Frame of `TABLES["spans"]`.
-        notes: Decisions made on the way, as sentences.
-    """
-
-    golden_set: GoldenSet
-    spans: pl.DataFrame
-    notes: tuple[str, ...]
+    golden_set: GoldenSet  # the record
+    spans: pl.DataFrame  # frame of `TABLES["spans"]`
+    notes: tuple[str, ...]  # decisions made on the way, as sentences
 
 
 def holds_spans(path: Path) -> bool:
@@ -44,22 +38,7 @@ def holds_spans(path: Path) -> bool:
 
 
 def read_spans(path: Path, documents: pl.DataFrame, options: Options | None = None) -> Spans:
-    """Read a golden set whose grades are anchored to documents.
-
-    Args:
-        path: CSV, TSV, JSONL or Parquet with query_id, source, grade (`judge` is taken along), and in each
-            row a place or a quote. A place is start_char, which counts from 0, and end_char, the one after
-            the last character; a quote is text that stands once in the document, blanks and line breaks
-            apart.
-        documents: source and text.
-        options: Collection, golden set, grade mapping and columns.
-
-    Raises:
-        InputError: Naming file, line and column: a document that is not there, a place outside of it or
-            without text, a quote that is not found or found more than once, a grade that no mapping has, the
-            same characters judged twice.
-        UnknownNameError: A role of a column does not exist.
-    """
+    """Read a golden set whose grades are anchored to documents."""
     options = options or Options()
     with opened([path], options.limits) as (tree,):
         piece = tree.pieces[0]

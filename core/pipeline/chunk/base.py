@@ -23,19 +23,12 @@ _WORD_START = re.compile(r"\S")
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """One way to cut documents.
+    """One way to cut documents."""
 
-    Attributes:
-        method: Its name in a specification.
-        text: What it does, in one line.
-        split: Cuts a document into spans, in order; blanks at their ends do not matter.
-        params: What it takes, with defaults and ranges; sizes count tokens.
-    """
-
-    method: str
-    text: str
-    split: Callable[[Work], Sequence[Span]]
-    params: tuple[Param, ...] = ()
+    method: str  # its name in a specification
+    text: str  # what it does, in one line
+    split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
+    params: tuple[Param, ...] = ()  # what it takes, with defaults and ranges; sizes count tokens
 
     def defaults(self) -> dict[str, Value]:
         """Its parameters with their default values."""
@@ -43,20 +36,7 @@ class Chunker:
 
 
 class Work:
-    """One document while it is cut.
-
-    Args:
-        row: A row of the frame of documents.
-        options: Every parameter of the chunker.
-        tokenizer: What counts.
-
-    Attributes:
-        text: The document.
-        title: Its title; may be empty.
-        headings: Where sections begin, level and title.
-        pages: Where pages begin.
-        gauge: Measures the text.
-    """
+    """One document while it is cut."""
 
     def __init__(self, row: Mapping[str, Any], options: JsonMap, tokenizer: Tokenizer) -> None:
         self.text: str = row["text"]

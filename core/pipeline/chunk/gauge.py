@@ -108,18 +108,7 @@ class _Vocabulary(Gauge):
 
 
 class Tokenizer:
-    """What counts tokens.
-
-    Args:
-        name: One of `TOKENIZERS`.
-
-    Attributes:
-        name: What stands in `passages.tokenizer`.
-        exact: Whether it counts by a vocabulary.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
+    """What counts tokens."""
 
     def __init__(self, name: str) -> None:
         if name not in TOKENIZERS:

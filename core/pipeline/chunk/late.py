@@ -26,21 +26,7 @@ def late_vectors(
     chunk_spans: NDArray[np.int64],
     pool: Pool | None = None,
 ) -> Vectors:
-    """Vectors of the chunks of one document.
-
-    Args:
-        token_vectors: float32 [n, dim], in context, in the order of the text.
-        token_spans: int64 [n, 2], characters of the document that each token stands for.
-        chunk_spans: int64 [m, 2], characters of each chunk.
-        pool: Makes one vector [dim] of those of a chunk's tokens; by default their mean, at unit length.
-
-    Returns:
-        float32 [m, dim]. A token counts for every chunk that it shares a character with. A chunk that no
-        token falls on has the vector of zeros, as blank texts have.
-
-    Raises:
-        ValueError: If there is not one span per token.
-    """
+    """Vectors of the chunks of one document."""
     if len(token_vectors) != len(token_spans):
         raise ValueError(f"{len(token_vectors)} token vectors, {len(token_spans)} spans")
     first = np.searchsorted(token_spans[:, 1], chunk_spans[:, 0], side="right")
@@ -66,20 +52,7 @@ def vectors_of(
     *,
     on_document: Callable[[int, int], None] | None = None,
 ) -> Vectors:
-    """Vectors of all chunks of a collection, document by document.
-
-    Args:
-        documents: source and text.
-        chunks: Frame of `TABLES["chunks"]`.
-        embedder: An encoder with token vectors.
-        on_document: Told how far it is: documents done, documents in all.
-
-    Returns:
-        float32 [chunks, dim], row by row those of `chunks`.
-
-    Raises:
-        InputError: If the embedder gives no token vectors, or a chunk's document is not there.
-    """
+    """Vectors of all chunks of a collection, document by document."""
     if not isinstance(embedder, TokenEmbedder):
         raise InputError(
             f"{getattr(embedder, 'name', embedder)} gives no vectors of tokens.",

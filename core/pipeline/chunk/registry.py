@@ -18,15 +18,7 @@ _METHOD = "method"
 
 
 def canonical(chunker: JsonMap) -> dict[str, Value]:
-    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
-
-    Args:
-        chunker: "method" and any parameters; true and false stand for "yes" and "no".
-
-    Raises:
-        UnknownNameError: The method or a parameter does not exist.
-        InputError: A value is not allowed, or the overlap is not below half of the size.
-    """
+    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``."""
     method = str(chunker.get(_METHOD, ""))
     if method not in CHUNKERS:
         raise UnknownNameError("chunker", method, CHUNKERS)
@@ -48,14 +40,7 @@ def _word(value: object) -> object:
 
 
 def chunking_name(chunker: JsonMap) -> str | None:
-    """The name of what a chunker makes: method, size and four digits that stand for all parameters.
-
-    Returns:
-        For example "sentence-500-3fa2"; None for "none", whose passages are the collection's own.
-
-    Raises:
-        ClqError: As `canonical`.
-    """
+    """The name of what a chunker makes: method, size and four digits that stand for all parameters."""
     whole = canonical(chunker)
     if whole[_METHOD] == NONE.method:
         return None

@@ -53,23 +53,7 @@ def chunk(
     tokenizer: str | None = None,
     workers: int | None = None,
 ) -> Chunked:
-    """Cut documents into passages.
-
-    Args:
-        documents: Frame of `core.pipeline.documents.SCHEMA`, or at least source and text.
-        chunker: Method and parameters, as in a specification.
-        collection: The whole collection that the documents make.
-        tokenizer: What counts tokens where the chunker does not say.
-        workers: Processes; by default one below `PARALLEL_FROM` characters, else one per usable core.
-
-    Returns:
-        The passages, equal whatever the number of processes. No text of a document is lost but blanks between
-        passages, no passage is longer than the size, and none repeats more than the overlap.
-
-    Raises:
-        UnknownNameError: The method or a parameter does not exist.
-        InputError: A value is not allowed, a source stands twice, or no document has text.
-    """
+    """Cut documents into passages."""
     given = {**({"tokenizer": tokenizer} if tokenizer else {}), **chunker}
     whole, name = canonical(given), chunking_name(given)
     rows = _complete(documents)

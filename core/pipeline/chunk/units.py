@@ -52,16 +52,7 @@ def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
 
 
 def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
-    """Join units in order, as many as fit.
-
-    Args:
-        work: The document.
-        units: Stretches without blanks at their ends, in order; one that is too long is cut between words.
-        overlap: The most tokens that a passage repeats of the one before it; whole units only.
-
-    Returns:
-        Spans that fit. Neighbours overlap where the repeated units leave room for a new one.
-    """
+    """Join units in order, as many as fit."""
     units = _fitting(work, units)
     starts = [start for start, _ in units]
     spans: list[Span] = []

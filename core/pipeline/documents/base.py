@@ -57,17 +57,11 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What was read.
+    """What was read."""
 
-    Attributes:
-        frame: Columns of `SCHEMA`, sorted by source for files, in the order of the table else.
-        left_out: What was not taken, with reasons.
-        notes: What there is to know about what was taken, as sentences.
-    """
-
-    frame: pl.DataFrame
-    left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    frame: pl.DataFrame  # columns of `SCHEMA`, sorted by source for files, in the order of the table else
+    left_out: tuple[LeftOut, ...] = ()  # what was not taken, with reasons
+    notes: tuple[str, ...] = field(default=())  # what there is to know about what was taken, as sentences
 
     @property
     def hash(self) -> str:
@@ -103,11 +97,7 @@ def unix_lines(text: str) -> str:
 
 
 def all_bytes(piece: Piece) -> bytes:
-    """The content of one document.
-
-    Raises:
-        InputError: It is larger than `DOCUMENT_BYTES`.
-    """
+    """The content of one document."""
     with piece.stream() as stream:
         data = stream.read(DOCUMENT_BYTES + 1)
     if len(data) > DOCUMENT_BYTES:

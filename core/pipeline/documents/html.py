@@ -41,15 +41,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 
 
 def read_html(piece: Piece) -> Content:
-    """An HTML file.
-
-    Returns:
-        Its visible text: one blank line between blocks, one line per list item or table row, runs of blanks
-        collapsed outside of <pre>.
-
-    Raises:
-        InputError: Not text in UTF-8 or the encoding that it declares, or too large.
-    """
+    """An HTML file."""
     import bs4  # noqa: PLC0415 - needed for HTML only
 
     data = all_bytes(piece)

@@ -14,14 +14,7 @@ _BETWEEN = "\n\n"
 
 
 def read_pdf(piece: Piece) -> Content:
-    """A PDF file.
-
-    Returns:
-        The pages' texts with a blank line between them; a page without text begins where the next one does.
-
-    Raises:
-        InputError: It is broken, encrypted with a password, or too large.
-    """
+    """A PDF file."""
     # The library tells about every blemish that it works around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     data = io.BytesIO(all_bytes(piece))

@@ -18,22 +18,14 @@ _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
 
 
 def read_text(piece: Piece) -> Content:
-    """A text file in UTF-8; form feeds begin pages.
-
-    Raises:
-        InputError: Not text, not UTF-8, or too large.
-    """
+    """A text file in UTF-8; form feeds begin pages."""
     text = _decoded(piece)
     breaks = [match.end() for match in re.finditer("\f", text)]
     return Content(text, pages=(0, *breaks) if breaks else ())
 
 
 def read_markdown(piece: Piece) -> Content:
-    """A Markdown file in UTF-8, its headings found; the first of the highest level is the title.
-
-    Raises:
-        InputError: Not text, not UTF-8, or too large.
-    """
+    """A Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
     text = _decoded(piece)
     headings = tuple(_headings(text))
     top = min((each.level for each in headings), default=0)

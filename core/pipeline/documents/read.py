@@ -45,21 +45,6 @@ def read_documents(
     """Read the documents of a collection.
 
     Links are not followed, so nothing outside the folder is read; hidden folders are left out.
-
-    Args:
-        path: A folder or zip of .txt, .md, .html and .pdf files, one such file, a BEIR folder or zip, or a
-            table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts.
-        format: "auto" = by content; "beir", "jsonl", "table" or "documents" to insist.
-        columns: Role ("source", "text", "title") → column of a table whose names are not recognised.
-        limits: Bounds on untrusted input.
-        skip_broken: Leave out documents that cannot be read, and say so, instead of refusing all.
-
-    Returns:
-        The documents; files that are none, links and files without text are left out and counted.
-
-    Raises:
-        InputError: Nothing to read, or a file that cannot be read, with its name.
-        UnknownNameError: The format or a role of a column does not exist.
     """
     if format not in FORMATS:
         raise UnknownNameError("format of documents", format, FORMATS)

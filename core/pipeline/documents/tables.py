@@ -47,15 +47,7 @@ def holds_documents(piece: Piece, given: Mapping[str, str]) -> bool:
 
 
 def read_tables(pieces: Sequence[Piece], given: Mapping[str, str]) -> Documents:
-    """Read tables of documents that belong together.
-
-    Args:
-        pieces: The files.
-        given: Role → column, where names are not recognised.
-
-    Raises:
-        InputError: No table, a column is missing, an id is empty or occurs twice.
-    """
+    """Read tables of documents that belong together."""
     frames = [_read(piece, given) for piece in pieces]
     frame = pl.concat(frames)
     again = frame.filter(~pl.col("source").is_first_distinct())

@@ -46,17 +46,11 @@ Ask = Callable[[str, Sequence[Any], str], Outcome]
 
 
 class Node(NamedTuple):
-    """A step that can be asked.
+    """A step that can be asked."""
 
-    Attributes:
-        step: What it is.
-        ask: Does it.
-        model: The remote model that it calls; None where it runs here.
-    """
-
-    step: Step
-    ask: Ask
-    model: str | None = None
+    step: Step  # what it is
+    ask: Ask  # does it
+    model: str | None = None  # the remote model that it calls; None where it runs here
 
 
 def clipped(hits: Hits, depth: int) -> Hits:
@@ -74,14 +68,7 @@ def reranked(pool: Hits, found: Reranked, depth: int) -> Hits:
 
 
 class Asker:
-    """Makes nodes of steps, opening what they search.
-
-    Args:
-        graph: How deep the steps go.
-        builder: Opens indexes.
-        models: Makes models.
-        corpora: By chunking; rerankers read the passages' texts.
-    """
+    """Makes nodes of steps, opening what they search."""
 
     def __init__(
         self, graph: Graph, builder: Builder, models: Models, corpora: Mapping[str | None, Corpus]

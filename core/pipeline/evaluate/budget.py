@@ -31,33 +31,16 @@ _OPEN, _SETTLED, _LOST = "open", "settled", "lost"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """One kind of usage that was paid for, added up.
+    """One kind of usage that was paid for, added up."""
 
-    Attributes:
-        stage: What it was for.
-        amount: What was used; its amount is None when any part of it is not known.
-        usd: Its cost; None when the price or the amount is not known.
-        calls: How many calls.
-    """
-
-    stage: str
-    amount: Amount
-    usd: float | None
-    calls: int
+    stage: str  # what it was for
+    amount: Amount  # what was used; its amount is None when any part of it is not known
+    usd: float | None  # its cost; None when the price or the amount is not known
+    calls: int  # how many calls
 
 
 class Ledger:
-    """The calls of one evaluation; safe for threads, for one process at a time.
-
-    Args:
-        path: The SQLite file; made on first use.
-
-    Attributes:
-        settled: Dollars of calls whose outcome is known, as far as their prices are.
-        lost: The most dollars that calls with unknown outcome can have cost.
-        open: The most dollars that the calls under way can cost.
-        again: Calls of unknown outcome that were sent again; they may have been paid twice.
-    """
+    """The calls of one evaluation; safe for threads, for one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -72,15 +55,7 @@ class Ledger:
         self.again = int(self._sum("SELECT total(calls) FROM again"))
 
     def begin(self, stage: str, reserved: float) -> int:
-        """Write down a call before it is sent.
-
-        Args:
-            stage: What it is for.
-            reserved: The most dollars that it can cost.
-
-        Returns:
-            Its number.
-        """
+        """Write down a call before it is sent."""
         with self._lock:
             made = self._db.execute(
                 "INSERT INTO calls (stage, reserved, state) VALUES (?, ?, ?)", (stage, reserved, _OPEN)
@@ -147,30 +122,15 @@ _CENT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A call that may be sent.
+    """A call that may be sent."""
 
-    Attributes:
-        call: Its number in the ledger.
-        usd: The most that it can cost, as far as prices are known.
-        amounts: The most that it can use.
-    """
-
-    call: int
-    usd: float
-    amounts: tuple[Amount, ...]
+    call: int  # its number in the ledger
+    usd: float  # the most that it can cost, as far as prices are known
+    amounts: tuple[Amount, ...]  # the most that it can use
 
 
 class Budget:
-    """Watches the calls of one evaluation (`core.providers.base.Meter`); safe for threads.
-
-    Args:
-        book: Prices.
-        limit: The most dollars that may be spent, resumed runs included; None = no limit.
-        ledger: Where calls are written down.
-
-    Attributes:
-        stage: What the calls of the moment are for.
-    """
+    """Watches the calls of one evaluation (`core.providers.base.Meter`); safe for threads."""
 
     def __init__(self, book: PriceBook, limit: float | None, ledger: Ledger) -> None:
         self._book, self._limit, self._ledger = book, limit, ledger
@@ -201,14 +161,7 @@ class Budget:
         return price.each * amount.amount
 
     def require_prices(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Refuse a budget that could not be watched.
-
-        Args:
-            wanted: Item and unit of everything that will be paid for.
-
-        Raises:
-            BudgetError: If there is a limit and an item without a price.
-        """
+        """Refuse a budget that could not be watched."""
         if self._limit is None:
             return
         for item, unit in wanted:
@@ -216,11 +169,7 @@ class Budget:
                 raise self._no_price(item, unit)
 
     def reserve(self, amounts: Sequence[Amount]) -> Reservation:
-        """Set aside the most that a call can cost; waits for calls under way where they decide.
-
-        Raises:
-            BudgetError: If the call could exceed the limit, or what it costs is not known.
-        """
+        """Set aside the most that a call can cost; waits for calls under way where they decide."""
         usd = self._most(amounts)
         with self._changed:
             while self._limit is not None:

@@ -55,14 +55,7 @@ class Artifacts:
         continues: bool = False,
         waiting: Callable[[], None] = lambda: None,
     ) -> Path:
-        """The folder of a step, filled now if it has not been built.
-
-        Args:
-            step: What is built; part of its name is the hash of all that it depends on.
-            fill: Puts the files into a folder; returns what is to be noted about them (JSON).
-            continues: Whether `fill` goes on with what a killed process left there; else it finds nothing.
-            waiting: Called again and again while another process builds the same; it may raise.
-        """
+        """The folder of a step, filled now if it has not been built."""
         done = self._root / step.key
         if done.is_dir():
             return done
@@ -113,14 +106,7 @@ _Saves = TypeVar("_Saves", bound=_Index)
 
 
 class Builder:
-    """Makes and opens what queries are asked of.
-
-    Args:
-        artifacts: Where results are kept.
-        models: Makes embedders.
-        corpora: By their hash.
-        stage: Told what is paid for before a model is called.
-    """
+    """Makes and opens what queries are asked of."""
 
     def __init__(
         self,
@@ -180,13 +166,7 @@ class Builder:
             del self._open[step]
 
     def about(self, step: Step) -> JsonMap:
-        """How an index was built and is searched, for the manifest.
-
-        Returns:
-            Its parameters, the seconds that building it took and its size in bytes; of an index of vectors
-            also the seconds of embedding the corpus (of shortening longer vectors where the model allows
-            that) and what embedding it used.
-        """
+        """How an index was built and is searched, for the manifest."""
         told = self._artifacts.about(step)
         about = {**told["parameters"], "build_s": told["build_s"], "bytes": told["bytes"]}
         if step.kind == "bm25":

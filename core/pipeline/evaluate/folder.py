@@ -32,13 +32,9 @@ CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NU
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Paths of one evaluation.
+    """Paths of one evaluation."""
 
-    Attributes:
-        path: The folder, "<name>-<id>".
-    """
-
-    path: Path
+    path: Path  # the folder, "<name>-<id>"
 
     @property
     def evaluation_id(self) -> str:
@@ -96,13 +92,7 @@ class Folder:
 
 
 def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:
-    """The folder of an evaluation, which need not exist.
-
-    Args:
-        work: The folder of all evaluations.
-        name: What people call it; may hold anything.
-        evaluation_id: Its identity.
-    """
+    """The folder of an evaluation, which need not exist."""
     readable = _NAME.sub("-", name).strip("-.")[:40].strip("-.") or "evaluation"
     return Folder(work / f"{readable}-{evaluation_id}")
 
@@ -137,25 +127,15 @@ def find(work: Path, name: str) -> Folder:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one pass over the queries measured of one step.
+    """What one pass over the queries measured of one step."""
 
-    Attributes:
-        ms: float64 [queries], milliseconds of the step itself.
-        cpu_ms: float64 [queries], milliseconds of processor time here; None where a vendor does the work.
-        waited_ms: Milliseconds that all queries together waited: for their turn, after failed attempts.
-    """
-
-    ms: NDArray[np.float64]
-    cpu_ms: NDArray[np.float64] | None
-    waited_ms: float = 0.0
+    ms: NDArray[np.float64]  # float64 [queries], milliseconds of the step itself
+    cpu_ms: NDArray[np.float64] | None  # float64 [queries], milliseconds of processor time here
+    waited_ms: float = 0.0  # milliseconds that all queries together waited
 
 
 class Measurements:
-    """Times that were measured, kept block by block: one step, one pass, all queries.
-
-    Args:
-        path: The SQLite file; made on first use.
-    """
+    """Times that were measured, kept block by block: one step, one pass, all queries."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -204,11 +184,7 @@ class Measurements:
 
 
 class Log:
-    """Appends to a file; a line is on its way to the disk when `write` returns.
-
-    Args:
-        path: The file; made on first use.
-    """
+    """Appends to a file; a line is on its way to the disk when `write` returns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

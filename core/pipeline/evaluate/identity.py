@@ -44,11 +44,7 @@ _ENGINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def identities(job: Job) -> Identities:
-    """What the names in a job's stacks stand for.
-
-    Raises:
-        UnknownNameError: If there is no such model.
-    """
+    """What the names in a job's stacks stand for."""
     embedders = {(s.spec["embedder"], s.spec["dim"]) for s in job.stacks if s.spec.get("embedder")}
     configs = {name: embedder_config(job.models.get(name, name)) for name, _ in embedders}
     known = {name: model_identity(config) for name, config in configs.items()}

@@ -16,36 +16,22 @@ from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """What late chunking takes: vectors of chunks come from whole documents.
+    """What late chunking takes: vectors of chunks come from whole documents."""
 
-    Attributes:
-        documents: source and text.
-        chunks: Where each passage lies: columns of `TABLES["chunks"]`, row by row those of the corpus.
-    """
-
-    documents: pl.DataFrame
-    chunks: pl.DataFrame
+    documents: pl.DataFrame  # source and text
+    chunks: pl.DataFrame  # where each passage lies
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Passages with text, in the order in which hits count them.
+    """Passages with text, in the order in which hits count them."""
 
-    Attributes:
-        passage_ids: Their identifiers; hits refer to positions in it.
-        texts: What is searched of each: its title and its text.
-        without_text: How many passages were left out because they have neither.
-        hash: Identifies the identifiers and texts.
-        chunking: Name of the chunking; None = the collection's own passages.
-        late: What late chunking takes; None = each passage is embedded by itself.
-    """
-
-    passage_ids: pl.Series
-    texts: pl.Series
-    without_text: int
-    hash: str
-    chunking: str | None = None
-    late: Late | None = None
+    passage_ids: pl.Series  # their identifiers; hits refer to positions in it
+    texts: pl.Series  # what is searched of each: its title and its text
+    without_text: int  # how many passages were left out because they have neither
+    hash: str  # identifies the identifiers and texts
+    chunking: str | None = None  # name of the chunking; None = the collection's own passages
+    late: Late | None = None  # what late chunking takes; None = each passage is embedded by itself
 
     def __len__(self) -> int:
         return len(self.passage_ids)

@@ -48,14 +48,7 @@ Pass = tuple[int, int]
 
 
 class Results:
-    """What steps made of the queries, and what was measured.
-
-    Attributes:
-        values: Per step one result per query.
-        usage: Per step what it used per query.
-        details: Per step what a model told per query.
-        blocks: Per step and pass what was measured.
-    """
+    """What steps made of the queries, and what was measured."""
 
     def __init__(self) -> None:
         self.values: dict[Step, list[Any]] = {}
@@ -76,20 +69,7 @@ class Results:
 
 
 class Measurer:
-    """Asks steps.
-
-    Args:
-        texts: The queries.
-        protocol: How time is measured.
-        asker: Makes steps that can be asked.
-        label: What names a step's measurements; steps of other depths are others.
-        kept: Measurements of this evaluation; None = they are not kept.
-        tracker: Told about units of work.
-        check: Called between queries; raises to stop.
-        stage: Told what the calls that follow are for.
-        pause: Called when nothing is being measured.
-        first: The steps before which remote models warm up: the first of each model.
-    """
+    """Asks steps."""
 
     def __init__(
         self,
@@ -127,12 +107,7 @@ class Measurer:
         self._tracker.end()
 
     def measure(self, steps: Sequence[Step], number: int) -> None:
-        """Measure steps in a round; their results must be there.
-
-        Args:
-            steps: What to measure, what is needed before what needs it.
-            number: The round, from 1.
-        """
+        """Measure steps in a round; their results must be there."""
         for repeat in range(1, self._protocol.repeats + 1):
             order = self._shuffle.permutation(len(steps)) if self._protocol.shuffled else range(len(steps))
             for position in order:

@@ -14,16 +14,7 @@ from core.providers.rerank import Reranker, make_reranker
 
 
 class Models:
-    """Makes models by the names that stacks use.
-
-    Args:
-        configs: Configurations of models that no catalogue has, by name.
-        shared: Replies that any evaluation may use again: vectors of passages.
-        own: Replies that were measured, of this evaluation alone; None = nothing is measured, and replies to
-            queries may be used again too.
-        meter: The budget.
-        keys: Where keys are looked up.
-    """
+    """Makes models by the names that stacks use."""
 
     def __init__(
         self,

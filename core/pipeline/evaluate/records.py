@@ -92,15 +92,7 @@ def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
 def usage(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: NDArray[np.int64]
 ) -> pl.DataFrame:
-    """Rows of the table "usage": what vendors billed, and processor time of what runs here.
-
-    Args:
-        run_id: Whose.
-        route: The stack.
-        results: What was measured.
-        query_ids: Of the queries, in order.
-        lengths: Characters of the passages; they share out the usage of a deeper pool that was scored once.
-    """
+    """Rows of the table "usage": what vendors billed, and processor time of what runs here."""
     parts = [frame("usage", [])]
     for step in route.steps:
         constants = {"run_id": run_id, "stage": step.stage}

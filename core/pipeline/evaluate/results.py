@@ -26,13 +26,7 @@ _EVERY_S = 5.0
 
 
 class Outbox:
-    """Collects runs with their rows; a run and all of its rows are always in one batch.
-
-    Args:
-        sink: Receives batches.
-        landed: Told how many runs a batch had.
-        clock: Monotonic seconds.
-    """
+    """Collects runs with their rows; a run and all of its rows are always in one batch."""
 
     def __init__(
         self,
@@ -82,17 +76,7 @@ Rounds = Callable[[], Mapping[int, tuple[datetime, datetime | None]]]
 
 
 class Writer:
-    """Makes the records of routes.
-
-    Args:
-        job: The evaluation.
-        results: What was measured.
-        builder: Knows how indexes were built.
-        signals: Computes figures of single queries.
-        outbox: Takes runs with their rows.
-        machine: Where it runs.
-        rounds: When rounds began.
-    """
+    """Makes the records of routes."""
 
     def __init__(
         self,

@@ -23,39 +23,21 @@ _OPEN_BYTES = 2 * 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a runner works with.
+    """What a runner works with."""
 
-    Attributes:
-        graph: The steps of all stacks, those included whose results are there already.
-        builder: Builds and opens indexes.
-        measurer: Asks and measures.
-        writer: Makes records of results and hands them over.
-        kept: When rounds began.
-        tracker: Told about units of work.
-        watch: Says when to stop.
-        collector: Collects garbage between measurements.
-        log: Takes what happened.
-    """
-
-    graph: Graph
-    builder: Builder
-    measurer: Measurer
-    writer: Writer
-    kept: Measurements
-    tracker: Tracker[Status]
-    watch: Watch
-    collector: Collector
-    log: Log
+    graph: Graph  # the steps of all stacks, those included whose results are there already
+    builder: Builder  # builds and opens indexes
+    measurer: Measurer  # asks and measures
+    writer: Writer  # makes records of results and hands them over
+    kept: Measurements  # when rounds began
+    tracker: Tracker[Status]  # told about units of work
+    watch: Watch  # says when to stop
+    collector: Collector  # collects garbage between measurements
+    log: Log  # takes what happened
 
 
 class Runner:
-    """One process's work on an evaluation.
-
-    Args:
-        job: What is asked for.
-        todo: The routes whose results are not there yet.
-        parts: What it works with.
-    """
+    """One process's work on an evaluation."""
 
     def __init__(self, job: Job, todo: Sequence[Route], parts: Parts) -> None:
         self._protocol, self._todo, self._parts = job.protocol, list(todo), parts

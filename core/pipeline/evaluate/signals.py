@@ -45,13 +45,7 @@ class Signal(NamedTuple):
 
 
 class Signals:
-    """Computes signals of routes; exact searches are done once for all indexes over the same vectors.
-
-    Args:
-        graph: How deep the steps go.
-        results: What the steps made of the queries.
-        index: Opens an index.
-    """
+    """Computes signals of routes; exact searches are done once for all indexes over the same vectors."""
 
     def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseSearcher]) -> None:
         self._graph, self._results, self._index = graph, results, index

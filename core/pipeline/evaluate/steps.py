@@ -35,19 +35,12 @@ time and usage are recorded under."""
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One piece of work.
+    """One piece of work."""
 
-    Attributes:
-        kind: What is done.
-        params: What it is done with.
-        needs: Steps whose results it takes, in order.
-        key: Its identity: kind, parameters and the identities of what it needs.
-    """
-
-    kind: str
-    params: JsonMap = field(compare=False)
-    needs: tuple[Step, ...] = field(default=(), compare=False)
-    key: str = field(init=False)
+    kind: str  # what is done
+    params: JsonMap = field(compare=False)  # what it is done with
+    needs: tuple[Step, ...] = field(default=(), compare=False)  # steps whose results it takes, in order
+    key: str = field(init=False)  # its identity: kind, parameters and the identities of what it needs
 
     def __post_init__(self) -> None:
         digest = short_hash(canonical_json(self.params), *(each.key for each in self.needs))
@@ -89,27 +82,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How one stack answers a query.
+    """How one stack answers a query."""
 
-    Attributes:
-        stack: The stack.
-        chunking: Name of the chunking that is searched; None = the collection's own passages.
-        steps: What a query goes through, in order.
-        pool: The step whose first `depth` hits are the candidate pool.
-        depth: Candidate depth K.
-        rerank: The step that scores the pool, if any.
-        cut: The step that cuts the ranking, if any.
-        sent: How many passages are kept at most; None = all.
-    """
-
-    stack: Stack
-    chunking: str | None
-    steps: tuple[Step, ...]
-    pool: Step
-    depth: int
-    rerank: Step | None = None
-    cut: Step | None = None
-    sent: int | None = None
+    stack: Stack  # the stack
+    chunking: str | None  # name of the chunking that is searched; None = the collection's own passages
+    steps: tuple[Step, ...]  # what a query goes through, in order
+    pool: Step  # the step whose first `depth` hits are the candidate pool
+    depth: int  # candidate depth K
+    rerank: Step | None = None  # the step that scores the pool, if any
+    cut: Step | None = None  # the step that cuts the ranking, if any
+    sent: int | None = None  # how many passages are kept at most; None = all
 
     @property
     def replayed(self) -> bool:
@@ -142,15 +124,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All routes, and how deep the steps they share must go.
+    """All routes, and how deep the steps they share must go."""
 
-    Attributes:
-        routes: One per stack, in the order of the stacks.
-        depths: Per search, fusion or sparse step the most hits that any stack takes from it.
-    """
-
-    routes: tuple[Route, ...]
-    depths: Mapping[Step, int]
+    routes: tuple[Route, ...]  # one per stack, in the order of the stacks
+    depths: Mapping[Step, int]  # per search, fusion or sparse step the most hits that any stack takes from it
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -171,21 +148,13 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What names of a specification stand for; part of the identity of steps.
+    """What names of a specification stand for; part of the identity of steps."""
 
-    Attributes:
-        corpora: Per chunking (None = the collection's own passages) the hash of what is searched.
-        chunkings: Per canonical JSON of a chunker the name of its chunking.
-        models: Per name what is known about a model that could change its results.
-        full_dims: Per embedder and dimension the dimension that the corpus is embedded at.
-        versions: Versions of the engines, by kind of step.
-    """
-
-    corpora: Mapping[str | None, str]
-    chunkings: Mapping[str, str] = field(default_factory=dict)
-    models: Mapping[str, JsonMap] = field(default_factory=dict)
-    full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    versions: Mapping[str, JsonMap] = field(default_factory=dict)
+    corpora: Mapping[str | None, str]  # hash of what is searched, by chunking
+    chunkings: Mapping[str, str] = field(default_factory=dict)  # name of a chunking, by its chunker as JSON
+    models: Mapping[str, JsonMap] = field(default_factory=dict)  # what could change its results
+    full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # what a corpus is embedded at
+    versions: Mapping[str, JsonMap] = field(default_factory=dict)  # versions of the engines, by kind of step
 
     def chunking(self, spec: JsonMap) -> str | None:
         """The chunking that a stack searches."""
@@ -198,13 +167,7 @@ class Identities:
 
 
 def graph(stacks: Iterable[Stack], names: Identities, *, deepest: Iterable[str] = ()) -> Graph:
-    """Work out the steps of stacks.
-
-    Args:
-        stacks: Specifications that have been checked.
-        names: What their names stand for.
-        deepest: Rerankers that are asked once per pool, at its deepest K.
-    """
+    """Work out the steps of stacks."""
     stacks = tuple(stacks)
     depth_of = _rerank_depths(stacks, names, frozenset(deepest))
     routes = tuple(_route(stack, names, depth_of) for stack in stacks)

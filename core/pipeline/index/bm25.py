@@ -32,22 +32,7 @@ _ARRAYS = ("data", "indices", "indptr")
 
 
 class Bm25Index:
-    """A BM25 index over passages.
-
-    Args:
-        texts: The passages; positions in it are what a search returns.
-        k1: Saturation of the term count, ≥ 0.
-        b: Length normalisation, 0 to 1.
-        analyzer: How text becomes terms; English by default.
-        workers: Processes that share the analysis of the passages; see `core.pipeline.index.terms.tokenise`.
-
-    Attributes:
-        parameters: What the index was built with, for the manifest.
-        build_s: Seconds that building it took.
-
-    Raises:
-        InputError: If no passage holds a term, or k1 or b is out of range.
-    """
+    """A BM25 index over passages."""
 
     def __init__(
         self,
@@ -87,16 +72,7 @@ class Bm25Index:
         return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
 
     def search(self, text: str, k: int) -> Hits:
-        """The best passages for a query.
-
-        Args:
-            text: The query as asked.
-            k: How many passages at most, ≥ 1.
-
-        Returns:
-            At most k passages, equal scores in corpus order; those without any term of the query are left
-            out.
-        """
+        """The best passages for a query."""
         ids = self._index.get_tokens_ids(self._analyzer.terms(text))
         if not ids:
             return Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
@@ -109,26 +85,14 @@ class Bm25Index:
         return [self.search(text, k) for text in texts]
 
     def save(self, path: Path) -> None:
-        """Write the index into a folder: arrays and JSON, not the passages' texts.
-
-        Args:
-            path: The folder; replaced if it exists.
-        """
+        """Write the index into a folder: arrays and JSON, not the passages' texts."""
         about = {"language": self._analyzer.language, "build_s": self.build_s}
         with new_folder(path, _KIND, about) as folder:
             self._index.save(folder, show_progress=False)
 
     @classmethod
     def load(cls, path: Path, *, mapped: bool = True) -> Bm25Index:
-        """Read what `save` wrote.
-
-        Args:
-            path: The folder.
-            mapped: Whether the arrays stay on disk and are read as searches need them.
-
-        Raises:
-            InputError: If the folder holds no such index.
-        """
+        """Read what `save` wrote."""
         about = about_folder(path, _KIND)
         loaded = cls.__new__(cls)
         loaded._analyzer = Analyzer(about["language"])
@@ -143,17 +107,7 @@ class Bm25Index:
 def make_bm25(
     texts: Sequence[str], options: JsonMap | None = None, *, workers: int | None = None
 ) -> Bm25Index:
-    """Build a BM25 index from the options of a specification.
-
-    Args:
-        texts: The passages.
-        options: Some of `BM25_OPTIONS`: k1, b, language.
-        workers: See `Bm25Index`.
-
-    Raises:
-        UnknownNameError: If an option is not declared.
-        InputError: If a value is out of range, or no passage holds a term.
-    """
+    """Build a BM25 index from the options of a specification."""
     read = read_options(BM25_OPTIONS, options, where="bm25")
     analyzer = Analyzer(str(read["language"]))
     return Bm25Index(texts, k1=number(read, "k1"), b=number(read, "b"), analyzer=analyzer, workers=workers)

@@ -34,12 +34,6 @@ class DenseIndex:
 
     Approximate kinds order equal scores by the corpus among what they found; the flat kind also decides a
     tie at the cut so.
-
-    Attributes:
-        name: Registry name, as it stands in `Stack.spec["index"]`.
-        metric: One of `METRICS`.
-        build_s: Seconds that building it took.
-        dim: Length of its vectors.
     """
 
     def __init__(
@@ -78,43 +72,16 @@ class DenseIndex:
         return sum(parts)
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """The best passages for one query vector.
-
-        Args:
-            vector: float32 [dim].
-            k: How many passages at most, ≥ 1.
-
-        Returns:
-            At most k passages (an approximate index may find fewer). Scores, higher is better: the cosine,
-            the inner product, or minus the Euclidean distance.
-
-        Raises:
-            InputError: If the vector has another dimension or holds a number that is not finite.
-        """
+        """The best passages for one query vector."""
         return self._ranked(self._prepared(vector[np.newaxis]), k)[0]
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
-        """The best passages for each of many query vectors.
-
-        Args:
-            vectors: float32 [queries, dim].
-            k: How many passages at most, ≥ 1.
-
-        Returns:
-            What `search` returns for each; from kinds that learn codes, up to rounding.
-
-        Raises:
-            InputError: As `search`.
-        """
+        """The best passages for each of many query vectors."""
         parts = (vectors[start : start + _BATCH] for start in range(0, len(vectors), _BATCH))
         return [hits for part in parts for hits in self._ranked(self._prepared(part), k)]
 
     def save(self, path: Path) -> None:
-        """Write the index into a folder.
-
-        Args:
-            path: The folder; replaced if it exists.
-        """
+        """Write the index into a folder."""
         import faiss  # noqa: PLC0415 - not needed to plan
 
         about = {
@@ -174,18 +141,6 @@ def make_index(
 
     The vectors are read, scaled and added in blocks: they may be a memory-mapped file, and beside the index
     little memory is taken. On several threads a graph grows in an order that differs from time to time.
-
-    Args:
-        name: A key of `INDEXES`.
-        vectors: float32 [n, dim], n ≥ 1; row positions are what a search returns.
-        metric: One of `METRICS`.
-        params: Some of the kind's options.
-        allow_unnormalised: Whether an inner product of vectors that are not normalised is meant.
-
-    Raises:
-        UnknownNameError: If the kind, an option or the metric is not known.
-        InputError: If an option does not fit, there is no vector, one is not finite, or the metric does not
-            fit the vectors.
     """
     import faiss  # noqa: PLC0415 - not needed to plan
 
@@ -211,15 +166,7 @@ def make_index(
 
 
 def load_index(path: Path, *, mapped: bool = True) -> DenseIndex:
-    """Open what `DenseIndex.save` wrote.
-
-    Args:
-        path: The folder.
-        mapped: Whether vectors and graph stay on disk and are read as searches need them.
-
-    Raises:
-        InputError: If the folder holds no such index.
-    """
+    """Open what `DenseIndex.save` wrote."""
     import faiss  # noqa: PLC0415 - not needed to plan
 
     about = about_folder(path, _KIND)
@@ -255,11 +202,7 @@ def _reserve(index: faiss.Index, count: int) -> None:
 
 
 class _Corpus:
-    """The vectors to index, scaled to unit length or as they are, read block by block.
-
-    Attributes:
-        longest: Length of the longest vector in the index.
-    """
+    """The vectors to index, scaled to unit length or as they are, read block by block."""
 
     def __init__(self, vectors: Vectors, *, scale: bool) -> None:
         self._vectors = vectors

@@ -27,13 +27,7 @@ _ROUNDING = 2.0**-22
 
 
 class ExactSearch:
-    """Searches a flat index.
-
-    Args:
-        index: A faiss flat index.
-        sign: 1 where higher values of faiss are better, -1 where lower ones are.
-        longest: Length of the longest vector in it.
-    """
+    """Searches a flat index."""
 
     def __init__(self, index: faiss.Index, sign: int, longest: float) -> None:
         self._index, self._sign, self._longest = index, sign, longest
@@ -81,15 +75,6 @@ def ann_recall(hits: Hits, exact_hits: Hits, k: int) -> float | None:
 
     Passages count by identity: of two with equal scores only the one that the exact search ranks is a match,
     since codes do not tell whether their scores are equal.
-
-    Args:
-        hits: What the approximate index found for a query.
-        exact_hits: What the flat index found for it.
-        k: Cutoff, ≥ 1.
-
-    Returns:
-        The share of the exact first K that is among the approximate first K, 0 to 1; None if the exact
-        search found nothing.
     """
     wanted = exact_hits.passages[:k]
     if not len(wanted):

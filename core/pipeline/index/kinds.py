@@ -29,27 +29,16 @@ class Training(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of vector index.
+    """One kind of vector index."""
 
-    Attributes:
-        name: As it stands in `Stack.spec["index"]`.
-        text: What it is, in one line.
-        make: An empty faiss index of a dimension, a faiss metric and read options.
-        vector_bytes: Bytes per vector of a dimension.
-        options: What can be set.
-        training: What it learns first.
-        exact: Whether it compares every vector as it was given.
-        graph: Whether a search walks a graph, so that efSearch applies.
-    """
-
-    name: str
-    text: str
-    make: Callable[[int, int, Options], faiss.Index]
-    vector_bytes: Callable[[int, Options], float]
-    options: tuple[Param, ...] = ()
-    training: Training = Training.NONE
-    exact: bool = False
-    graph: bool = False
+    name: str  # as it stands in `Stack.spec["index"]`
+    text: str  # what it is, in one line
+    make: Callable[[int, int, Options], faiss.Index]  # empty, of a dimension and metric
+    vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
+    options: tuple[Param, ...] = ()  # what can be set
+    training: Training = Training.NONE  # what it learns first
+    exact: bool = False  # whether it compares every vector as it was given
+    graph: bool = False  # whether a search walks a graph, so that efSearch applies
 
 
 def _flat(dim: int, metric: int, _: Options) -> faiss.Index:
@@ -192,22 +181,7 @@ INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KIND
 def index_options(
     name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
 ) -> Options:
-    """Check what can be checked before anything is built, and fill in the defaults.
-
-    Args:
-        name: A key of `INDEXES`.
-        options: Some of its options.
-        dim: Dimension of the vectors, where known.
-        passages: Size of the corpus, where known.
-
-    Returns:
-        Every option with its value; m is resolved where dim is known.
-
-    Raises:
-        UnknownNameError: If the kind or an option is not declared.
-        InputError: If a value is out of range, m does not divide dim, or the corpus is too small to learn
-            from.
-    """
+    """Check what can be checked before anything is built, and fill in the defaults."""
     if name not in INDEXES:
         raise UnknownNameError("index", name, INDEXES)
     kind = INDEXES[name]
@@ -250,18 +224,7 @@ def _check_sample(options: Options, passages: int | None, name: str) -> None:
 
 
 def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
-    """About how many bytes an index will take, without building it.
-
-    Args:
-        name: A key of `INDEXES`.
-        dim: Dimension of the vectors.
-        passages: How many there will be.
-        options: Some of its options.
-
-    Raises:
-        UnknownNameError: If the kind or an option is not declared.
-        InputError: If `index_options` refuses the options.
-    """
+    """About how many bytes an index will take, without building it."""
     read = index_options(name, options, dim=dim, passages=passages)
     kind = INDEXES[name]
     learned = 4 * dim << whole(read, "nbits") if kind.training is Training.SAMPLE else 8 * dim

@@ -36,19 +36,7 @@ def check_metric(
     allow_unnormalised: bool = False,
     where: str = "metric",
 ) -> None:
-    """Refuse a metric that does not fit the vectors.
-
-    Args:
-        metric: One of `METRICS`.
-        vectors: The vectors [n, dim], where they exist already.
-        normalised: Whether the model promises unit vectors, where only the model is known; None: not known.
-        allow_unnormalised: Whether the inner product of other vectors is meant.
-        where: Named in errors.
-
-    Raises:
-        UnknownNameError: If there is no such metric.
-        InputError: If it is the inner product and the vectors are not normalised.
-    """
+    """Refuse a metric that does not fit the vectors."""
     if metric not in METRICS:
         raise UnknownNameError("metric", metric, METRICS, where=where)
     if metric != "ip" or allow_unnormalised:
@@ -83,18 +71,7 @@ def blocks(vectors: Vectors) -> Iterator[Vectors]:
 
 
 def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float32]:
-    """Euclidean length of every row.
-
-    Args:
-        vectors: [n, dim], n ≥ 1.
-        what: Named in errors.
-
-    Returns:
-        float32 [n].
-
-    Raises:
-        InputError: If a row holds something that is not a finite number.
-    """
+    """Euclidean length of every row."""
     with np.errstate(over="ignore"):  # a length beyond float32 is refused below
         parts = [np.sqrt(np.linalg.vecdot(block, block)) for block in blocks(vectors)]
     lengths: NDArray[np.float32] = parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -51,19 +51,12 @@ _FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is particular to a language.
+    """What is particular to a language."""
 
-    Attributes:
-        stemmer: Name of a Snowball stemmer; None to keep words as they are.
-        stop_words: Words that are no terms.
-        fold: Whether accents are taken off the stems; stop words are then known without them, too.
-        spelling: Characters written in another way before the text is lower-cased.
-    """
-
-    stemmer: str | None
-    stop_words: frozenset[str]
-    fold: bool = False
-    spelling: tuple[tuple[str, str], ...] = ()
+    stemmer: str | None  # name of a Snowball stemmer; None to keep words as they are
+    stop_words: frozenset[str]  # words that are no terms
+    fold: bool = False  # whether accents are taken off the stems; stop words are then known without them, too
+    spelling: tuple[tuple[str, str], ...] = ()  # what is written otherwise
 
 
 def _language(
@@ -117,12 +110,6 @@ class Analyzer:
 
     The same terms as ``bm25s.tokenize`` with the same stop words and stemmer, one text at a time and without
     its set-up cost, which would otherwise be part of every query's latency. Several threads may use one.
-
-    Args:
-        language: A key of `LANGUAGES`.
-
-    Raises:
-        UnknownNameError: If the language is not known.
     """
 
     def __init__(self, language: str = "english") -> None:
@@ -177,34 +164,18 @@ PARALLEL_FROM = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of texts.
+    """The terms of texts."""
 
-    Attributes:
-        ids: int32 [sum of `lengths`], the terms of all texts, one text after the other.
-        lengths: int64 [texts], how many terms each text has.
-        vocabulary: Term to its number, which counts from 0 in the order of first appearance.
-    """
-
-    ids: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-    vocabulary: dict[str, int]
+    ids: NDArray[np.int32]  # int32 [sum of `lengths`], the terms of all texts, one text after the other
+    lengths: NDArray[np.int64]  # int64 [texts], how many terms each text has
+    vocabulary: dict[str, int]  # term to its number, which counts from 0 in the order of first appearance
 
 
 _Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
 
 
 def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = None) -> Terms:
-    """The terms of texts, the same as `Analyzer.terms` of each.
-
-    Args:
-        texts: Any number of texts.
-        analyzer: How text becomes terms.
-        workers: Processes that share the work; by default one below `PARALLEL_FROM` texts, else one per
-            usable core.
-
-    Returns:
-        The terms; equal whatever the number of processes.
-    """
+    """The terms of texts, the same as `Analyzer.terms` of each."""
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
     if workers is None:
         workers = 1 if len(texts) < PARALLEL_FROM else cores()

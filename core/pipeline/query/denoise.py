@@ -19,13 +19,6 @@ def hygiene(text: str, *, keep_lines: bool = False) -> str:
     """Unicode NFC, no control or invisible format characters, one space between words.
 
     Applying it twice changes nothing more.
-
-    Args:
-        text: Any text; may hold unpaired surrogates.
-        keep_lines: Keep line breaks, which show where a signature starts.
-
-    Returns:
-        The cleaned text; may be empty.
     """
     kept = "".join(_clean(character) for character in text)
     composed = unicodedata.normalize("NFC", kept)
@@ -49,12 +42,6 @@ def denoise(text: str) -> str:
     English and French are handled together, as questions mix them. The order is: signature, emoji, then what
     stands before the question and after it, until nothing more applies; applying it twice changes nothing
     more.
-
-    Args:
-        text: A question.
-
-    Returns:
-        What is left of `hygiene(text)`; empty when there was nothing but small talk.
     """
     lined = hygiene(text, keep_lines=True)
     left = hygiene(_EMOJI.sub(" ", _without_signature(lined)))

@@ -27,33 +27,15 @@ _WORD = re.compile(r"\w")
 
 
 class Rewrite(ABC):
-    """Turns a query into the one that is searched.
+    """Turns a query into the one that is searched."""
 
-    Attributes:
-        name: As it stands in `Stack.spec["rewrite"]`.
-        item: What price books name its usage.
-        local: Whether it runs here, so that nothing is paid per call.
-    """
-
-    name: str
-    item: str = "local-cpu"
-    local: bool = True
+    name: str  # as it stands in `Stack.spec["rewrite"]`
+    item: str = "local-cpu"  # what price books name its usage
+    local: bool = True  # whether it runs here, so that nothing is paid per call
 
     @abstractmethod
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
-        """Rewrite a query.
-
-        Args:
-            query: As the person typed it.
-            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
-
-        Returns:
-            The text to search for. `details` hold "changed", and "fallback" with the reason where the
-            rewrite could not be used and the cleaned query stands in for it.
-
-        Raises:
-            ProviderError: If a chat model gives no answer.
-        """
+        """Rewrite a query."""
 
     def expected(self, query: str) -> tuple[Amount, ...]:  # noqa: ARG002 - most use no more than time
         """Usage of rewriting a query, as an estimate."""
@@ -70,12 +52,7 @@ class Rewrite(ABC):
 
 
 class LocalRewrite(Rewrite):
-    """A function of the text.
-
-    Args:
-        name: Registry name.
-        change: The function; what it makes empty falls back to the cleaned query.
-    """
+    """A function of the text."""
 
     def __init__(self, name: str, change: Callable[[str], str]) -> None:
         self.name = name
@@ -94,12 +71,7 @@ class LocalRewrite(Rewrite):
 
 
 class ChatRewrite(Rewrite):
-    """Asks a chat model for what is to be searched.
-
-    Args:
-        chat: The model.
-        way: A key of `WAYS`. Under "multi-query" the text has one query a line, the query itself first.
-    """
+    """Asks a chat model for what is to be searched."""
 
     def __init__(self, chat: Chat, way: str = RESTATE) -> None:
         self.name = f"{way}:{chat.name}"
@@ -158,18 +130,7 @@ REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
 
 
 def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig | None:
-    """The chat model behind a rewrite; needs no key.
-
-    Args:
-        name: A key of `REWRITES`, or a key of `WAYS` with the name of a chat model: "hyde:<chat model>".
-        models: Configurations of models that no catalogue has, by name.
-
-    Returns:
-        Its configuration; None for a rewrite without a model.
-
-    Raises:
-        UnknownNameError: If the name or the chat model is not known.
-    """
+    """The chat model behind a rewrite; needs no key."""
     if name in REWRITES:
         return None
     way, _, chat = name.partition(":")
@@ -188,21 +149,7 @@ def make_rewrite(
     caller: Caller | None = None,
     ready: bool = True,
 ) -> Rewrite:
-    """Make a rewrite.
-
-    Args:
-        name: See `rewrite_config`.
-        models: See `rewrite_config`.
-        keys: Where keys are looked up; the environment and secrets.toml by default.
-        journal: Where replies of a chat model are kept and looked up.
-        meter: What watches the spending.
-        caller: Sends the calls of a remote model; the one that the process shares for it by default.
-        ready: Look the key up at once; False = to plan with it, which needs no key.
-
-    Raises:
-        UnknownNameError: If the name or the chat model is not known.
-        ProviderError: If there is no key, or a package that it needs is not installed.
-    """
+    """Make a rewrite."""
     config = rewrite_config(name, models)
     if config is None:
         return LocalRewrite(name, REWRITES[name])

@@ -69,20 +69,12 @@ Answer with one query on each line and nothing else. If you are asked for JSON: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """What a chat model is asked for.
+    """What a chat model is asked for."""
 
-    Attributes:
-        system: Instructions.
-        schema: What a JSON answer looks like.
-        read: Reads an answer, given the cleaned query and the mark around it: the text to search for, one
-            query a line; never raises.
-        answer: Usual length of an answer in characters, given the query's.
-    """
-
-    system: str
-    schema: JsonMap
-    read: Callable[[str, str, str], Reading[str]]
-    answer: Callable[[int], int]
+    system: str  # instructions
+    schema: JsonMap  # what a JSON answer looks like
+    read: Callable[[str, str, str], Reading[str]]  # of answer, cleaned query, mark
+    answer: Callable[[int], int]  # usual length of an answer in characters, given the query's
 
 
 def way_of(name: str) -> str:
@@ -91,16 +83,7 @@ def way_of(name: str) -> str:
 
 
 def read_query(answer: str, *, most: int, mark: str) -> Reading[str]:
-    """Read one query from JSON or from a single line.
-
-    Args:
-        answer: What the model said.
-        most: The most characters of a query.
-        mark: The mark around the question; an answer that repeats it is none.
-
-    Returns:
-        The query, cleaned; empty when the answer cannot be used, and the problem says why.
-    """
+    """Read one query from JSON or from a single line."""
     text, problem = _text(answer, "query")
     if not problem and len(text.splitlines()) > 1 and not bare(answer).startswith("{"):
         problem = "it is more than one line"

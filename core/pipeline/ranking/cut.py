@@ -35,19 +35,12 @@ _VARIANCE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A way to cut.
+    """A way to cut."""
 
-    Attributes:
-        name: As it stands in a specification as "method".
-        text: What it does, in one line.
-        place: How many of at least two scores from 1 down to 0 to keep, with read options.
-        options: What can be set.
-    """
-
-    name: str
-    text: str
-    place: Callable[[Scores, JsonMap], int]
-    options: tuple[Param, ...] = ()
+    name: str  # as it stands in a specification as "method"
+    text: str  # what it does, in one line
+    place: Callable[[Scores, JsonMap], int]  # how many of scores from 1 down to 0 to keep
+    options: tuple[Param, ...] = ()  # what can be set
 
 
 def _percentile(scores: Scores, options: JsonMap) -> int:
@@ -163,18 +156,7 @@ CUTS: Mapping[str, Cut] = MappingProxyType({cut.name: cut for cut in _CUTS})
 
 
 def cut_options(spec: JsonMap) -> JsonMap:
-    """Check a cut and fill in the defaults.
-
-    Args:
-        spec: {"method": …} with some of the method's options.
-
-    Returns:
-        The method with every option.
-
-    Raises:
-        UnknownNameError: If the method or an option is not declared.
-        InputError: If an option is out of range.
-    """
+    """Check a cut and fill in the defaults."""
     method, given = method_of("cut", spec, CUTS)
     return {"method": method, **read_options(CUTS[method].options, given, where=f"cut {method}")}
 

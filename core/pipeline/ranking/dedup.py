@@ -32,21 +32,13 @@ BY_VECTORS = "cosine"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dedup:
-    """A way to tell copies.
+    """A way to tell copies."""
 
-    Attributes:
-        name: As it stands in a specification as "method".
-        text: What it does, in one line.
-        mark: What of a passage's text is compared; None where its vector is.
-        alike: Which of some marks, or vectors [dim], are copies.
-        options: What can be set.
-    """
-
-    name: str
-    text: str
-    mark: Callable[[str, JsonMap], Any] | None
-    alike: Callable[[Sequence[Any], JsonMap], Alike]
-    options: tuple[Param, ...] = ()
+    name: str  # as it stands in a specification as "method"
+    text: str  # what it does, in one line
+    mark: Callable[[str, JsonMap], Any] | None  # what of a passage's text is compared
+    alike: Callable[[Sequence[Any], JsonMap], Alike]  # which of some marks, or vectors [dim], are copies
+    options: tuple[Param, ...] = ()  # what can be set
 
 
 def _normalised(text: str, _: JsonMap) -> str:
@@ -133,32 +125,13 @@ DEDUPS: Mapping[str, Dedup] = MappingProxyType({each.name: each for each in _DED
 
 
 def dedup_options(spec: JsonMap) -> JsonMap:
-    """Check a suppression and fill in the defaults.
-
-    Args:
-        spec: {"method": …} with some of the method's options.
-
-    Returns:
-        The method with every option.
-
-    Raises:
-        UnknownNameError: If the method or an option is not declared.
-        InputError: If an option is out of range.
-    """
+    """Check a suppression and fill in the defaults."""
     method, given = method_of("dedup", spec, DEDUPS)
     return {"method": method, **read_options(DEDUPS[method].options, given, where=f"dedup {method}")}
 
 
 def kept(alike: Alike, depth: int) -> NDArray[np.int64]:
-    """The places of a pool that stay.
-
-    Args:
-        alike: [n, n], symmetric.
-        depth: How many stay at most.
-
-    Returns:
-        Ascending places; none is like an earlier one that stays.
-    """
+    """The places of a pool that stay."""
     places: list[int] = []
     for place in range(len(alike)):
         if len(places) == depth:

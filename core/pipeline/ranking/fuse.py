@@ -30,17 +30,7 @@ Scores = NDArray[np.float64]
 
 
 def reciprocal_rank_fusion(legs: Sequence[Hits], k: int, *, constant: int = 60, depth: int = 100) -> Hits:
-    """Fuse rankings by the sum of 1 / (constant + rank) (Cormack, Clarke and Büttcher, SIGIR 2009).
-
-    Args:
-        legs: One or more rankings of the same corpus.
-        k: How many passages to keep, ≥ 1.
-        constant: Damping of the first ranks.
-        depth: How much of each ranking takes part.
-
-    Returns:
-        At most k passages; equal scores in corpus order.
-    """
+    """Fuse rankings by the sum of 1 / (constant + rank) (Cormack, Clarke and Büttcher, SIGIR 2009)."""
     ranked = [leg.passages[:depth] for leg in legs]
     weights = np.concatenate([1.0 / (constant + 1.0 + np.arange(len(leg))) for leg in ranked])
     passages, positions = np.unique(np.concatenate(ranked), return_inverse=True)
@@ -52,18 +42,7 @@ def reciprocal_rank_fusion(legs: Sequence[Hits], k: int, *, constant: int = 60, 
 def weighted_sum(
     legs: Sequence[Hits], k: int, *, weights: Sequence[float], normalise: str = "minmax", depth: int = 100
 ) -> Hits:
-    """Fuse rankings by the weighted sum of their scores on a common scale.
-
-    Args:
-        legs: One or more rankings of the same corpus.
-        k: How many passages to keep, ≥ 1.
-        weights: One per leg.
-        normalise: A key of `NORMALISE`.
-        depth: How much of each ranking takes part.
-
-    Returns:
-        At most k passages; equal scores in corpus order.
-    """
+    """Fuse rankings by the weighted sum of their scores on a common scale."""
     cut = [Hits(leg.passages[:depth], leg.scores[:depth]) for leg in legs]
     passages = np.unique(np.concatenate([leg.passages for leg in cut]))
     scores = np.zeros(len(passages))
@@ -100,23 +79,14 @@ NORMALISE: Mapping[str, Callable[[Scores], tuple[Scores, float]]] = MappingProxy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion:
-    """A way to fuse.
+    """A way to fuse."""
 
-    Attributes:
-        name: As it stands in a specification as "method".
-        text: What it does, in one line.
-        fuse: Does it, with read options.
-        options: What can be set; "weights" is read apart.
-        weighted: Whether it takes one weight per leg.
-        legs: How many legs it takes; None for any number.
-    """
-
-    name: str
-    text: str
-    fuse: Callable[[Sequence[Hits], int, JsonMap], Hits]
-    options: tuple[Param, ...]
-    weighted: bool = False
-    legs: int | None = None
+    name: str  # as it stands in a specification as "method"
+    text: str  # what it does, in one line
+    fuse: Callable[[Sequence[Hits], int, JsonMap], Hits]  # does it, with read options
+    options: tuple[Param, ...]  # what can be set; "weights" is read apart
+    weighted: bool = False  # whether it takes one weight per leg
+    legs: int | None = None  # how many legs it takes; None for any number
 
 
 def _rrf(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
@@ -183,19 +153,7 @@ FUSIONS: Mapping[str, Fusion] = MappingProxyType(
 
 
 def fusion_options(spec: JsonMap, *, legs: int = 2) -> JsonMap:
-    """Check a fusion and fill in the defaults.
-
-    Args:
-        spec: {"method": …} with some of the method's options; "weights" of "weighted" are equal by default.
-        legs: How many rankings there will be.
-
-    Returns:
-        The method with every option.
-
-    Raises:
-        UnknownNameError: If the method or an option is not declared.
-        InputError: If an option is out of range or does not fit the number of legs.
-    """
+    """Check a fusion and fill in the defaults."""
     method, given = method_of("fusion", spec, FUSIONS)
     fusion, where = FUSIONS[method], f"fusion {method}"
     if fusion.legs not in (None, legs):
@@ -223,19 +181,6 @@ def _weights(given: object, legs: int, where: str) -> list[float]:
 
 
 def fuse(spec: JsonMap, legs: Sequence[Hits], k: int) -> Hits:
-    """Fuse rankings as a specification says.
-
-    Args:
-        spec: See `fusion_options`.
-        legs: Rankings of the same corpus, the sparse one first.
-        k: How many passages to keep, ≥ 1.
-
-    Returns:
-        At most k passages with their fused scores, higher is better; equal scores in corpus order.
-
-    Raises:
-        UnknownNameError: If the method or an option is not declared.
-        InputError: If an option is out of range or does not fit the number of legs.
-    """
+    """Fuse rankings as a specification says."""
     options = fusion_options(spec, legs=len(legs))
     return FUSIONS[options["method"]].fuse(legs, k, options)

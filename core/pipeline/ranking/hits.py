@@ -17,28 +17,14 @@ if TYPE_CHECKING:
 
 
 class Hits(NamedTuple):
-    """A ranking of passages by position in the corpus.
+    """A ranking of passages by position in the corpus."""
 
-    Attributes:
-        passages: int64 [n], positions in the corpus, best first, without repetition.
-        scores: float64 [n], descending; equal scores stand in corpus order.
-    """
-
-    passages: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, without repetition
+    scores: NDArray[np.float64]  # float64 [n], descending; equal scores stand in corpus order
 
 
 def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> Hits:
-    """Rank candidates by score and keep the best, equal scores in corpus order.
-
-    Args:
-        passages: [n] positions, ascending (this is what makes ties follow the corpus).
-        scores: [n] scores of those passages.
-        k: How many to keep, ≥ 1.
-
-    Returns:
-        At most k hits.
-    """
+    """Rank candidates by score and keep the best, equal scores in corpus order."""
     if len(scores) > k:
         # Everything that reaches the k-th best score stays in, so that a tie at the cut is decided below.
         threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -49,17 +35,7 @@ def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]],
 
 
 def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> list[Hits]:
-    """`top_k` of many queries, where most rows are in order already.
-
-    Args:
-        passages: [queries, n] positions in any order, n ≥ 1; -1 at the end of a row that has fewer. Int64
-            arrays are ordered in place.
-        scores: [queries, n] scores of those passages.
-        k: How many to keep of each row, ≥ 1.
-
-    Returns:
-        At most k hits per row.
-    """
+    """`top_k` of many queries, where most rows are in order already."""
     ids, values = passages.astype(np.int64, copy=False), scores.astype(np.float64)
     if ids[:, -1].min() >= 0 and (values[:, 1:] < values[:, :-1]).all():
         return [Hits(row, scored) for row, scored in zip(ids[:, :k], values[:, :k], strict=True)]

@@ -28,16 +28,6 @@ def check(
     """Everything that is wrong with a specification, or that its owner should know.
 
     Reads no corpus, sends nothing and writes nothing.
-
-    Args:
-        spec: The specification.
-        known: What it can name; None = looked up.
-        stacks: Its stacks; None = expanded here.
-        passages: How many passages are searched, where that is known already.
-        books: Price books by name; None = those that come with the product.
-
-    Returns:
-        The problems, the worst first.
     """
     known = known or Known.of(spec)
     books = load_books() if books is None else books
@@ -54,18 +44,7 @@ def check(
 
 
 def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem]:
-    """Refuse what cannot be done.
-
-    Args:
-        problems: What `check` found.
-        to_run: Whether it is to run; else it is only to be planned, which takes no key and no package.
-
-    Returns:
-        The other problems.
-
-    Raises:
-        SpecError: With all that stand in the way.
-    """
+    """Refuse what cannot be done."""
     refused = {Severity.ERROR, Severity.MISSING} if to_run else {Severity.ERROR}
     fatal = [each for each in problems if each.severity in refused]
     if fatal:

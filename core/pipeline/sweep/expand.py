@@ -40,13 +40,7 @@ class Choice:
 
 
 def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
-    """The specification of a stack.
-
-    Args:
-        choice: One value per axis; values of legs that the mode lacks do not count.
-        language: Of the collection.
-        known: Defaults of the parameters of fusions, suppressions, cuts, indexes and chunkers.
-    """
+    """The specification of a stack."""
     spec: dict[str, Any] = {"mode": choice.mode}
     if choice.mode != "dense":
         spec["sparse"] = "bm25"
@@ -103,17 +97,7 @@ MAX_STACKS = 20_000
 
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
-    """The stacks of a specification.
-
-    Args:
-        spec: The specification.
-        known: What the registries and the specification's own models offer; None = looked up.
-
-    Returns:
-        Every stack once: the blocks of axes in their order, within a block the candidate depth varying
-        faster than what fills the pool; then the stacks of the list. Documents are cut into sentences where
-        no chunker is named. A stack whose embedder is not known lacks its dimension, which `check` reports.
-    """
+    """The stacks of a specification."""
     known = known or Known.of(spec)
     language = spec.collection.language
     usual = SENTENCES if is_documents(spec.collection) else None

@@ -17,15 +17,10 @@ _LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """The golden set of a sweep.
+    """The golden set of a sweep."""
 
-    Attributes:
-        batch: The golden set and its parts, with judgements, and spans where it has them.
-        problems: What its owner should know.
-    """
-
-    batch: Batch
-    problems: tuple[Problem, ...] = ()
+    batch: Batch  # the golden set and its parts, with judgements, and spans where it has them
+    problems: tuple[Problem, ...] = ()  # what its owner should know
 
 
 def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
@@ -33,13 +28,6 @@ def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
 
     A judged question that a run does not answer counts as 0, so that questions which nobody asked would pull
     every mean down.
-
-    Args:
-        golden: At most one golden set, with judgements or spans.
-        queries: Frame of `TABLES["queries"]`, those that are asked.
-
-    Returns:
-        The golden set, its part under an id of its own, or nothing if it judges none of the questions.
     """
     rows = {name: _rows(golden, name) for name in ("judgements", "spans")}
     frames = {name: each for name, each in rows.items() if each is not None}
@@ -68,16 +56,6 @@ def graded(
 
     Grades anchored to spans hold for any chunker; those of whole documents are spans, too. Grades of chunks
     judge the chunker that made them, and no other.
-
-    Args:
-        golden: At most one golden set, with judgements or spans.
-        cut: The chunkings that are searched.
-        whole: The documents as passages; None where they are not at hand.
-        coverage: See `core.pipeline.anchors`.
-        uncut: Whether some stacks search the collection's own passages.
-
-    Raises:
-        InputError: If the stacks search differently cut passages and the grades are tied to one of them.
     """
     if not golden.golden_sets:
         return Graded(golden)

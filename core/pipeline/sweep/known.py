@@ -32,14 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """A registry of methods.
+    """A registry of methods."""
 
-    Attributes:
-        names: The methods.
-        read: Checks a table with "method" and its parameters, and gives it in its canonical form.
-    """
-
-    names: Iterable[str]
+    names: Iterable[str]  # the methods
     read: Callable[[JsonMap], JsonMap]
 
 

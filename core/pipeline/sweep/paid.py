@@ -30,34 +30,19 @@ Lengths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Tokens of many texts.
+    """Tokens of many texts."""
 
-    Attributes:
-        tokens: Their sum.
-        lengths: int64 [n], of the texts that were counted.
-        texts: How many texts it is the sum of; equal ones and those without content are counted once or not.
-        exact: Whether a vocabulary counted every one of them.
-        note: How it was counted, for people.
-    """
-
-    tokens: float
-    lengths: Lengths
-    texts: int
-    exact: bool
-    note: str
+    tokens: float  # their sum
+    lengths: Lengths  # int64 [n], of the texts that were counted
+    texts: int  # how many texts it is the sum of
+    exact: bool  # whether a vocabulary counted every one of them
+    note: str  # how it was counted, for people
 
 
 def count_texts(
     texts: Sequence[str], tokenizer: str | None, prefix: str = "", *, sample: int = SAMPLE
 ) -> Counted:
-    """Tokens that embedding texts takes.
-
-    Args:
-        texts: Any number of texts; equal ones are sent once, and those of white space not at all.
-        tokenizer: The vocabulary of the model; None = an estimate.
-        prefix: What the model puts before each text.
-        sample: How many are counted at most; more are estimated from so many of them.
-    """
+    """Tokens that embedding texts takes."""
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     counts, chosen = counter(tokenizer), distinct
     if len(distinct) > sample:
@@ -82,12 +67,7 @@ def reranking(reranker: Reranker, query: str, passages: Sequence[str]) -> tuple[
 
 
 def typical(lengths: Lengths, k: int) -> list[float]:
-    """Lengths of k passages that are not known: spread as in the corpus, and as long on average.
-
-    Args:
-        lengths: int64 [n ≥ 1], tokens of passages of the corpus.
-        k: How many.
-    """
+    """Lengths of k passages that are not known: spread as in the corpus, and as long on average."""
     spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
     even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
     return even
@@ -110,53 +90,28 @@ Usage = tuple[Amount, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """The calls of one step.
+    """The calls of one step."""
 
-    Attributes:
-        step: The step.
-        stage: What they are for.
-        model: The remote model.
-        calls: Requests, repeats and warm-up included.
-        used: Usage of all of them.
-        per_query: Usage of a query, once, on average; empty for the corpus.
-        exact: Whether a vocabulary counted the very texts that will be sent.
-        notes: How it was counted.
-    """
-
-    step: Step
-    stage: str
-    model: str
-    calls: int
-    used: Usage
-    per_query: Usage = ()
-    exact: bool = False
-    notes: tuple[str, ...] = ()
+    step: Step  # the step
+    stage: str  # what they are for
+    model: str  # the remote model
+    calls: int  # requests, repeats and warm-up included
+    used: Usage  # usage of all of them
+    per_query: Usage = ()  # usage of a query, once, on average; empty for the corpus
+    exact: bool = False  # whether a vocabulary counted the very texts that will be sent
+    notes: tuple[str, ...] = ()  # how it was counted
 
 
 class Asked(NamedTuple):
-    """What one step uses when every query goes through it once.
+    """What one step uses when every query goes through it once."""
 
-    Attributes:
-        each: Usage and calls, query by query.
-        exact: As in `Paid`.
-        notes: As in `Paid`; some may be empty.
-    """
-
-    each: Sequence[tuple[Usage, int]]
-    exact: bool
-    notes: tuple[str, ...]
+    each: Sequence[tuple[Usage, int]]  # usage and calls, query by query
+    exact: bool  # as in `Paid`
+    notes: tuple[str, ...]  # as in `Paid`; some may be empty
 
 
 class Counting:
-    """Counts the calls of the steps of an evaluation.
-
-    Args:
-        job: The evaluation.
-        graph: Its steps.
-        names: What names stand for in them.
-        known: What names stand for in catalogues.
-        built: Whether the result of a step is there already, so that nothing is paid for it.
-    """
+    """Counts the calls of the steps of an evaluation."""
 
     def __init__(
         self, job: Job, graph: Graph, names: Identities, known: Known, built: Callable[[Step], bool]

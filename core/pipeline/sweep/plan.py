@@ -23,64 +23,37 @@ _STAGES = (CORPUS, *QUERY_STAGES.values())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One model in one stage of the whole sweep.
+    """One model in one stage of the whole sweep."""
 
-    Attributes:
-        stage: "embed corpus", or a stage of runs: "rewrite", "embed", "rerank".
-        model: The remote model.
-        calls: Requests, repeats and warm-up included.
-        unit: What is billed.
-        amount: How much of it; None = not known.
-        exact: Whether a vocabulary counted the very texts that will be sent; else it is an estimate.
-        notes: How it was counted.
-        usd: Dollars; None = not known.
-        reason: Why the dollars are not known.
-    """
-
-    stage: str
-    model: str
-    calls: int
-    unit: str
-    amount: float | None
-    exact: bool
-    notes: tuple[str, ...]
-    usd: float | None
-    reason: str = ""
+    stage: str  # "embed corpus", or a stage of runs: "rewrite", "embed", "rerank"
+    model: str  # the remote model
+    calls: int  # requests, repeats and warm-up included
+    unit: str  # what is billed
+    amount: float | None  # how much of it; None = not known
+    exact: bool  # whether a vocabulary counted the very texts that will be sent; else it is an estimate
+    notes: tuple[str, ...]  # how it was counted
+    usd: float | None  # dollars; None = not known
+    reason: str = ""  # why the dollars are not known
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Who is asked for a model, and with which key.
+    """Who is asked for a model, and with which key."""
 
-    Attributes:
-        model: The remote model.
-        url: Its address.
-        key_env: Where its key is looked up; empty = it is sent none.
-        allowed_by: Who lets that key be sent there: "vendor", "operator"; empty = nobody, or there is none.
-    """
-
-    model: str
-    url: str
-    key_env: str
-    allowed_by: str
+    model: str  # the remote model
+    url: str  # its address
+    key_env: str  # where its key is looked up; empty = it is sent none
+    allowed_by: str  # who lets that key be sent there: "vendor", "operator"; empty = nobody, or there is none
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStack:
-    """One stack.
+    """One stack."""
 
-    Attributes:
-        stack: The stack.
-        pool: The convention of its candidate pool.
-        usd_per_1k: Dollars of 1,000 queries in use, time of this machine left out, and embedding the corpus,
-            too, unless it is to be spread over queries; None = not known.
-        reason: Why they are not known.
-    """
-
-    stack: Stack
-    pool: str
+    stack: Stack  # the stack
+    pool: str  # the convention of its candidate pool
     usd_per_1k: float | None
-    reason: str = ""
+    reason: str = ""  # why they are not known
 
     @property
     def label(self) -> str:

@@ -28,14 +28,7 @@ _Made = TypeVar("_Made")
 
 
 class Pools:
-    """Answers what the candidate pools of stacks hold.
-
-    Args:
-        corpora: By chunking; None = the collection's own passages.
-        queries: The questions.
-        known: What names stand for.
-        chunking: Name of the chunking that a stack searches.
-    """
+    """Answers what the candidate pools of stacks hold."""
 
     def __init__(
         self,
@@ -48,15 +41,7 @@ class Pools:
         self._made: dict[str, Any] = {}
 
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
-        """The texts of the pool of every query.
-
-        Args:
-            spec: A stack.
-            depth: How many passages a pool has at most.
-
-        Returns:
-            Per query the texts, best first; None where they cannot be known for nothing.
-        """
+        """The texts of the pool of every query."""
         corpus = self._corpora[self._chunking(spec)]
         if len(corpus) > MAX_PASSAGES or not self._is_free(spec):
             return None

@@ -48,11 +48,7 @@ class Problem:
 
 
 class SpecError(InputError):
-    """A specification cannot be used; the message has one line per problem.
-
-    Args:
-        problems: At least one.
-    """
+    """A specification cannot be used; the message has one line per problem."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -62,15 +58,7 @@ class SpecError(InputError):
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:
-    """What to do about a name that is not known: the nearest one, and those there are.
-
-    Args:
-        name: What was written.
-        known: What could have been.
-
-    Returns:
-        For example ``Did you mean "dense"? Known: dense, hybrid, sparse.``
-    """
+    """What to do about a name that is not known: the nearest one, and those there are."""
     names = sorted({str(each) for each in known})
     # Parts of words count as alike, but one letter or two are part of too many.
     scorer = fuzz.WRatio if len(str(name)) >= _SHORTEST else fuzz.ratio

@@ -54,28 +54,18 @@ PROBED = "servers of one's own asked now"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A time.
+    """A time."""
 
-    Attributes:
-        ms: Milliseconds.
-        basis: Where it comes from: `PUBLISHED`, `ASSUMED`, `MEASURED` or `PROBED`.
-    """
-
-    ms: float
-    basis: str
+    ms: float  # milliseconds
+    basis: str  # where it comes from: `PUBLISHED`, `ASSUMED`, `MEASURED` or `PROBED`
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast an embedder was a moment ago.
+    """How fast an embedder was a moment ago."""
 
-    Attributes:
-        query_ms: Milliseconds of one query.
-        tokens_per_s: Tokens of passages in a second, one call at a time.
-    """
-
-    query_ms: float
-    tokens_per_s: float
+    query_ms: float  # milliseconds of one query
+    tokens_per_s: float  # tokens of passages in a second, one call at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,23 +189,14 @@ BUILD, ASK = "build here", "ask here"
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Time and memory.
+    """Time and memory."""
 
-    Attributes:
-        seconds: By stage: those that are paid for, `BUILD` and `ASK`.
-        pause_s: Seconds between rounds.
-        basis: What the times rest on.
-        vector_bytes: Of all vectors, on disk.
-        index_bytes: Of all indexes, in memory if all are open together.
-        largest_bytes: Of the largest index.
-    """
-
-    seconds: Mapping[str, float]
-    pause_s: float
-    basis: tuple[str, ...]
-    vector_bytes: int
-    index_bytes: int
-    largest_bytes: int
+    seconds: Mapping[str, float]  # by stage: those that are paid for, `BUILD` and `ASK`
+    pause_s: float  # seconds between rounds
+    basis: tuple[str, ...]  # what the times rest on
+    vector_bytes: int  # of all vectors, on disk
+    index_bytes: int  # of all indexes, in memory if all are open together
+    largest_bytes: int  # of the largest index
 
     @property
     def total_s(self) -> float:

@@ -30,17 +30,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What rules look at beside the stack.
+    """What rules look at beside the stack."""
 
-    Attributes:
-        known: What can stand in a stack.
-        passages: How many passages are searched; None = not known.
-        deepest: Whether rerankers are asked at the deepest K only.
-    """
-
-    known: Known = field(default_factory=Known)
-    passages: int | None = None
-    deepest: bool = False
+    known: Known = field(default_factory=Known)  # what can stand in a stack
+    passages: int | None = None  # how many passages are searched; None = not known
+    deepest: bool = False  # whether rerankers are asked at the deepest K only
 
 
 def findings(spec: JsonMap, facts: Facts) -> Iterator[Finding]:

@@ -34,18 +34,10 @@ class Shelf(Protocol):
     """What the caller has already, by id: a store, for those who may read one."""
 
     def collection(self, collection_id: str) -> Batch:
-        """A collection with passages, questions and its judgements.
-
-        Raises:
-            UnknownNameError: If there is none.
-        """
+        """A collection with passages, questions and its judgements."""
 
     def golden_set(self, golden_set_id: str) -> Batch:
-        """A golden set with judgements, or with spans.
-
-        Raises:
-            UnknownNameError: If there is none.
-        """
+        """A golden set with judgements, or with spans."""
 
 
 def is_documents(source: CollectionSource) -> bool:
@@ -71,20 +63,7 @@ def collection_id(source: CollectionSource) -> str:
 
 
 def read_collection(source: CollectionSource, golden: GoldenSource | None, shelf: Shelf | None) -> Batch:
-    """The passages of a collection, with the questions and judgements that come with it.
-
-    Args:
-        source: Where it is.
-        golden: How grades that come with it are read.
-        shelf: Where stored collections are.
-
-    Returns:
-        One collection and its frames, empty ones left out. Of documents and tables, each is one passage.
-
-    Raises:
-        InputError: If it cannot be read.
-        UnknownNameError: If there is no such collection.
-    """
+    """The passages of a collection, with the questions and judgements that come with it."""
     if source.stored is not None:
         return on_shelf(shelf, source.stored).collection(source.stored)
     path = source.path or Path()
@@ -113,25 +92,12 @@ def documents_of(source: CollectionSource, whole: Batch) -> pl.DataFrame:
 
 
 def read_source_documents(source: CollectionSource) -> Documents:
-    """The documents of a collection that has a path.
-
-    Raises:
-        InputError: If they cannot be read.
-    """
+    """The documents of a collection that has a path."""
     return read_documents(source.path or Path(), format=source.format, columns=source.columns or None)
 
 
 def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame], collection: str) -> Batch:
-    """The judgements or spans of a golden set in a file.
-
-    Args:
-        golden: With a path.
-        documents: The documents, for places of spans.
-        collection: The collection that they judge.
-
-    Raises:
-        InputError: If it cannot be read, or holds neither.
-    """
+    """The judgements or spans of a golden set in a file."""
     path = golden.path or Path()
     options = Options(
         collection_id=collection,
@@ -151,11 +117,7 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
 
 
 def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
-    """The shelf.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """The shelf."""
     if shelf is None:
         raise InputError(f"{name!r} is no path, and no store was named.", do="Give a path.")
     return shelf
@@ -211,20 +173,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """Read questions.
-
-    Args:
-        path: BEIR queries (.jsonl), or a table with an id and a text per row.
-        collection_id: The collection that they are asked of.
-        columns: Role ("query_id", "text") → column whose name is not recognised.
-
-    Returns:
-        Frame of `TABLES["queries"]`.
-
-    Raises:
-        InputError: It holds no questions, or an id stands twice or is empty.
-        UnknownNameError: A role of a column does not exist.
-    """
+    """Read questions."""
     with opened([path], Limits()) as (tree,):
         if len(tree.pieces) != 1:
             raise InputError("Questions are one file.", where=tree.name)
@@ -236,14 +185,7 @@ def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | No
 
 
 def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None, seed: int) -> pl.DataFrame:
-    """The questions that are asked, in their order.
-
-    Args:
-        queries: Frame of `TABLES["queries"]`.
-        judged: With query_id, if there are judgements: a draw is made among judged questions.
-        limit: How many are asked at most; None = all.
-        seed: Of the draw.
-    """
+    """The questions that are asked, in their order."""
     if limit is None:
         return queries
     if judged is not None:

@@ -24,9 +24,6 @@ class Pacer:
 
     What was promised in any window of a minute never adds up to more than the limits. A single call beyond a
     limit is let through alone: the vendor has the last word.
-
-    Args:
-        limits: The most of each thing in a minute, such as {"requests": 2000, "tokens": 3_000_000}.
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:
@@ -37,15 +34,7 @@ class Pacer:
         self._latest = float("-inf")
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
-        """Book the next place for a call.
-
-        Args:
-            costs: What the call needs; things without a limit do not matter.
-            now: Seconds on any monotonic clock.
-
-        Returns:
-            When it may be sent, on that clock, `now` or later.
-        """
+        """Book the next place for a call."""
         with self._lock:
             moment = max(now, self._latest)
             if self._limits:

@@ -26,21 +26,13 @@ _QUOTA = ("insufficient_quota", "exceeded your current quota", "billing")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt brought no result.
+    """Why an attempt brought no result."""
 
-    Attributes:
-        kind: See `core.errors.ProviderError`.
-        text: What was said, for people, without keys.
-        status: HTTP status, or None.
-        retry_after: Seconds that the vendor asks to wait, or None.
-        sent: Whether the vendor may have done the work, so that it may be billed.
-    """
-
-    kind: str
-    text: str
-    status: int | None = None
-    retry_after: float | None = None
-    sent: bool = False
+    kind: str  # see `core.errors.ProviderError`
+    text: str  # what was said, for people, without keys
+    status: int | None = None  # HTTP status, or None
+    retry_after: float | None = None  # seconds that the vendor asks to wait, or None
+    sent: bool = False  # whether the vendor may have done the work, so that it may be billed
 
     @property
     def again(self) -> bool:
@@ -49,12 +41,7 @@ class Failure:
 
 
 def failure(error: Exception, now: float) -> Failure:
-    """What an exception of a client means.
-
-    Args:
-        error: What the client raised.
-        now: The time of day, seconds since the epoch, for a Retry-After that is a date.
-    """
+    """What an exception of a client means."""
     status = _status(error)
     text = redact(_text(error))[:_LONGEST_TEXT]
     if status is not None:

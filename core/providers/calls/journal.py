@@ -43,15 +43,7 @@ def text_hash(text: str) -> str:
 
 
 def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[str], extra: str = "") -> str:
-    """Identifies a call by all that its answer depends on.
-
-    Args:
-        provider: Who answers; with its address where that is not the vendor's own.
-        model: The model's name at the provider.
-        params: Whatever else changes the answer: dimension, input type…; must be JSON.
-        text_hashes: `text_hash` of what is sent, in order.
-        extra: Tells calls apart that are to be made again, such as "repeat 2".
-    """
+    """Identifies a call by all that its answer depends on."""
     parts = [_VERSION, provider, model, params, list(text_hashes), extra]
     return text_hash(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
@@ -106,11 +98,7 @@ class Journal:
         self.put_many({key: reply})
 
     def put_many(self, replies: Mapping[str, Reply[Any]]) -> None:
-        """Keep replies, all of them or none.
-
-        Raises:
-            JournalError: If the file cannot be written; the disk may be full.
-        """
+        """Keep replies, all of them or none."""
         rows = [_packed(key, reply) for key, reply in replies.items()]
         with self._writing() as db:
             db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
@@ -118,11 +106,7 @@ class Journal:
 
     @contextmanager
     def sending(self, keys: Sequence[str]) -> Iterator[None]:
-        """Write down that one call is sent, whose replies `put_many` keeps under these keys.
-
-        Raises:
-            JournalError: If the file cannot be written; nothing is to be sent then.
-        """
+        """Write down that one call is sent, whose replies `put_many` keeps under these keys."""
         call = uuid4().hex
         with self._writing() as db:
             lost = {

@@ -24,11 +24,7 @@ _WORDS = re.compile(r"\w+")
 
 
 class FakeChat(Chat):
-    """Answers at once, and for nothing.
-
-    Args:
-        script: Answers to give first, one per call, in this order.
-    """
+    """Answers at once, and for nothing."""
 
     name = provider = "fake"
     item = "fake-chat"

@@ -52,12 +52,7 @@ class _Answer:
 
 
 class OpenAIChat(Chat):
-    """A model of a service that speaks OpenAI's language.
-
-    Args:
-        config: Which model, reached how.
-        wiring: What it is connected to.
-    """
+    """A model of a service that speaks OpenAI's language."""
 
     def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
         self._line = line_to(config, wiring)

@@ -74,15 +74,7 @@ def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
-    """Rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each.
-
-    Args:
-        answer: What the model said.
-        key: Name of the list in a JSON answer.
-
-    Returns:
-        The rows, first the passage's number; those that can be read, also when there is a problem.
-    """
+    """Rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each."""
     text = bare(answer)
     if not text:
         return Reading([], "it was empty", 0)
@@ -126,18 +118,7 @@ def _is_number(value: object) -> bool:
 def read_ratings(
     answer: str, count: int, highest: Sequence[float], *, fits: Callable[[Row], bool] | None = None
 ) -> Reading[dict[int, Row]]:
-    """One row of ratings for each of `count` passages.
-
-    Args:
-        answer: What the model said.
-        count: How many passages were shown, numbered from 1.
-        highest: Highest rating per column; the lowest is 0.
-        fits: Whether a row of ratings has the right length; by default as many as `highest`.
-
-    Returns:
-        Ratings by passage number. Rows for a number that was not shown or stands twice, of a wrong length or
-        out of range are left out and are a problem; so are passages without a row.
-    """
+    """One row of ratings for each of `count` passages."""
     rows = read_rows(answer)
     good: dict[int, Row] = {}
     doubled: set[int] = set()
@@ -171,12 +152,7 @@ def _in_range(row: Row, highest: Sequence[float]) -> bool:
 
 
 def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
-    """JSON schema of ``{"ratings": [[number, rating, …], …]}``.
-
-    Args:
-        columns: The most ratings of a row, without the passage's number.
-        fewest: The fewest; `columns` by default.
-    """
+    """JSON schema of ``{"ratings": [[number, rating, …], …]}``."""
     row = {
         "type": "array",
         "items": {"type": "number"},

@@ -262,15 +262,10 @@ class Embedder(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """A text token by token.
+    """A text token by token."""
 
-    Attributes:
-        vectors: float32 [n, dim], in context, not scaled; special tokens are left out.
-        spans: int64 [n, 2]: where each token begins and ends in the text, in characters.
-    """
-
-    vectors: Vectors
-    spans: NDArray[np.int64]
+    vectors: Vectors  # float32 [n, dim], in context, not scaled; special tokens are left out
+    spans: NDArray[np.int64]  # int64 [n, 2]: where each token begins and ends in the text, in characters
 
 
 class TokenEmbedder(Embedder):

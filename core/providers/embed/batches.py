@@ -21,14 +21,7 @@ QUICK_S, SLOW_S = 2.5, 10.0
 
 
 class Places:
-    """Where the vectors of texts go: equal texts share one, blank ones have none.
-
-    Args:
-        texts: The texts, row by row.
-
-    Attributes:
-        blank: The rows of texts without content.
-    """
+    """Where the vectors of texts go: equal texts share one, blank ones have none."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.blank: list[int] = []
@@ -46,11 +39,7 @@ class Places:
         return list(self._first)
 
     def fill(self, vectors: Vectors, texts: Sequence[str], found: Vectors) -> int:
-        """Put the vectors of texts [len(texts), dim] into all of their rows.
-
-        Returns:
-            How many rows that were.
-        """
+        """Put the vectors of texts [len(texts), dim] into all of their rows."""
         vectors[[self._first[text] for text in texts]] = found
         again = [(at, row) for at, text in enumerate(texts) for row in self._more.get(text, ())]
         for at, row in again:
@@ -63,9 +52,6 @@ class Sizes:
 
     It begins small, doubles while calls are quick, shrinks when they are slow, and never comes back to a
     size that was too much.
-
-    Args:
-        most: What a call may hold at most.
     """
 
     def __init__(self, most: Room) -> None:
@@ -100,11 +86,6 @@ def batches(
     """Split texts so that no batch is beyond a limit.
 
     Texts of similar length share a batch: padded encoders then waste little.
-
-    Args:
-        texts: What to split.
-        room: Asked before each batch for the most of it; a text beyond the tokens is a batch by itself.
-        count: Tokens of a text; not called without a limit.
     """
     batch: list[str] = []
     size = 0
@@ -129,18 +110,7 @@ def side_by_side(
     *,
     ahead: int = 1,
 ) -> Iterator[tuple[list[str], T]]:
-    """Do work on batches in threads, and yield each with its result as it is done.
-
-    Args:
-        work: What to do.
-        given: The batches.
-        workers: How many threads; one works in the thread of the caller.
-        stop: Called when one fails or the caller gives up, to wake those that wait for their turn.
-        ahead: How many batches a thread are taken before they can be worked on.
-
-    Raises:
-        Exception: What the first failed batch raised; those under way are finished before it is raised.
-    """
+    """Do work on batches in threads, and yield each with its result as it is done."""
     if workers == 1:
         for batch in given:
             yield batch, work(batch)

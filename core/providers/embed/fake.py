@@ -18,11 +18,7 @@ from core.providers.embed.vectors import Vectors, unit_rows
 
 
 class FakeEmbedder(LocalEmbedder):
-    """Sum of one pseudo-random direction per distinct lower-case word, scaled to unit length.
-
-    Args:
-        dim: Any positive number of dimensions.
-    """
+    """Sum of one pseudo-random direction per distinct lower-case word, scaled to unit length."""
 
     name = provider = "fake"
 

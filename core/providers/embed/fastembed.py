@@ -18,17 +18,7 @@ INSTALL = "pip install fastembed"
 
 
 class FastEmbedEmbedder(LocalEmbedder):
-    """A model of fastembed.
-
-    Args:
-        config: The model's name there; `path` if its files lie in a folder. Without one, fastembed downloads
-            the files once unless the environment says HF_HUB_OFFLINE=1.
-        dim: Its dimension, or a shorter one of a Matryoshka model.
-
-    Raises:
-        ProviderError: If the package is not installed, or does not have the model.
-        InputError: If the model lacks the dimension.
-    """
+    """A model of fastembed."""
 
     provider = "fastembed"
     batch_items = 32

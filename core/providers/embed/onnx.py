@@ -28,13 +28,6 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
 
     Pooling, prefixes and the length are the configuration's, else those that the folder states in the files
     of sentence-transformers, else the mean without prefixes over 512 tokens.
-
-    Args:
-        config: With `path`; `matryoshka` if it may be cut.
-        dim: Its dimension, or a shorter one of a Matryoshka model.
-
-    Raises:
-        InputError: If the folder is not an encoder, or the model lacks the dimension.
     """
 
     provider = "onnx"
@@ -76,11 +69,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return shortened(vectors, self.dim, scale=self.normalised)
 
     def embed_tokens(self, text: str) -> TokenVectors:
-        """Token vectors of a passage in context; a long one is read in windows that share a quarter.
-
-        Raises:
-            InputError: If the model only gives one vector per text.
-        """
+        """Token vectors of a passage in context; a long one is read in windows that share a quarter."""
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
         first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]

@@ -23,31 +23,15 @@ from core.records import Basis, JsonMap
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one answer of a vendor held.
+    """What one answer of a vendor held."""
 
-    Attributes:
-        vectors: One row of numbers per result.
-        tokens: What the vendor counted, or None when it did not say.
-        places: Which text each result belongs to, where the vendor says; None = in the order they were sent.
-    """
-
-    vectors: Sequence[Sequence[float]]
-    tokens: float | None
-    places: Sequence[int] | None = None
+    vectors: Sequence[Sequence[float]]  # one row of numbers per result
+    tokens: float | None  # what the vendor counted, or None when it did not say
+    places: Sequence[int] | None = None  # which text each result belongs to, where the vendor says
 
 
 class RemoteEmbedder(Embedder):
-    """A vendor's model.
-
-    Args:
-        config: Which model, reached how.
-        dim: One of its dimensions.
-        wiring: What it is connected to.
-
-    Raises:
-        InputError: If the model lacks the dimension.
-        ProviderError: If there is no key.
-    """
+    """A vendor's model."""
 
     local = False
     usual_items = 100

@@ -18,17 +18,7 @@ INSTALL = "pip install sentence-transformers"
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
-    """A model of sentence-transformers, by name or by folder.
-
-    Args:
-        config: The model's name on its hub; `path` if it lies in a folder. Without one, the package downloads
-            the files once unless the environment says HF_HUB_OFFLINE=1.
-        dim: Its dimension, or a shorter one of a Matryoshka model.
-
-    Raises:
-        ProviderError: If the package is not installed, or cannot load the model.
-        InputError: If the model lacks the dimension.
-    """
+    """A model of sentence-transformers, by name or by folder."""
 
     provider = "sentence-transformers"
     batch_items = 32

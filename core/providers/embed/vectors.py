@@ -21,11 +21,7 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 
 def require_dim(name: str, dim: int, allowed: Sequence[int]) -> None:
-    """Refuse a dimension that a model lacks.
-
-    Raises:
-        InputError: If `dim` is not among `allowed`.
-    """
+    """Refuse a dimension that a model lacks."""
     if dim not in allowed:
         shown = ", ".join(map(str, allowed))
         raise InputError(f"{name} has no {dim} dimensions.", where="dim", do=f"Choose one of {shown}.")

@@ -21,15 +21,7 @@ from core.providers.embed.vectors import Vectors, require_dim, unit_rows
 
 
 class WordLlamaEmbedder(LocalEmbedder):
-    """wordllama L2-supercat at 64, 128 or 256 dimensions, unit length.
-
-    Args:
-        dim: 64, 128 or 256.
-
-    Raises:
-        InputError: If the model lacks the dimension.
-        ClqError: If the installed package lacks its weights or its tokenizer.
-    """
+    """wordllama L2-supercat at 64, 128 or 256 dimensions, unit length."""
 
     name = provider = "wordllama"
     dims = (64, 128, 256)

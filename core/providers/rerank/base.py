@@ -277,12 +277,7 @@ class Reranker(ABC):
 
 
 def makespan(lengths: Sequence[float], lanes: int) -> float:
-    """How long tasks take when each begins, in order, on the lane that is free first.
-
-    Args:
-        lengths: Of the tasks, ≥ 0.
-        lanes: ≥ 1; with one lane it is their sum.
-    """
+    """How long tasks take when each begins, in order, on the lane that is free first."""
     free = [0.0] * lanes
     for length in lengths:
         lane = free.index(min(free))

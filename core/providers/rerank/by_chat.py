@@ -29,17 +29,11 @@ HIGHEST_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A quality of a passage beyond relevance, rated 0 to 5.
+    """A quality of a passage beyond relevance, rated 0 to 5."""
 
-    Attributes:
-        name: One to a few words.
-        meaning: What a high and a low rating mean.
-        weight: What a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`.
-    """
-
-    name: str
-    meaning: str
-    weight: float = WEIGHT
+    name: str  # one to a few words
+    meaning: str  # what a high and a low rating mean
+    weight: float = WEIGHT  # what a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`
 
 
 AUTHORITY = "Authority"
@@ -57,17 +51,7 @@ specificity, authoritativeness, recency."""
 def composite(
     relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
 ) -> float:
-    """The final score of a passage: relevance + Σ weight · rating (§2.1, item 3).
-
-    Args:
-        relevance: 0 to 10.
-        ratings: Of the secondary criteria, each 0 to 5; not looked at for a discarded passage.
-        weights: Of the criteria, each ≥ 0, as many as there are ratings.
-        threshold: A passage below it is discarded, one at it is kept.
-
-    Returns:
-        The score, 0 to 10 + 5 · Σ weight (22.5 for the five fixed criteria); −inf for a discarded passage.
-    """
+    """The final score of a passage: relevance + Σ weight · rating (§2.1, item 3)."""
     if relevance < threshold:
         return -math.inf
     return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
@@ -83,9 +67,6 @@ class ChatReranker(Reranker):
 
     A passage for which no rating can be read, even after the model was told what was wrong, has no score: it
     stays behind the others in the order of retrieval, and is counted in the details.
-
-    Args:
-        chat: The model.
     """
 
     selective = True
@@ -124,17 +105,7 @@ class ChatReranker(Reranker):
         fewest: int | None = None,
         extra: str = "",
     ) -> Reply[dict[int, Row]]:
-        """Ratings by passage, counted from 0; those that can be read.
-
-        Args:
-            system: Instructions.
-            texts: What is shown before the passages, by label; "question" is the query.
-            passages: The passages.
-            highest: Highest rating per column.
-            fits: Whether a row of ratings has the right length.
-            fewest: The fewest ratings of a row.
-            extra: See `Reranker.score_batch`.
-        """
+        """Ratings by passage, counted from 0; those that can be read."""
         reply = ask(
             self.chat,
             Task(

@@ -73,15 +73,10 @@ If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}
 
 
 class Inferred(NamedTuple):
-    """What was inferred from a query.
+    """What was inferred from a query."""
 
-    Attributes:
-        criteria: At most `MOST_CRITERIA`, perhaps none.
-        weighted: Whether the weights are the model's; else all are equal.
-    """
-
-    criteria: tuple[Criterion, ...]
-    weighted: bool
+    criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, perhaps none
+    weighted: bool  # whether the weights are the model's; else all are equal
 
 
 _Entry = tuple[str, str, float | None]  # a name, a meaning, a weight if it has one that can be used
@@ -89,15 +84,10 @@ _Entry = tuple[str, str, float | None]  # a name, a meaning, a weight if it has 
 
 @dataclass(frozen=True, slots=True)
 class FirstTurn:
-    """A prompt that infers named texts from a query.
+    """A prompt that infers named texts from a query."""
 
-    Attributes:
-        system: Instructions.
-        weighted: Whether each has a weight.
-    """
-
-    system: str
-    weighted: bool
+    system: str  # instructions
+    weighted: bool  # whether each has a weight
 
     def infer(self, chat: Chat, query: str, *, extra: str = "") -> Reply[Reading[Inferred]]:
         """Ask a chat model; where there is nothing to use, or a weight is not, the problem says why."""

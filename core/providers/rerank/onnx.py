@@ -25,13 +25,6 @@ class OnnxReranker(LocalReranker):
     Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
     end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
     The details count the pairs that were cut.
-
-    Args:
-        config: With `path`.
-        wiring: Where replies are kept.
-
-    Raises:
-        InputError: If the configuration has no folder.
     """
 
     provider = "onnx"

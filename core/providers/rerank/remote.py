@@ -21,27 +21,15 @@ from core.providers.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one answer of a vendor held.
+    """What one answer of a vendor held."""
 
-    Attributes:
-        places: Which passage each result belongs to, counted from 0.
-        scores: The score of each result.
-        used: What the vendor counted; None when it did not say.
-    """
-
-    places: Sequence[int]
-    scores: Sequence[float]
-    used: Sequence[Amount] | None
+    places: Sequence[int]  # which passage each result belongs to, counted from 0
+    scores: Sequence[float]  # the score of each result
+    used: Sequence[Amount] | None  # what the vendor counted; None when it did not say
 
 
 class RemoteReranker(Reranker):
-    """A vendor's model.
-
-    Args:
-        config: Which model, reached how.
-        wiring: What it is connected to.
-
-    """
+    """A vendor's model."""
 
     local = False
     usual_items = 1000

@@ -18,13 +18,7 @@ INSTALL = "pip install sentence-transformers"
 
 
 class SentenceTransformersReranker(LocalReranker):
-    """A cross-encoder of sentence-transformers, by name or by folder.
-
-    Args:
-        config: The model's name on its hub; `path` if it lies in a folder. Without one, the package downloads
-            the files once unless the environment says HF_HUB_OFFLINE=1.
-        wiring: Where replies are kept.
-    """
+    """A cross-encoder of sentence-transformers, by name or by folder."""
 
     provider = "sentence-transformers"
     batch_items = 32
