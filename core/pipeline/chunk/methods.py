@@ -225,9 +225,4 @@ def _whole(work: Work) -> list[Span]:
     return [(0, len(work.text))]
 
 
-NONE = Chunker(
-    method="none",
-    text="Documents are passages, as they are.",
-    split=_whole,
-    params=(TOKENIZER,),
-)
+NONE = Chunker(method="none", text="Documents are passages, as they are.", split=_whole, params=(TOKENIZER,))

@@ -210,9 +210,7 @@ class Builder:
             if start in progress.done:
                 continue
             reply = embedder.embed_all(
-                texts,
-                out=vectors[start : start + len(texts)],
-                on_batch=_share_of(within, start, len(corpus)),
+                texts, out=vectors[start : start + len(texts)], on_batch=_share_of(within, start, len(corpus))
             )
             vectors.flush()
             progress.add(start, reply)

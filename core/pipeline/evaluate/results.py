@@ -131,11 +131,7 @@ class Writer:
         return {
             **{name: self._about[name] for name in ("evaluation", "sweep", "hashes", "protocol", "versions")},
             "spec": dict(route.stack.spec),
-            "corpus": {
-                "hash": corpus.hash,
-                "indexed": len(corpus),
-                "without_text": corpus.without_text,
-            },
+            "corpus": {"hash": corpus.hash, "indexed": len(corpus), "without_text": corpus.without_text},
             "queries": {"hash": self._job.queries_hash, "asked": self._job.queries.height},
             "indexes": self._indexes(route),
             "rounds": [

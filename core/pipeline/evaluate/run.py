@@ -131,12 +131,7 @@ class _Session:
         self._ledger.close()
         self._kept.close()
 
-    def run(
-        self,
-        progress: Progress | None,
-        cancelled: Callable[[], bool],
-        keys: Keys | None,
-    ) -> Outcome:
+    def run(self, progress: Progress | None, cancelled: Callable[[], bool], keys: Keys | None) -> Outcome:
         """Do what is left; see `run_job`."""
         job, folder = self._job, self._folder
         every, todo = self._routes()

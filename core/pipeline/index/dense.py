@@ -37,14 +37,7 @@ class DenseIndex:
     """
 
     def __init__(
-        self,
-        index: faiss.Index,
-        kind: Kind,
-        metric: str,
-        *,
-        options: Options,
-        longest: float,
-        build_s: float,
+        self, index: faiss.Index, kind: Kind, metric: str, *, options: Options, longest: float, build_s: float
     ) -> None:
         self.name, self.metric, self.build_s = kind.name, metric, build_s
         self.dim: int = index.d

@@ -83,11 +83,7 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
         "english": _language("english", stopwords.STOPWORDS_EN),
         "french": _language(
-            "french",
-            stopwords.STOPWORDS_FRENCH,
-            articles=_FRENCH_ARTICLES,
-            fold=True,
-            spelling=_LIGATURES,
+            "french", stopwords.STOPWORDS_FRENCH, articles=_FRENCH_ARTICLES, fold=True, spelling=_LIGATURES
         ),
         "german": _language("german", stopwords.STOPWORDS_GERMAN, fold=True),
         "spanish": _language("spanish", stopwords.STOPWORDS_SPANISH, fold=True),

@@ -205,13 +205,7 @@ class Resources:
 
 
 def resources(
-    job: Job,
-    steps: Graph,
-    paid: Sequence[Paid],
-    *,
-    known: Known,
-    rates: Rates,
-    built: Callable[[Step], bool],
+    job: Job, steps: Graph, paid: Sequence[Paid], *, known: Known, rates: Rates, built: Callable[[Step], bool]
 ) -> Resources:
     """Time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
@@ -249,10 +243,7 @@ def _paid_s(each: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
             return len(corpus) / ENCODER_PASSAGES_PER_S, ASSUMED
         limits = config.limits
         taken = corpus_s(
-            each.calls,
-            tokens,
-            concurrency=limits.concurrency,
-            tokens_per_minute=limits.tokens_per_minute,
+            each.calls, tokens, concurrency=limits.concurrency, tokens_per_minute=limits.tokens_per_minute
         )
         return taken, ASSUMED
     depth = int(each.step.params.get("depth", 0))
