@@ -15,15 +15,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli.answers import cost, decide, judges, measures, prices, record, score, snapshot
+from core.cli.answers import cost, decide, judges, measures, prices, record, score
 from core.cli.context import Context
 from core.cli.output import complain
-from core.cli.results import delete, doctor, export, formats, import_, listing, restore, store
-from core.cli.runs import demo, manifest, plan, resume
+from core.cli.results import delete, doctor, export, formats, import_, listing, store
+from core.cli.runs import demo, manifest, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
 
-# One line per command: its name and its function (one file each).
+# One line per command: its name and its function.
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
     ("formats", formats.run),
@@ -31,16 +31,16 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("score", score.run),
     ("measures", measures.run),
     ("decide", decide.run),
-    ("record", record.run),
-    ("snapshot", snapshot.run),
+    ("record", record.record),
+    ("snapshot", record.snapshot),
     ("cost", cost.run),
-    ("delete", delete.run),
-    ("restore", restore.run),
+    ("delete", delete.delete),
+    ("restore", delete.restore),
     ("export", export.run),
     ("demo", demo.run),
     ("plan", plan.run),
     ("run", run_command.run),
-    ("resume", resume.run),
+    ("resume", run_command.resume),
     ("manifest", manifest.run),
     ("doctor", doctor.run),
 )

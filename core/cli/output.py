@@ -79,3 +79,10 @@ def _cell(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
     return shown(value, _CELL)
+
+
+class Ties(StrEnum):
+    """Whose order passages with equal scores have: the file's own ranks, or trec_eval's."""
+
+    FILE = "file"
+    TREC_EVAL = "trec_eval"

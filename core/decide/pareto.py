@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InputError
 
+Floats = NDArray[np.float64]
+
 
 def nondominated(
     cost: ArrayLike | None,
@@ -34,7 +36,7 @@ def nondominated(
     return undominated(axes, weak=weak)
 
 
-def undominated(axes: Sequence[NDArray[np.float64]], *, weak: bool = False) -> NDArray[np.bool_]:
+def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.bool_]:
     """Which points are on the frontier of any number of axes, each [n] and better the lower.
 
     See `nondominated`, also for the weak form; False where an axis is unknown (NaN).
@@ -48,7 +50,7 @@ def undominated(axes: Sequence[NDArray[np.float64]], *, weak: bool = False) -> N
     return mask
 
 
-def _weak_keys(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weak_keys(points: Floats) -> Floats:
     """Coordinates in which usual dominance means "strictly better on every axis" of the given points.
 
     Values that tie on an axis are ranked against the order of the other axes, so whoever ties on one axis and
@@ -81,3 +83,84 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike, *, weak: bool = False) -> N
     on = np.flatnonzero(nondominated(cost, None, quality, weak=weak))
     paid, got = np.asarray(cost, dtype=np.float64)[on], np.asarray(quality, dtype=np.float64)[on]
     return on[np.lexsort((got, paid))]
+
+
+def hypervolume(
+    cost: ArrayLike | None,
+    latency: ArrayLike | None,
+    quality: ArrayLike,
+    *,
+    reference: tuple[float | None, float | None, float] | None = None,
+) -> float:
+    """Share of the box between the reference and the ideal point that is dominated by at least one stack.
+
+    Comparable between two sets of stacks only at one reference (Zitzler & Thiele 1999, IEEE Trans. Evol.
+    Comput. 3).
+
+    Args:
+        cost: [n], lower is better; None = the axis is not compared.
+        latency: [n], lower is better; None = the axis is not compared.
+        quality: [n], 0..1, higher is better.
+        reference: The worst corner (cost, latency, quality), None for axes that are not compared; by default
+            the worst known value of every axis. The ideal corner is cost 0, latency 0 and quality 1.
+
+    Returns:
+        0..1; 0 when no point is known on every axis or the box has no extent.
+
+    Raises:
+        InputError: If the axes differ in length, quality is the only one, or the reference lacks an axis.
+    """
+    on = nondominated(cost, latency, quality)
+    points = _known(cost, latency, quality)[on]
+    if not len(points):
+        return 0.0
+    worst = _known(cost, latency, quality)
+    corner = worst[~np.isnan(worst).any(axis=1)].max(axis=0)
+    if reference is not None:
+        wanted = [axis is not None for axis in (cost, latency)]
+        given = [value for value, used in zip(reference[:2], wanted, strict=True) if used]
+        if any(value is None for value in given):
+            raise InputError("The reference lacks a value of a compared axis.", do="Give one per axis.")
+        corner = np.array([*(float(value) for value in given if value is not None), -reference[2]])
+    ideal = np.array([0.0] * (points.shape[1] - 1) + [-1.0])
+    extent = corner - ideal
+    if (extent <= 0).any():
+        return 0.0
+    return float(moocore.hypervolume((points - ideal) / extent, ref=np.ones(len(extent))))
+
+
+def knee(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike) -> int | None:
+    """The point of the frontier after which more quality is bought dearest.
+
+    Every axis is scaled to 0..1 over the frontier; the knee is the point farthest from the line (in three
+    axes, the plane) through the ends, on the side of the ideal (Das 1999, Struct. Optim. 18).
+
+    Args:
+        cost: [n], lower is better; None = the axis is not compared.
+        latency: [n], lower is better; None = the axis is not compared.
+        quality: [n], higher is better.
+
+    Returns:
+        Its row; None where the frontier has fewer than three different points or bends nowhere towards the
+        ideal.
+
+    Raises:
+        InputError: If the axes differ in length, or quality is the only one.
+    """
+    on = np.flatnonzero(nondominated(cost, latency, quality))
+    points = _known(cost, latency, quality)[on]
+    if len(np.unique(points, axis=0)) < 3:
+        return None
+    low, extent = points.min(axis=0), np.ptp(points, axis=0)
+    scaled = (points - low) / np.where(extent > 0, extent, 1.0)
+    distance = scaled.sum(axis=1)
+    # The ends lie where one axis is best; on the line through the ends of two axes the sum is 1.
+    ends = float(np.mean([distance[scaled[:, axis].argmin()] for axis in range(scaled.shape[1])]))
+    nearest = int(distance.argmin())
+    return int(on[nearest]) if distance[nearest] < ends - 1e-12 else None
+
+
+def _known(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike) -> Floats:
+    """The compared axes as columns to be minimised."""
+    given = [np.asarray(axis, dtype=np.float64) for axis in (cost, latency) if axis is not None]
+    return np.column_stack([*given, -np.asarray(quality, dtype=np.float64)])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.front_shape import hypervolume, knee
+from core.decide.pareto import hypervolume, knee
 from core.errors import InputError
 
 

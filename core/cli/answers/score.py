@@ -11,8 +11,7 @@ import typer
 
 from core.cli.answers.deciding import quality_of
 from core.cli.context import Context, golden_set_of, resolve_runs
-from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.ties import Ties
+from core.cli.output import Format, FormatOption, Ties, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list

@@ -1,22 +1,32 @@
-"""``delete RUN…``: hide runs, golden sets or collections; ``restore`` brings them back."""
+"""``delete RUN…`` hides runs, golden sets or collections with what is theirs; ``restore`` undoes it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
+import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption
-from core.cli.results.turning import Collections, DryRun, GoldenSets, turn
-from core.store import Kind
+from core.cli.context import Context, resolve_runs
+from core.cli.output import Format, FormatOption, emit
+from core.errors import UnknownNameError
+from core.store import Kind, Snapshot
+from core.views.library.deletion import NAMES, goes_along, listed
+
+Runs = Annotated[list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)]
+GoldenSets = Annotated[list[str] | None, typer.Option("--golden-set", help="A golden set; may be repeated.")]
+Collections = Annotated[
+    list[str] | None,
+    typer.Option("--collection", help="A collection with all that belongs to it; may be repeated."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what goes along; write nothing.")]
+_SCHEMA = {"kind": pl.String, "id": pl.String, "name": pl.String, "along": pl.String, "status": pl.String}
 
 
-def run(
+def delete(
     ctx: typer.Context,
-    runs: Annotated[
-        list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)
-    ] = None,
+    runs: Runs = None,
     *,
     golden_set: GoldenSets = None,
     collection: Collections = None,
@@ -27,10 +37,73 @@ def run(
 
     A collection takes its runs, golden sets, queries and passages along; restoring it brings back just those.
     """
-    context: Context = ctx.obj
-    named: dict[Kind, list[str]] = {
-        "run": runs or [],
-        "golden_set": golden_set or [],
-        "collection": collection or [],
-    }
-    turn(context, "delete", named, form, dry_run=dry_run)
+    _turn(ctx.obj, "delete", (runs, golden_set, collection), form, dry_run=dry_run)
+
+
+def restore(
+    ctx: typer.Context,
+    runs: Runs = None,
+    *,
+    golden_set: GoldenSets = None,
+    collection: Collections = None,
+    dry_run: DryRun = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Restore deleted runs, golden sets or collections, with what their deletion hid."""
+    _turn(ctx.obj, "restore", (runs, golden_set, collection), form, dry_run=dry_run)
+
+
+def _turn(
+    context: Context,
+    event: Literal["delete", "restore"],
+    asked: tuple[list[str] | None, list[str] | None, list[str] | None],
+    form: Format,
+    *,
+    dry_run: bool,
+) -> None:
+    """Delete or restore runs, golden sets and collections in one transaction; print what goes along."""
+    kinds: tuple[Kind, ...] = ("run", "golden_set", "collection")
+    named: Mapping[Kind, list[str]] = {kind: names or [] for kind, names in zip(kinds, asked, strict=True)}
+    if not any(named.values()):
+        raise typer.BadParameter("Name runs, a --golden-set or a --collection.", param_hint="RUN")
+    snapshot = context.store().read()
+    removed = event == "restore"
+    labels = _labels(snapshot, removed=removed)
+    chosen = {kind: _ids(kind, labels[kind], names) for kind, names in named.items()}
+    # A golden set of a collection that comes back with it, or that is to stay deleted when that comes back.
+    steps = [(kind, chosen[kind]) for kind in (reversed(kinds) if removed else kinds) if chosen[kind]]
+    if not dry_run:
+        with context.write(event, "; ".join(listed(ids, kind) for kind, ids in steps)) as writer:
+            for kind, ids in steps:
+                (writer.restore if removed else writer.remove)(kind, ids)
+    status = f"would {event}" if dry_run else f"{event}d"
+    rows = [
+        (NAMES[kind], each, labels[kind][each], goes_along(snapshot, kind, [each], removed=removed), status)
+        for kind, ids in steps
+        for each in ids
+    ]
+    emit(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), form)
+
+
+def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
+    """By kind the names of what is there; removed: of what is not, whether it was deleted or is hidden."""
+    found: dict[Kind, dict[str, str]] = {}
+    seen = snapshot.with_deleted() if removed else snapshot
+    runs, golden_sets, collections = seen.runs(), seen.golden_sets(parts=True), seen.collections(parts=True)
+    found["run"] = dict(runs.select("run_id", "label").iter_rows())
+    found["golden_set"] = dict(golden_sets.select("golden_set_id", "name").iter_rows())
+    found["collection"] = dict(collections.select("collection_id", "name").iter_rows())
+    if removed:
+        for kind, there in _labels(snapshot, removed=False).items():
+            found[kind] = {each: name for each, name in found[kind].items() if each not in there}
+    return found
+
+
+def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
+    if kind == "run":
+        schema = {"run_id": pl.String, "label": pl.String}
+        return resolve_runs(pl.DataFrame(list(labels.items()), schema=schema, orient="row"), names)
+    for name in names:
+        if name not in labels:
+            raise UnknownNameError(NAMES[kind], name, labels)
+    return list(dict.fromkeys(names))

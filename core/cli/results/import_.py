@@ -13,9 +13,8 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, waiting
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.output import Format, FormatOption, Ties, complain, emit
 from core.cli.results.watching import reporting
-from core.cli.ties import Ties
 from core.errors import InputError
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
 from core.importers.stripping import patterns

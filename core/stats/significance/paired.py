@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from core.stats.intervals import SEED
 from core.stats.significance import effect
 from core.stats.significance.bootstrap import RESAMPLES, Method, interval, resampled, weights
-from core.stats.significance.effect import TOLERANCE
-from core.stats.significance.family import holm
+from core.stats.significance.effect import TOLERANCE, holm
 from core.stats.significance.randomisation import PERMUTATIONS, Swaps, swap_test
 from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LATENCY, LIMITS
-from core.decide.front_shape import hypervolume, knee
 from core.decide.frontier import frontier
+from core.decide.pareto import hypervolume, knee
 from core.decide.rules import Decision
 from core.decide.turning import Turn
 from core.views import text
