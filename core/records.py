@@ -18,6 +18,9 @@ from core.tables import Frame
 
 JsonMap = Mapping[str, Any]
 
+WHOLE_FLOW = "syftr: the whole flow, answering included"
+"""Word of a run's environment for latencies that hold the answering too."""
+
 
 class Origin(StrEnum):
     """How a run came to be."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from core.importers.formats.optuna import WHOLE_FLOW
-from core.records import Origin
+from core.records import WHOLE_FLOW, Origin
 from core.views import text
 from core.views.workspace.query_sets import ENOUGH, QuerySets
 

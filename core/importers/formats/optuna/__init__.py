@@ -24,8 +24,6 @@ _RECALLS = {"metric_retriever_recall": "Context-Recall"}
 _TIMES = {"metric_median_time": "latency_p50", "metric_p80_time": "latency_p80"}
 _COST = "metric_llm_cost_mean"
 _SYFTR = frozenset({*_ANSWERS, *_RECALLS, *_TIMES, _COST})
-WHOLE_FLOW = "syftr: the whole flow, answering included"
-"""Where latencies come from: they compare with one another, not with those of retrieval alone."""
 _MOST_QUERIES = 2**31
 _AXES: Mapping[str, str] = MappingProxyType(
     {
