@@ -17,6 +17,7 @@ from core.importers.read.jsons import Json, number
 from core.importers.read.text import shown
 from core.importers.reported import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
+from core.records import WHOLE_FLOW
 
 COMPLETE = "COMPLETE"
 _ANSWERS = {"metric_accuracy": "Answer-Accuracy", "metric_f1_score": "Answer-F1"}
