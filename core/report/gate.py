@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from core.decide.frontier import frontier_rows
 from core.errors import InputError
-from core.pipeline.sweep.invalid import problems
+from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION
 from core.stats.generation import Generation
 from core.views import text

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from core.paths import ROOT
-from core.pipeline.evaluate.folder import folders
-from core.pipeline.evaluate.status import State
+from core.pipeline.evaluate.folder import State, folders
 from core.providers.calls.keys import ALLOW
 from tests.cli.test_commands import Cli
 from tests.pipeline.evaluate.vendor import Vendor, vendor

@@ -7,9 +7,8 @@ import pytest
 
 from core.pipeline import demo
 from core.pipeline.demo import REPEATS, grid, run_demo
-from core.pipeline.sweep.check import check_stacks
+from core.pipeline.sweep.check import Facts, check_stacks
 from core.pipeline.sweep.problems import Severity
-from core.pipeline.sweep.rules import Facts
 from core.records import Batch, Stack
 from core.store import Store
 from core.tables import TABLES

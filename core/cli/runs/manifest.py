@@ -45,7 +45,7 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Show what an evaluation or a run was made from, or what differs between two of them."""
-    from core.pipeline.evaluate.manifest import diff  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate.identity import diff  # noqa: PLC0415 - with the engines, a second
 
     wanted = 1 if action is Action.SHOW else 2
     if len(names) != wanted:
@@ -134,7 +134,7 @@ def anew(job: Job) -> Job:
 def _as_it_was(
     context: Context, told: JsonMap, where: str, same: Sequence[str], *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
-    from core.pipeline.evaluate.manifest import hashes  # noqa: PLC0415
+    from core.pipeline.evaluate.identity import hashes  # noqa: PLC0415
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
     if not told.get("sweep"):

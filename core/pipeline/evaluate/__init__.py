@@ -1,8 +1,8 @@
 """Evaluations: stacks executed, measured, within a budget, resumable."""
 
+from core.pipeline.evaluate.folder import State, Status
 from core.pipeline.evaluate.job import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.results import merged
 from core.pipeline.evaluate.run import Outcome, run_job
-from core.pipeline.evaluate.status import State, Status
 
 __all__ = ["Corpus", "Job", "Outcome", "Protocol", "State", "Status", "corpus_of", "merged", "run_job"]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from core import jobs
 from core.files import write_json
-from core.pipeline.evaluate.folder import EVALUATIONS, Folder, folders
-from core.pipeline.evaluate.status import State, Status
+from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
 from core.pipeline.sweep import load
 
 _LAUNCHED = "launched"

@@ -17,9 +17,8 @@ import numpy as np
 
 from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome
-from core.pipeline.evaluate.folder import Block, Measurements
+from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
-from core.pipeline.evaluate.status import Status
 from core.pipeline.evaluate.steps import Step
 from core.providers.base import Amount
 from core.records import JsonMap

@@ -14,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.pipeline import environment
-from core.pipeline.evaluate import manifest, records
+from core.pipeline.evaluate import records
 from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.signals import Signals
@@ -92,7 +93,7 @@ class Writer:
         self._job, self._results, self._builder = job, results, builder
         self._signals, self._outbox, self._rounds = signals, outbox, rounds
         self._machine, self._started = machine, now()
-        self._about = manifest.evaluation_manifest(job, machine)
+        self._about = evaluation_manifest(job, machine)
         self._load = environment.load_average()
         self._lengths = cache(self._count)
 

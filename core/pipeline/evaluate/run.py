@@ -11,19 +11,17 @@ from core.errors import BudgetError, InputError, ProviderError
 from core.files import locked, write_json
 from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.environment import Collector
-from core.pipeline.evaluate import manifest
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Ledger, Spent
 from core.pipeline.evaluate.build import Artifacts, Builder
-from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, folder_of
-from core.pipeline.evaluate.identity import billed, identities
+from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
+from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Parts, Runner
 from core.pipeline.evaluate.signals import Signals
-from core.pipeline.evaluate.status import Progress, Status
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.providers.calls import Journal, Keys, redact
 from core.providers.rerank import make_reranker
@@ -121,7 +119,7 @@ class _Session:
         self._ledger = Ledger(folder.ledger)
         self._kept = Measurements(folder.measured)
         self._log = Log(folder.log)
-        self._machine = manifest.described()
+        self._machine = described()
         self._opened: list[Journal] = []
 
     def close(self) -> None:
@@ -139,7 +137,7 @@ class _Session:
         budget.require_prices(billed(job))
         tracker = self._tracker(progress, len(every.routes), len(todo))
         write_json(folder.spec, job.spec)
-        write_json(folder.manifest, manifest.evaluation_manifest(job, self._machine))
+        write_json(folder.manifest, evaluation_manifest(job, self._machine))
         self._log.write("begin", stacks=len(every.routes), left=len(todo))
         landed = lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs)  # noqa: E731
         outbox = Outbox(self._sink, landed)

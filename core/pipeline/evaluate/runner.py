@@ -9,11 +9,10 @@ from datetime import timedelta
 from core.jobs import Tracker, Watch
 from core.pipeline.environment import Collector, threads
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import Log, Measurements
+from core.pipeline.evaluate.folder import Log, Measurements, Status
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer, words
 from core.pipeline.evaluate.results import Writer
-from core.pipeline.evaluate.status import Status
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.records import now
 

@@ -4,8 +4,7 @@
 `index_options` find beforehand what cannot work, and `ann_recall` says what an approximate kind misses.
 """
 
-from core.pipeline.index.dense import DenseIndex, load_index, make_index
-from core.pipeline.index.exact import ann_recall
+from core.pipeline.index.dense import DenseIndex, ann_recall, load_index, make_index
 from core.pipeline.index.kinds import INDEXES, Kind, expected_bytes, index_options
 from core.pipeline.index.metric import METRICS, check_metric
 

@@ -2,16 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from core.errors import ClqError
+from core.errors import ClqError, UnknownNameError
+from core.pipeline.index import check_metric, index_options
+from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
 from core.pipeline.sweep.known import MODELS, NONE, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
-from core.pipeline.sweep.rules import Facts, Finding, findings
 from core.prices import CURRENCY, PriceBook, load_books
-from core.records import Stack
+from core.records import JsonMap, Stack
+
+LEGS = 2
+TOKEN_ENCODERS = ("onnx",)
+"""Providers whose encoders are `core.providers.embed.TokenEmbedder`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found in a stack; as in `core.pipeline.sweep.problems.Problem`, with the key to blame."""
+
+    key: str
+    found: str
+    do: str = ""
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What rules look at beside the stack."""
+
+    known: Known = field(default_factory=Known)  # what can stand in a stack
+    passages: int | None = None  # how many passages are searched; None = not known
+    deepest: bool = False  # whether rerankers are asked at the deepest K only
+
+
+def findings(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    """Everything that is wrong with the specification of a stack; rules after the first trust its names."""
+    unknown = list(_names(spec, facts))
+    yield from unknown
+    bad = {each.key.partition(".")[0] for each in unknown}
+    for key, rule in _RULES:
+        if key not in bad:
+            yield from rule(spec, facts)
+
+
+def _names(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    for key, name, kind in _named(spec):
+        known = facts.known.names(kind)
+        if name not in known:
+            yield Finding(key, f"There is no {kind} {name!r}.", suggestion(name, known))
+
+
+def _named(spec: JsonMap) -> Iterator[tuple[str, str, str]]:
+    """Key, name and kind of every name in a stack."""
+    for key in ("embedder", "index", "reranker", "rewrite"):
+        if spec.get(key, NONE) != NONE:
+            yield key, str(spec[key]), key
+    for key in ("fusion", "dedup", "cut", "chunker"):
+        if spec.get(key):
+            yield f"{key}.method", str(spec[key]["method"]), key
+    language = spec.get("bm25", {}).get("language")
+    if language:
+        yield "bm25.language", language, "language"
+
+
+def _dimension(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    if spec["mode"] == "sparse":
+        return
+    name, dim, dims = spec["embedder"], spec.get("dim"), facts.known.dims(spec["embedder"])
+    if dim is None:
+        yield Finding("dim", f"The dimension of {name} is not known.", "Give dim, or dims of the model.")
+    elif dims and dim not in dims:
+        shown = ", ".join(map(str, dims))
+        yield Finding("dim", f"{name} has no {dim} dimensions.", f"Choose among {shown}.")
+
+
+def _metric(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    embedder = facts.known.embedder(spec.get("embedder", ""))
+    if embedder is not None:
+        metric = spec.get("metric", "cosine")
+        yield from _refused("metric", partial(check_metric, metric, normalised=embedder.normalised))
+
+
+def _index(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    if spec["mode"] != "sparse":
+        name, params, dim = spec["index"], spec.get("index_params"), spec.get("dim")
+        yield from _refused("index", partial(index_options, name, params, dim=dim, passages=facts.passages))
+
+
+def _method(key: str) -> Rule:
+    """Parameters of a method are those that its registry declares."""
+
+    def rule(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+        if spec.get(key):
+            yield from _refused(key, partial(facts.known.read, key, spec[key]))
+
+    return rule
+
+
+def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+    """Copies are told by vectors only where the stack has some."""
+    if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
+        found = "A sparse stack has no vectors that copies could be told by."
+        yield Finding("dedup", found, "Use exact or minhash for it.")
+
+
+def _late(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    """Late chunking takes an encoder that gives the vectors of tokens."""
+    embedder = facts.known.embedder(spec.get("embedder", ""))
+    late = spec.get("chunker", {}).get("late") == "yes"
+    if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
+        found = f"{embedder.name} gives no vectors of tokens, which late chunking is made of."
+        do = f"Use an encoder of {' or '.join(TOKEN_ENCODERS)}, or a chunker without late."
+        yield Finding("chunker", found, do)
+
+
+def _pool(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    """The candidate depth is one that the pool can have."""
+    k = spec["candidates"]
+    depth = spec["fusion"].get("depth") if spec["mode"] == "hybrid" else None
+    if isinstance(depth, int) and k > depth:
+        merged = f"the fusion merges {LEGS} rankings of {depth}"
+        if k > LEGS * depth:
+            do = f"Raise fusion.depth to {k}, or lower candidates to {LEGS * depth} or fewer."
+            yield Finding("candidates", f"K = {k} is beyond the pool: {merged}.", do)
+        else:
+            found = f"Pools may hold fewer than K = {k} passages: {merged}."
+            yield Finding("candidates", found, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
+    if facts.passages is not None and k > facts.passages:
+        found = f"K = {k} is beyond the {facts.passages:,} passages of the collection."
+        yield Finding("candidates", found, "Lower candidates.", Severity.WARNING)
+
+
+def _sent(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+    k, sent = spec["candidates"], spec.get("chunks_sent")
+    if sent is not None and sent > k:
+        found = f"{sent} chunks cannot be sent of a pool of K = {k}."
+        yield Finding("chunks_sent", found, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
+
+
+def _deepest(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+    name = spec.get("reranker", NONE)
+    if facts.deepest and name != NONE and not facts.known.pointwise(name):
+        found = f'{name} judges passages beside one another: latency.rerank = "deepest" does not fit it.'
+        yield Finding("reranker", found, "It is asked at each depth.", Severity.WARNING)
+
+
+def _refused(key: str, work: Callable[[], object]) -> Iterator[Finding]:
+    """What a registry says against it."""
+    try:
+        work()
+    except UnknownNameError as error:
+        found = f"There is no {error.kind} {error.name!r} of {error.where or key}."
+        yield Finding(key, found, suggestion(error.name, error.known))
+    except ClqError as error:
+        yield Finding(key, error.found, error.do)
+
+
+Rule = Callable[[JsonMap, Facts], Iterator[Finding]]
+_RULES: tuple[tuple[str, Rule], ...] = (
+    # the key whose name must be known first, the rule
+    ("embedder", _dimension),
+    ("embedder", _metric),
+    ("index", _index),
+    ("fusion", _method("fusion")),
+    ("dedup", _method("dedup")),
+    ("dedup", _vectors_to_compare),
+    ("cut", _method("cut")),
+    ("chunker", _method("chunker")),
+    ("chunker", _late),
+    ("fusion", _pool),
+    ("", _sent),
+    ("reranker", _deepest),
+)
+
 
 _LABELLED = 60
 _ORDER = list(Severity)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
@@ -14,11 +16,65 @@ from pydantic import ValidationError
 
 from core.errors import InputError
 from core.paths import PRESETS
-from core.pipeline.sweep import invalid
 from core.pipeline.sweep.model import GoldenSource, SweepSpec
-from core.pipeline.sweep.places import Lines, line_of, toml_lines, yaml_lines
-from core.pipeline.sweep.problems import Problem, SpecError, suggestion
+from core.pipeline.sweep.problems import Keys, Problem, SpecError, problems, suggestion
 from core.records import JsonMap
+
+Lines = Mapping[Keys, int]
+"""Line (from 1) of a key, by its path."""
+
+_HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]=]+?)\s*\]{1,2}\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
+
+
+def toml_lines(text: str) -> Lines:
+    """Lines of the keys of a TOML text; keys inside inline tables have the line of their table."""
+    lines: dict[Keys, int] = {}
+    seen: Counter[Keys] = Counter()
+    table: Keys = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _parts(header[2])
+            if header[1] == "[[":
+                seen[table] += 1
+                table = (*table, seen[table] - 1)
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            lines.setdefault((*table, *_parts(key[1])), number)
+    return lines
+
+
+def _parts(dotted: str) -> Keys:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def yaml_lines(root: yaml.Node | None) -> Lines:
+    """Lines of the keys and items of a composed YAML document."""
+    lines: dict[Keys, int] = {}
+
+    def walk(node: yaml.Node, path: Keys) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                lines[*path, key.value] = key.start_mark.line + 1
+                walk(value, (*path, key.value))
+        elif isinstance(node, yaml.SequenceNode):
+            for position, value in enumerate(node.value):
+                lines[*path, position] = value.start_mark.line + 1
+                walk(value, (*path, position))
+
+    if root is not None:
+        walk(root, ())
+    return lines
+
+
+def line_of(path: Keys, lines: Lines) -> int | None:
+    """The line of a key, or of the nearest table around it; None if neither stands in the text."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
+
 
 MAX_BYTES = 1_000_000
 """A specification is a page of text; more is something else."""
@@ -84,7 +140,7 @@ def parse(text: str, form: str | None = None, *, folder: Path | None = None, nam
     try:
         return SweepSpec.model_validate(whole)
     except ValidationError as error:
-        found = invalid.problems(error, SweepSpec, whole)
+        found = problems(error, SweepSpec, whole)
         placed = sorted(((line_of(path, lines) or 0, each) for path, each in found), key=itemgetter(0))
         raise SpecError(
             [Problem(_place(name, line, each.where), each.found, each.do) for line, each in placed]

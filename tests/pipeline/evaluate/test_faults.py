@@ -14,8 +14,7 @@ from core.errors import BudgetError, InputError, ProviderError
 from core.files import locked
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Ledger
-from core.pipeline.evaluate.folder import Folder, folder_of, folders
-from core.pipeline.evaluate.status import State, Status
+from core.pipeline.evaluate.folder import Folder, State, Status, folder_of, folders
 from core.records import Stack
 from core.store import Store
 from tests.pipeline.evaluate import paid

@@ -14,8 +14,7 @@ import polars as pl
 import pytest
 
 from core.pipeline.evaluate.budget import Ledger
-from core.pipeline.evaluate.folder import Folder, folders
-from core.pipeline.evaluate.status import State
+from core.pipeline.evaluate.folder import Folder, State, folders
 from core.store import Snapshot, Store
 from core.store.upkeep.doctor import examine
 from tests.pipeline.evaluate import paid

@@ -11,7 +11,7 @@ from core.errors import ClqError
 from core.pipeline import environment
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Outcome, Protocol, State
-from core.pipeline.evaluate.status import Status
+from core.pipeline.evaluate.folder import Status
 from core.records import Origin, Stack
 from core.tables import TABLES
 from tests.pipeline.corpora import passages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pipeline.evaluate.manifest import ABSENT, described, diff, evaluation_manifest
+from core.pipeline.evaluate.identity import ABSENT, described, diff, evaluation_manifest
 from tests.pipeline.evaluate.helpers import job
 
 VALUES = st.recursive(
