@@ -1,70 +1,159 @@
 import polars as pl
 import streamlit as st
 
-from core.ui import cache, show
-from core.ui import curves as ui
-from core.ui.pick import pick_stacks
-from core.ui.view import current_view
+from core.ui import show
+from core.ui.cache import cached
+from core.ui.pages import PAGES, pick_section
+from core.ui.pick import pick_stack, pick_stacks, still_offered
+from core.ui.view import View, current_view
 from core.views import theme
-from core.views.curves import page as curves
-from core.views.curves import words
+from core.views.cost.stack import models
+from core.views.curves import cuts, page, sent, words
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
+from core.views.workspace.query_sets import among
+from core.views.workspace.stacks import runs_in
 
-view = current_view()
-place = st.container()
-names = pick_stacks(view.table, view.decision, "curves")
-rows = cache.curves(view, tuple(names))
-colours = theme.colours_for(names)
-x, generator = ui.axis(view)
-rows = curves.against(rows, cache.tokens_sent(view, tuple(names), generator))
-found = curves.curves(rows, view.quality, colours, x)
-with place:
-    show.head(
-        found.answer,
-    )
-if found.main.data:
-    show.chart(found.main, "curves", alt=found.answer)
-else:
-    st.info(plain(words.nothing(rows, view.quality, x)), icon=":material/info:")
-st.caption(words.HOW)
-if pools := about_pools(view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())["pool"]):
-    st.caption(plain(pools))
-st.subheader("Every measure", anchor=False)
-if found.beside.data:
-    show.chart(found.beside, "measures")
-else:
-    st.caption(words.NO_OTHERS)
+NO_GENERATOR = "no generator"
+COLUMNS = {
+    "name": show.text_column("stack", width=290),
+    "measure": show.text_column("measure"),
+    "k": show.number_column("K", 0),
+    "value": show.score_column("value"),
+    "low": show.score_column("low"),
+    "high": show.score_column("high"),
+    "n": show.number_column("n", 0),
+    "tokens": show.number_column("tokens sent", 0, "Of the passages of Top(K), mean over the queries."),
+    "usd_per_1k": show.dollar_column("$ / 1k", "What the generator charges for reading them."),
+}
+MORE = {
+    "basis": show.text_column("figures are"),
+    "tokens_low": show.number_column("tokens, low", 0, "Lower end of the 95 % bootstrap interval."),
+    "tokens_high": show.number_column("tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
+    "counted": show.text_column("tokens counted by"),
+}
+CUT_COLUMNS = {
+    "way": show.text_column("keeps"),
+    "precision": show.score_column("precision", "Share of what is kept that is relevant (grade 4 or 5)."),
+    "recall": show.score_column("recall", "Share of what is relevant that is kept."),
+    "f1": show.score_column("F1", "Mean over the queries of the harmonic mean of the two."),
+    "f1_low": show.score_column("low", "Lower end of the 95 % bootstrap interval of F1 over queries."),
+    "f1_high": show.score_column("high", "Upper end of the 95 % bootstrap interval of F1 over queries."),
+    "kept": show.number_column("passages", 1, "Kept, mean over the queries."),
+    "tokens": show.number_column("tokens sent", 0, "Of what is kept, mean over the queries."),
+    "n": show.number_column("n", 0, "Queries."),
+}
+DEPTH_COLUMNS = {
+    "name": show.text_column("stack", width=290),
+    "candidates": show.number_column("K", 0, "Candidate depth."),
+    "quality": show.score_column("quality"),
+    "proc": show.score_column("PROC", "The best ordering of the candidate pool."),
+    "latency_ms": show.number_column("latency ms", 2),
+    "cost": show.dollar_column("$ / 1k"),
+}
 
-ui.cut_offs(view, generator)
 
-st.subheader("Candidate depth", anchor=False)
-depths = curves.depth_table(view.table)
-if depths.is_empty():
-    st.caption("No two stacks here differ only in their candidate depth.")
-else:
+@cached("Scoring every cutoff…")
+def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
+    """Every measure of some stacks at every cutoff, with what Top(K) weighs."""
+    runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    measure = view.quality.measure
+    bare = None if measure is None else measure.at(None)
+    only = among(view.snapshot, view.scope)
+    rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only)
+    weights = sent.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
+    return page.against(rows, weights)
+
+
+@cached("Cutting every ranking…")
+def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
+    """The rankings of a stack, cut by every method."""
+    return cuts.cuts(view.snapshot, view.scope, run_id, counts=counts, fixed=view.quality.k)
+
+
+def pick_generator(view: View) -> str | None:
+    """Draw the choice of the generator that reads what is sent."""
+    offered = [NO_GENERATOR, *models([view.book]).generators]
+    still_offered("kgen", offered)
+    picked = st.selectbox("Generator", offered, key="kgen", bind="query-params", help=words.GENERATOR)
+    return None if picked == NO_GENERATOR else picked
+
+
+def pick_axis(generator: str | None) -> str:
+    """Draw the choice of the x axis: one of `words.X_AXES`; dollars need a generator."""
+    axes = {title: name for name, title in words.X_AXES.items() if generator or name != "usd_per_1k"}
+    still_offered("kx", list(axes))
+    options = {"default": words.X_AXES["k"], "required": True, "bind": "query-params"}
+    return axes[st.segmented_control("Against", list(axes), key="kx", **options)]
+
+
+def by_cutoff(view: View) -> None:
+    """Every measure of some stacks against the cutoff, or against what is sent."""
+    place = st.container()
+    which, against, reader = st.columns([3, 3, 2], vertical_alignment="bottom")
+    with which:
+        names = pick_stacks(view.table, view.decision, "curves")
+    with reader:
+        generator = pick_generator(view)
+    with against:
+        x = pick_axis(generator)
+    rows = points(view, tuple(names), generator)
+    found = page.curves(rows, view.quality, theme.colours_for(names), x)
+    ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
+    with place:
+        show.head(found.answer)
+    show.caveats({"How to read": words.HOW, "several pools": about_pools(ceilings["pool"])})
+    if found.main.data:
+        show.chart(found.main, "curves", alt=found.answer)
+    else:
+        st.info(plain(words.nothing(rows, view.quality, x)), icon=":material/info:")
+    if found.beside.data:
+        st.subheader("Every other measure", anchor=False)
+        show.chart(found.beside, "measures", alt="Every other measure of the same stacks")
+    else:
+        st.caption(words.NO_OTHERS)
+    show.table(rows, "curves", COLUMNS, more=MORE)
+
+
+def by_candidate_depth(view: View) -> None:
+    """What a deeper candidate pool buys and costs."""
+    depths = page.depth_table(view.table)
+    if depths.is_empty():
+        show.head(words.NO_DEPTHS)
+        return
+    place = st.container()
+    names = pick_stacks(view.table, view.decision, "curves")
     families = depths["family"].unique(maintain_order=True).to_list()
-    chosen = view.table.filter(pl.col("name").is_in(names))
-    shown = curves.families_of(chosen, families)
-    show.chart(curves.depth_figure(depths, shown, view.quality), "depths")
-    st.caption(
-        "What a deeper candidate pool buys and costs: quality with its ceiling (dotted), latency, cost."
-    )
-with st.expander("Tables"):
-    figure = show.score_column("value")
-    columns = {
-        "name": show.text_column("stack", width="large"),
-        "measure": show.text_column("measure"),
-        "k": show.number_column("K", 0),
-        "value": figure,
-        "low": show.score_column("low"),
-        "high": show.score_column("high"),
-        "n": show.number_column("n", 0),
-        "tokens": show.number_column("tokens sent", 0, "Of the passages of Top(K), mean over the queries."),
-        "tokens_low": show.number_column("tokens, low", 0, "Lower end of the 95 % bootstrap interval."),
-        "tokens_high": show.number_column("tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
-        "usd_per_1k": show.dollar_column("$ / 1k", "What the generator charges for reading them."),
-        "counted": show.text_column("tokens counted by"),
-    }
-    show.table(rows, "curves", columns)
-    show.table(depths, "depths", dict.fromkeys(depths.columns))
+    shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
+    sentence = words.depth_answer(depths, shown[0], view.quality)
+    with place:
+        show.head(sentence)
+    show.chart(page.depth_figure(depths, shown, view.quality), "depths", alt=sentence)
+    show.table(depths, "depths", DEPTH_COLUMNS)
+
+
+def cut_off_methods(view: View) -> None:
+    """How good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
+    place = st.container()
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        run_id = pick_stack(view.table, view.decision, "Stack", key="cutof")
+    with right:
+        generator = pick_generator(view)
+    if run_id is None:
+        place.caption("No stack is chosen.")
+        return
+    found = cut(view, run_id, sent.vocabulary(generator, view.book))
+    sentence = words.cut_answer(found, view.quality.k)
+    with place:
+        show.head(sentence)
+    show.caveats({"How to read": words.CUTS, "not all queries": found.left_out if found.rows.height else ""})
+    if found.rows.height:
+        show.chart(cuts.figure(found.rows), "cut_offs", alt=sentence)
+        show.table(found.rows, "cut_offs", CUT_COLUMNS)
+
+
+PAGE = PAGES["curves"]
+SECTIONS = dict(zip(PAGE.sections, (by_cutoff, by_candidate_depth, cut_off_methods), strict=True))
+view = current_view()
+SECTIONS[pick_section(PAGE)](view)

@@ -1,24 +1,169 @@
+from typing import Any
+
+import polars as pl
 import streamlit as st
 
-from core.ui import latency as widgets
 from core.ui import show
-from core.ui.view import current_view
-from core.views.latency import page as latency
+from core.ui.cache import cached
+from core.ui.generation import timed_answers
+from core.ui.pages import PAGES, pick_section
+from core.ui.pick import pick_stacks
+from core.ui.view import View, current_view, end
+from core.views import theme
+from core.views.latency import charts, page, words
+from core.views.latency.generation import fitted
+from core.views.text import plain
+from core.views.what_if.deeper import latency_by_depth
+from core.views.workspace.latency_sample import modelled_ms
 
-view = current_view()
-place = st.container()
-rows = widgets.percentiles(view)
-names = widgets.pick(view, rows)
-samples, stages = widgets.stages(view, names)
-depths = widgets.depths(view)
-with place:
-    show.head(
-        latency.answer(rows, view.table, view.decision, view.quality),
-        latency.details(rows, stages, depths, view.decision.jitter_ms),
+
+def of_percentiles(ends: bool) -> dict[str, Any]:
+    """The columns of p50, p95 and p99, or of their ends and reasons."""
+    columns: dict[str, Any] = {}
+    for each in page.PERCENTILES:
+        if not ends:
+            columns[each] = show.number_column(f"{each} ms", 2, "Over queries; empty = unknown or withheld.")
+            continue
+        for end_of in ("low", "high"):
+            help_text = "95 % order-statistic interval."
+            columns[f"{each}_{end_of}"] = show.number_column(f"{each} {end_of}", 2, help_text)
+    return columns
+
+
+def notes(*names: str) -> dict[str, Any]:
+    """The columns that say why a percentile is not known."""
+    return {name: show.text_column(name.replace("_", " ")) for name in names}
+
+
+STACK = {"name": show.text_column("stack", width=290)}
+SAMPLE = {"n": show.number_column("n", 0, "Queries."), "basis": show.text_column("figures are")}
+LINE_COLUMNS = {
+    "reranker": show.text_column("reranker"),
+    "embedder": show.text_column("embedder"),
+    "slope": show.number_column("ms per candidate", 2),
+    "intercept": show.number_column("ms at K = 0", 0),
+    "stacks": show.number_column("stacks", 0),
+    "depths": show.number_column("depths", 0, "Different K."),
+    "breaks_at": show.number_column("leaves the line from K", 0),
+    "worst_ms": show.number_column("by up to ms", 0),
+    "reason": show.text_column("no line because"),
+}
+GENERATION_COLUMNS = {
+    **STACK,
+    "prompt": show.number_column("prompt tokens", 0),
+    "first": show.number_column("first token ms", 0),
+    "added": show.number_column("whole answer ms", 0),
+    "basis": show.text_column("figures are"),
+}
+
+
+@cached("Reading the timings…")
+def percentiles(view: View) -> pl.DataFrame:
+    """The percentiles of every stack."""
+    return page.percentile_table(view.snapshot, view.table, view.latency)
+
+
+@cached()
+def depths(view: View, jitter_ms: float) -> pl.DataFrame:
+    """The reranker against K."""
+    return latency_by_depth(view.snapshot, view.scope, jitter_ms=jitter_ms)
+
+
+@cached("Reading the timings…")
+def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Times per query and stage of some stacks, and their percentiles."""
+    runs = view.table.filter(pl.col("name").is_in(names))
+    samples = page.stage_samples(view.snapshot, runs, view.latency)
+    return samples, page.stage_table(view.snapshot, runs, samples)
+
+
+def answered(view: View, names: list[str], stages: pl.DataFrame) -> None:
+    """Draw the answer about the first stack, its percentiles, and what else there is to know."""
+    rows, jitter = percentiles(view), view.decision.jitter_ms
+    row = rows.row(by_predicate=pl.col("name") == names[0], named=True)
+    score = view.table.row(by_predicate=pl.col("name") == names[0], named=True)["quality"]
+    show.head(words.answer(row, stages, view.quality, score))
+    show.cards(*words.cards(row, view.latency))
+    show.caveats(words.caveats(rows, depths(view, jitter), jitter))
+
+
+def where_the_time_goes(view: View, names: list[str]) -> None:
+    """The stages of some stacks: one after another, query by query, and as a table."""
+    samples, rows = stages_of(view, tuple(names))
+    parts = page.path_stages(rows, view.latency)
+    if parts.is_empty():
+        st.caption(words.NO_STAGES)
+    else:
+        show.chart(charts.stage_bars(parts, names), "stage_bars", alt=words.MEDIANS)
+    st.subheader("Query by query", anchor=False)
+    if samples.is_empty():
+        st.caption(words.NO_SAMPLES)
+    else:
+        shape: charts.Shape = st.segmented_control(
+            "Drawn as", ["ECDF", "box"], default="ECDF", required=True, key="shape", bind="query-params",
+            help=words.SHAPES,
+        )  # fmt: skip
+        drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
+        show.chart(drawn, "stages", alt="Latency of every stage of the stacks shown")
+        st.caption(words.REPEATS)
+    columns = {**STACK, "stage": show.text_column("stage"), **of_percentiles(ends=False), **SAMPLE}
+    show.table(
+        rows, "stages", columns, more={**of_percentiles(ends=True), **notes("p95_reason", "p99_reason")}
     )
-widgets.draw_stages(view, names, samples, stages)
-widgets.draw_depths(depths)
-widgets.draw_generator(view, names)
-st.subheader("Every stack", anchor=False)
-st.caption(f"{view.latency.name.replace(view.latency.percentile, 'p50, p95 and p99')}, the fastest first.")
-show.table(rows, "latency", widgets.COLUMNS)
+
+
+def reranker_by_k(view: View, _: list[str]) -> None:
+    """How the reranker grows with the candidate depth."""
+    rows = depths(view, view.decision.jitter_ms)
+    if rows.is_empty():
+        st.caption(words.NO_LINES)
+        return
+    show.chart(charts.by_depth(rows), "reranker_by_depth", alt="Reranker latency against K")
+    st.caption(words.LINES)
+    show.table(charts.depth_lines(rows), "reranker_lines", LINE_COLUMNS)
+
+
+def generator(view: View, names: list[str]) -> None:
+    """The generator against its prompt, where it was timed or is modelled."""
+    timed, model = timed_answers(view.snapshot.revision, view.scope), view.latency.generation
+    if timed.is_empty() and model is None:
+        st.caption(words.NO_GENERATOR)
+        return
+    runs = view.table.filter(pl.col("name").is_in(names))
+    added = modelled_ms(view.snapshot, runs, model).join(runs.select("run_id", "name"), on="run_id")
+    if not timed.is_empty():
+        st.markdown(plain(words.speed(fitted(timed))))
+    drawn = charts.generator(timed, model, added["prompt"].to_list())
+    show.chart(drawn, "generator", alt="Generation time against prompt tokens")
+    st.caption(words.MODELLED)
+    if model is not None:
+        first = [model.speed.first_token_ms(prompt) for prompt in added["prompt"]]
+        table = added.with_columns(pl.Series("first", first, dtype=pl.Float64), basis=pl.lit("modelled"))
+        show.table(table, "generation", GENERATION_COLUMNS)
+
+
+def every_stack(view: View, _: list[str]) -> None:
+    """The percentiles of all stacks, the fastest first."""
+    columns = {**STACK, **of_percentiles(ends=False), **SAMPLE}
+    show.table(
+        percentiles(view),
+        "latency",
+        columns,
+        more={**of_percentiles(ends=True), **notes("p50_note", "p95_note", "p99_note")},
+    )
+
+
+PAGE = PAGES["latency"]
+SECTIONS = dict(zip(PAGE.sections, (where_the_time_goes, reranker_by_k, generator, every_stack), strict=True))
+view = current_view()
+section = pick_section(PAGE)
+known = percentiles(view)
+if known["p50"].null_count() == known.height:
+    show.head(*words.unknown(known, view.quality))
+    end()
+place = st.container()
+usual = page.usual(known, view.table, view.decision)
+names = pick_stacks(view.table, view.decision, "lats", usual=usual, most=6)
+with place:
+    answered(view, names, page.path_stages(stages_of(view, tuple(names))[1], view.latency))
+SECTIONS[section](view, names)

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 import streamlit as st
 
 from core.decide.paired import Paired
-from core.metrics import Measure
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.cost.stack import Start, recorded, start_from
-from core.views.curves.page import MAX_DEPTH, curve_table
-from core.views.curves.sent import tokens_sent as read_sent
 from core.views.queries.one_query import OneQuery
 from core.views.queries.one_query import one_query as read_query
 from core.views.queries.page import Answer, answer, query_table
@@ -30,12 +27,29 @@ from core.views.workspace.choices import Choices, choices
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.paired import paired as read_paired
-from core.views.workspace.query_sets import QuerySets, among
+from core.views.workspace.query_sets import QuerySets
 from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import runs_in, stack_table
+from core.views.workspace.stacks import stack_table
 
 BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keep what a pure function returns, by its arguments.
+
+    Args:
+        words: What the page says while it runs; nothing by default.
+        entries: How many results are kept.
+
+    Returns:
+        A decorator. A snapshot counts by its store and revision, a price book by its digest, a view by what
+        its stack table is made of (`table_key`): a function of a view must not look at limits or decision.
+    """
+    keys = {**BY_DIGEST, View: table_key, Snapshot: lambda data: (str(store().path), data.revision)}
+    return st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=keys)
 
 
 @st.cache_resource(show_spinner=False)
@@ -126,51 +140,6 @@ def offered(path: str, revision: int, scope: Scope) -> Choices:
     """What a workspace offers at a revision; see `core.views.workspace.choices.choices`."""
     del path  # part of the key
     return choices(snapshot(revision), scope)
-
-
-def curves(view: View, names: tuple[str, ...]) -> pl.DataFrame:
-    """The curves of some stacks of a workspace; see `core.views.curves.page.curve_table`."""
-    measure = view.quality.measure
-    return _curves(
-        str(store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        names=names,
-        measure=None if measure is None else str(measure.at(None)),
-    )
-
-
-@st.cache_resource(show_spinner="Scoring every cutoff…", max_entries=64)
-def _curves(
-    path: str, revision: int, *, scope: Scope, names: tuple[str, ...], measure: str | None
-) -> pl.DataFrame:
-    del path  # part of the key
-    found = snapshot(revision)
-    runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
-    asked = Measure.parse(measure) if measure else None
-    return curve_table(found, runs, scope.golden_set_id, asked, among(found, scope))
-
-
-def tokens_sent(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
-    """What Top(K) of some stacks weighs; see `core.views.curves.sent.tokens_sent`."""
-    return _tokens_sent(
-        str(store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        names=names,
-        generator=generator,
-        book=view.book,
-    )
-
-
-@st.cache_resource(show_spinner="Counting tokens…", max_entries=32, hash_funcs=BY_DIGEST)
-def _tokens_sent(
-    path: str, revision: int, *, scope: Scope, names: tuple[str, ...], generator: str | None, book: PriceBook
-) -> pl.DataFrame:
-    del path  # part of the key
-    found = snapshot(revision)
-    runs = runs_in(found, scope).filter(pl.col("name").is_in(names))
-    return read_sent(found, runs, generator, book, depth=MAX_DEPTH, only=among(found, scope))
 
 
 def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:

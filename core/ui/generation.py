@@ -7,8 +7,9 @@ import streamlit as st
 
 from core.stats.generation import Generation, Speed
 from core.ui import cache
-from core.views.latency.generation import fitted, in_words
+from core.views.latency.generation import fitted
 from core.views.latency.generation import timed_answers as read_answers
+from core.views.latency.words import speed as in_words
 from core.views.workspace.scope import Scope
 
 _SPEEDS = (

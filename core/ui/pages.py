@@ -97,6 +97,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "K curves",
             ":material/show_chart:",
             "How quality grows with the number of passages you send, and where it stops.",
+            ("by cutoff", "by candidate depth", "cut-off methods"),
             compares=True,
         ),
         Page(
@@ -104,6 +105,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Latency",
             ":material/timer:",
             "How long queries take, how sure that is, and which stage and K cost the time.",
+            ("where the time goes", "reranker by K", "generator", "every stack"),
         ),
         Page(
             "compare",
@@ -125,6 +127,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Golden sets",
             ":material/fact_check:",
             "How many judgements carry the scores, and whether judging more could change them.",
+            ("soundness", "judges"),
             moved={"evidence": ""},
         ),
         Page(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, details, everything, figures, rows
+from tests.pages.reading import answer, assert_sound, everything, figures, opening, rows
 
 SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk": "2", "gtok": "500",
          "gprompt": "0", "gans": "100"}  # fmt: skip
@@ -12,10 +12,11 @@ SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk"
 def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", shape="box")
     assert_sound(app)
-    assert "p99 withheld, n = 64." in answer(app)
-    assert figures(app)[0]["data"][0]["type"] == "box"
+    assert [each.value for each in app.main.metric][2] == "withheld"
+    assert "n = 64" in opening(app)
+    assert [shown["data"][0]["type"] for shown in figures(app)] == ["bar", "box"]
     assert {"sparse", "total"} <= set(rows(app)["stage"])
-    assert "give the generator's speed" in everything(app)
+    assert "give the generator's speed" in everything(open_page(demo_store, "latency/generator"))
 
 
 def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_store: Path):
@@ -31,11 +32,12 @@ def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPag
     app = open_page(demo_store, "latency", **SPEED)
     assert_sound(app)
     assert not app.warning
-    assert "(modelled)" in answer(app)
-    told = rows(app, len(app.dataframe) - 1)
+    assert "n = 64 · modelled" in opening(app)
+    told = rows(open_page(demo_store, "latency/every stack", **SPEED))
     assert set(told["basis"]) == {"modelled"}
     assert (told["p50"] > 250).all()
-    assert rows(app, 1)["added"].unique().to_list() == [250.0]
+    added = rows(open_page(demo_store, "latency/generator", **SPEED))
+    assert added["added"].unique().to_list() == [250.0]
     app.switch_page("pages/decision.py").run()
     assert_sound(app)
     assert set(rows(app)["latency_basis"]) == {"modelled"}
@@ -44,5 +46,5 @@ def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPag
 def test_the_papers_break_is_said(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "latency")
     assert_sound(app)
-    assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on" in details(app)
-    assert "(published)" in answer(app)
+    assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on" in everything(app)
+    assert "n = 15 · published" in opening(app)

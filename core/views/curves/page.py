@@ -188,7 +188,9 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
         )
     if x == "k":
         line = {"color": theme.NEUTRAL, "width": 1, "dash": "dash"}
-        fig.add_vline(x=quality.k, line=line, annotation={"text": f"cutoff {quality.k}", "yanchor": "bottom"})
+        fig.add_vline(
+            x=quality.k, line=line, annotation_text=f"cutoff {quality.k}", annotation_position="bottom right"
+        )
     return fig
 
 
@@ -255,7 +257,7 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
         table: The stack table.
 
     Returns:
-        family, candidates, quality, proc, latency_ms, cost and name; only families with two or more depths.
+        family, candidates, quality, proc, latency_ms, cost, n, name; families with two or more depths.
     """
     families = [_family(spec) for spec in table["spec"]]
     return (
@@ -263,7 +265,7 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("candidates").is_not_null())
         .filter(pl.col("candidates").n_unique().over("family") > 1)
         .sort("family", "candidates")
-        .select("family", "candidates", "quality", "proc", "latency_ms", "cost", "name")
+        .select("family", "candidates", "quality", "proc", "latency_ms", "cost", "n", "name")
     )
 
 

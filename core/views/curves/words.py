@@ -18,7 +18,6 @@ HOW = (
     "the cutoff."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
-DEPTH = "What a deeper candidate pool buys and costs: quality with its ceiling (dotted), latency, cost."
 NO_DEPTHS = "No two stacks here differ only in their candidate depth."
 CUTS = (
     "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
@@ -58,6 +57,26 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
     if len(known) == 1:
         return f"{quality.bare} is known at cutoff {known[0]} only, which the table has: there is no curve."
     return f"There is no curve: of the stacks shown, the {X_AXES[x]} is not known."
+
+
+def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
+    """What the deepest candidate pool of a family has beside the shallowest.
+
+    Args:
+        depths: Of `page.depth_table`.
+        family: One of its families.
+        quality: The measure with its cutoff.
+    """
+    rows = depths.filter(pl.col("family") == family)
+    first, last = rows.row(0, named=True), rows.row(-1, named=True)
+    quality_of, ms_of, cost_of = (
+        f"from {write(first[column])} to {write(last[column])}"
+        for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
+    )
+    return (
+        f"With K going from {first['candidates']} to {last['candidates']}, {family} goes {quality_of} in "
+        f"{quality.name} ({text.sample(last['n'])}), {ms_of}, and {cost_of}."
+    )
 
 
 def cut_answer(found: Cuts, fixed: int) -> str:

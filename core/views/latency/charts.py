@@ -1,4 +1,4 @@
-"""Charts of the Latency page: stages as box or ECDF, reranker against K, generator against its prompt."""
+"""Charts of the Latency page: stages as bars or ECDF, reranker against K, generator by prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from plotly.subplots import make_subplots
 
 from core.stats.generation import FIRST_TOKEN, GENERATE, Generation
 from core.stats.latency import TOTAL
@@ -16,13 +15,33 @@ from core.views import text, theme
 from core.views.latency.page import shown_stages
 
 Shape = Literal["ECDF", "box"]
-_ACROSS = 2
+_DECADE = 10
+_PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
 _POINTS = 400
 """Points of a step line at most: quantiles stand for longer samples."""
 
 
-def stages(samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float) -> go.Figure:
-    """Every stage of some stacks, one panel each.
+def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
+    """Draw the medians of the stages one after another, a bar per stack; the first stack is marked.
+
+    Args:
+        stages: Of `core.views.latency.page.path_stages`.
+        names: The stacks, from top to bottom.
+    """
+    known = [name for name in names if name in set(stages["name"])]
+    parts = []
+    for place, stage in enumerate(shown_stages(stages)):
+        ms = dict(stages.filter(pl.col("stage") == stage).select("name", "p50").iter_rows())
+        notes = [f"{name}: {stage} {text.ms(ms.get(name))}" for name in known]
+        colour, pattern = theme.OKABE_ITO[place % 8], _PATTERNS[place % len(_PATTERNS)]
+        parts.append(theme.Part(stage, [ms.get(name) for name in known], colour, pattern, notes))
+    return theme.stacked(known, parts, x="median of each stage (ms)", chosen=names[0] if names else None)
+
+
+def distributions(
+    samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float
+) -> go.Figure:
+    """Draw every stage of some stacks, one panel each; log where the times span more than a decade.
 
     Args:
         samples: Of `core.views.latency.page.stage_samples`.
@@ -30,43 +49,41 @@ def stages(samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitt
         shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 of their range).
         jitter_ms: Half of the width of the band around the median total of the first stack; ms.
     """
-    names = shown_stages(samples)
-    rows = max(1, -(-len(names) // _ACROSS))
-    fig = make_subplots(rows=rows, cols=_ACROSS, subplot_titles=[_title(name) for name in names],
-                        vertical_spacing=0.32 / rows, horizontal_spacing=0.09)  # fmt: skip
-    listed: set[str] = set()  # one entry of the legend per stack whatever the number of panels
-    for place, stage in enumerate(names):
-        at = {"row": place // _ACROSS + 1, "col": place % _ACROSS + 1}
+    there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
+    titles = ["all stages" if stage == TOTAL else stage for stage in there]
+    panels = theme.Panels(titles, across=2, x="ms", height=200)
+    for place, stage in enumerate(there):
         part = samples.filter(pl.col("stage") == stage)
         for name, colour in colours.items():
             ms = np.sort(part.filter(pl.col("name") == name)["ms"].to_numpy())
             if len(ms):
-                fig.add_trace(_trace(ms, name, colour, shape, first=name not in listed), **at)
-                listed.add(name)
+                panels.add(place, _trace(ms, name, colour, shape))
+        panels.figure.update_xaxes(type=_scale(part["ms"]), **panels.at(place))
         if stage == TOTAL:
-            _band(fig, part, next(iter(colours), ""), jitter_ms, at)
-            longest = part["ms"].max()
-            if isinstance(longest, float) and longest < jitter_ms / 2:  # else the band is all there is to see
-                fig.update_xaxes(range=[0, 1.05 * longest], **at)
-    if shape == "ECDF":
-        fig.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    else:
-        fig.update_yaxes(showticklabels=False)
-    fig.update_xaxes(rangemode="tozero", title={"text": "ms", "standoff": 4})
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0 + 0.14 / rows, "x": 0}
-    fig.update_layout(height=110 + 230 * rows, margin={"l": 8, "r": 8, "t": 60, "b": 8}, legend=legend)
-    return fig
+            _band(panels, part, next(iter(colours), ""), jitter_ms)
+    axis = {"range": [0, 1.02], "tickformat": ".0%"} if shape == "ECDF" else {"showticklabels": False}
+    return panels.figure.update_yaxes(**axis)
 
 
-def _title(stage: str) -> str:
-    return "all stages" if stage == TOTAL else text.escape(stage)
+def _scale(ms: pl.Series) -> str:
+    """Return the type of an axis of milliseconds: log where they span more than a decade."""
+    values = ms.drop_nulls().to_numpy()
+    return "log" if len(values) and 0 < _DECADE * values.min() < values.max() else "linear"
 
 
-def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape, *, first: bool) -> go.BaseTraceType:
+def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float) -> None:
+    """Draw what cannot be told from a stack's median in the first panel, unless it is most of the panel."""
+    own, every = rows.filter(pl.col("name") == name)["ms"].to_numpy(), rows["ms"].to_numpy()
+    if len(own) and 0 < jitter_ms < np.ptp(every) / 4:
+        low, high = np.median(own) + np.array([-jitter_ms, jitter_ms])
+        panels.figure.add_vrect(x0=low, x1=high, fillcolor=theme.SOFT, line_width=0, layer="below",
+                                **panels.at(0))  # fmt: skip
+
+
+def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTraceType:
     label = text.escape(text.shorten(name, 46))
-    common = {"name": label, "legendgroup": label, "showlegend": first}
     if shape == "box":
-        return go.Box(x=ms, boxpoints="outliers", marker={"color": colour, "size": 3}, **common)
+        return go.Box(x=ms, name=label, boxpoints="outliers", marker={"color": colour, "size": 3})
     share = np.arange(1, len(ms) + 1) / len(ms)
     if len(ms) > _POINTS:
         share = np.linspace(1 / _POINTS, 1, _POINTS)
@@ -75,18 +92,10 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape, *, first: bool)
         x=ms,
         y=share,
         mode="lines",
+        name=label,
         line={"shape": "hv", "color": colour, "width": 2},
         hovertemplate="%{fullData.name}<br>%{y:.0%} within %{x:.4g} ms<extra></extra>",
-        **common,
     )
-
-
-def _band(fig: go.Figure, rows: pl.DataFrame, name: str, jitter_ms: float, at: Mapping[str, int]) -> None:
-    """What cannot be told from the first stack's median."""
-    median = rows.filter(pl.col("name") == name)["ms"].median()
-    if isinstance(median, float) and jitter_ms > 0:
-        low = max(0.0, median - jitter_ms)
-        fig.add_vrect(x0=low, x1=median + jitter_ms, fillcolor=theme.SOFT, line_width=0, layer="below", **at)
 
 
 def by_depth(rows: pl.DataFrame) -> go.Figure:
@@ -105,21 +114,16 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
         if group["slope"][0] is not None:
             fig.add_trace(_line(group, name, colour))
     out = rows.filter(pl.col("departs"))
-    if not out.is_empty():
-        marker = {"symbol": "circle-open", "size": 17, "color": theme.ACCENT, "line": {"width": 2}}
-        fig.add_trace(
-            go.Scatter(
-                x=out["candidates"].to_numpy(),
-                y=out["latency_ms"].to_numpy(),
-                mode="markers",
-                marker=marker,
-                name=f"leaves its line ({out.height})",
-                hoverinfo="skip",
-            )
+    if out.height:
+        ring = {"symbol": "circle-open", "size": 17, "color": theme.ACCENT, "line": {"width": 2}}
+        x, y, name = (
+            out["candidates"].to_numpy(),
+            out["latency_ms"].to_numpy(),
+            f"leaves its line ({out.height})",
         )
-    fig.update_yaxes(rangemode="tozero")
-    fig.update_xaxes(rangemode="tozero")
-    return fig
+        fig.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=ring, name=name, hoverinfo="skip"))
+    fig.update_yaxes(type=_scale(rows["latency_ms"]))
+    return fig.update_xaxes(rangemode="tozero")
 
 
 def _group(group: pl.DataFrame) -> str:

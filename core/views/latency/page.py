@@ -8,15 +8,14 @@ from typing import get_args
 
 import polars as pl
 
-from core.decide.jitter import JITTER_MS
 from core.decide.rules import Decision
-from core.stats.latency import TOTAL, per_query, summarise
+from core.stats.generation import FIRST_TOKEN
+from core.stats.latency import AFTER_RETRIEVAL, TOTAL, per_query, summarise
 from core.store import Snapshot
-from core.views import text
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.latencies import latencies
 from core.views.workspace.latency_sample import sample
-from core.views.workspace.scope import Latency, Percentile, Quality
+from core.views.workspace.scope import Latency, Percentile
 
 PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
 STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "generate", TOTAL)
@@ -78,6 +77,16 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
     )  # fmt: skip
 
 
+def path_stages(stages: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """The rows of `stage_table` that the total is made of."""
+    inside = pl.col("stage") == "rerank"
+    if latency.scope == "end-to-end":
+        inside = pl.col("stage") != FIRST_TOKEN  # which the stage generate begins with
+    elif latency.scope == "path":
+        inside = ~pl.col("stage").is_in(AFTER_RETRIEVAL)
+    return stages.filter(inside & (pl.col("stage") != TOTAL) & pl.col("p50").is_not_null())
+
+
 def _order() -> pl.Expr:
     places = {stage: place for place, stage in enumerate(STAGES)}
     last = len(STAGES) - 1.5  # unknown stages stand before the total
@@ -132,41 +141,15 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def answer(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """What the stack to ship takes, in words and numbers.
-
-    Args:
-        rows: Of `percentile_table`.
-        table: The stack table.
-        decision: What the sidebar selects.
-        quality: Its measure.
-    """
-    known = rows.filter(pl.col("p50").is_not_null())
-    if known.is_empty():
-        reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
-        why = f": {reasons['p50_note'][0]}" if reasons.height else ""
-        stacks = text.count(rows.height, "stack")
-        return f"None of {stacks} has a known latency, whatever its {quality.name}{why}."
-    first = usual(rows, table, decision)[0]
-    row = known.row(by_predicate=pl.col("name") == first, named=True)
-    scored = table.row(by_predicate=pl.col("run_id") == row["run_id"], named=True)
-    basis = "" if row["basis"] == "measured" else f" ({row['basis']})"
-    tails = ", ".join(f"{each} {_tail(row[each], row[f'{each}_note'])}" for each in ("p95", "p99"))
-    span = basis + _span(row["p50_low"], row["p50_high"])
-    return (
-        f"{row['name']} ({quality.name} {text.score(scored['quality'])}) answers half of the queries within "
-        f"{text.ms(row['p50'])}{span}, {tails}, {text.sample(row['n'])}."
-    )
-
-
-def _tail(value: float | None, note: str | None) -> str:
-    return text.ms(value) if value is not None or "too few" not in (note or "") else "withheld"
-
-
 def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[str]:
     """The stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
 
     Where the chosen one's is not, the best stack of known latency takes its place.
+
+    Args:
+        rows: Of `percentile_table`.
+        table: The stack table.
+        decision: What the constraints select.
     """
     known = rows.filter(pl.col("p50").is_not_null())
     asked = [table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None]
@@ -177,78 +160,6 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
     down = [decision.quality.higher_is_better, False]
     best = scored.sort("quality", "p50", descending=down, nulls_last=True)["name"].head(1)
     return [*best, *(name for name in there if name not in best)] or asked or table["name"].head(1).to_list()
-
-
-def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{text.ms(low)}, {text.ms(high)}]"
-
-
-def details(
-    rows: pl.DataFrame, stages: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float = JITTER_MS
-) -> str:
-    """What else there is to know: withheld tails, the slowest stage, the jitter, departures from the line.
-
-    Args:
-        rows: Of `percentile_table`.
-        stages: Of `stage_table`.
-        depths: Of `core.views.what_if.deeper.latency_by_depth`.
-        jitter_ms: Differences below it are not told apart.
-    """
-    known = rows.filter(pl.col("p50").is_not_null())
-    if known.is_empty():
-        return "Timings come with runs that are made here, or with imported files that have them."
-    first = known.row(0, named=True)
-    alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1
-    told = [
-        f"The fastest is {first['name']} with {text.ms(first['p50'])}"
-        + (f"; {text.count(alike, 'stack is', 'stacks are')} within the jitter of {jitter_ms:g} ms of it"
-           if alike else "")
-        + "."
-    ]  # fmt: skip
-    slowest = _slowest(stages)
-    if slowest:
-        told.append(slowest)
-    told += _withheld(known)
-    silent = rows.height - known.height
-    if silent:
-        told.append(f"{text.count(silent, 'stack has', 'stacks have')} no known latency.")
-    return " ".join([*told, *_breaks(depths)])
-
-
-def _withheld(known: pl.DataFrame) -> list[str]:
-    """How many stacks lack a p95 and a p99, and the most frequent reason; one sentence where they agree."""
-    told = {}
-    for percentile in ("p95", "p99"):
-        held = known.filter(pl.col(percentile).is_null())
-        why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
-        reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
-        if held.height:
-            told[percentile] = f"unknown for {held.height} of {known.height}{reason}."
-    if len(set(told.values())) < len(told):
-        return [f"p95 and p99 are {told['p95']}"]
-    return [f"{percentile} is {words}" for percentile, words in told.items()]
-
-
-def _slowest(stages: pl.DataFrame) -> str:
-    """The stage with the largest median among the stacks shown."""
-    rows = stages.filter((pl.col("stage") != TOTAL) & pl.col("p50").is_not_null())
-    if rows.is_empty():
-        return ""
-    row = rows.sort("p50", descending=True).row(0, named=True)
-    return f"Of the stacks shown the slowest stage is {row['stage']}: {text.ms(row['p50'])} at {row['name']}."
-
-
-def _breaks(depths: pl.DataFrame) -> list[str]:
-    """A sentence per reranker and embedder whose latency leaves its line for good."""
-    groups = depths.filter(pl.col("breaks_at").is_not_null() & pl.col("departs")).group_by(
-        "reranker", "embedder", "breaks_at", maintain_order=True
-    )
-    worst = groups.agg(pl.col("over_ms").max())
-    return [
-        f"{reranker}{f' over {embedder}' if embedder else ''} leaves its line from K = {at} on, by up to "
-        f"{text.ms(over)}."
-        for reranker, embedder, at, over in worst.iter_rows()
-    ]
 
 
 def shown_stages(samples: pl.DataFrame) -> Sequence[str]:

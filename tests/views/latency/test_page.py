@@ -8,11 +8,10 @@ from core.decide.rules import Constraints, decide
 from core.stats.generation import Generation, Speed
 from core.stats.latency import TOTAL
 from core.store import Snapshot, Store
-from core.views.latency import charts
-from core.views.latency.generation import fitted, in_words, timed_answers
+from core.views.latency import charts, words
+from core.views.latency.generation import fitted, timed_answers
 from core.views.latency.page import (
-    answer,
-    details,
+    path_stages,
     percentile_table,
     shown_stages,
     stage_samples,
@@ -87,28 +86,30 @@ def test_a_modelled_total_is_not_called_measured(lab: Snapshot):
 def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     found = table(lab, LAB)
     rows, decision = percentile_table(lab, found, Latency()), decide(found, Constraints())
-    said = answer(rows, found, decision, AT_10)
-    # "silent" scores as well but its latency is not known
-    assert said.startswith(
-        "slow (RA-nWG@10 1.000) answers half of the queries within 110 ms [106 ms, 115 ms]"
-    )
-    assert said.endswith("p95 withheld, p99 withheld, n = 20.")
-    assert usual(rows, found, decision)[0] == "slow"
+    assert usual(rows, found, decision)[0] == "slow"  # "silent" scores as well but its latency is not known
     runs = found.filter(pl.col("name").is_in(["slow", "fast"]))
-    stages = stage_table(lab, runs, stage_samples(lab, runs, Latency()))
-    more = details(rows, stages, latency_by_depth(lab, LAB), 75.0)
-    assert "The fastest is told with 7.00 ms; 1 stack is within the jitter of 75 ms of it." in more
-    assert "slowest stage is retrieve: 110 ms at slow" in more
-    assert "p95 is unknown for 2 of 3" in more
+    stages = path_stages(stage_table(lab, runs, stage_samples(lab, runs, Latency())), Latency())
+    slow, fast = (rows.row(by_predicate=pl.col("name") == name, named=True) for name in ("slow", "fast"))
+    said = words.answer(slow, stages, AT_10, 1.0)
+    assert said == "slow (RA-nWG@10 1.000) answers half of its queries within 110 ms."  # of one stage
+    assert words.answer(fast, stages, AT_10, 0.0).endswith("about 96% of its time in stage retrieve.")
+    assert words.cards(slow, Latency()) == (
+        ("Retrieval latency p50", "110 ms", "[106 ms, 115 ms] n = 20 · measured"),
+        ("Retrieval latency p95", "withheld", "n = 20 · measured"),
+        ("Retrieval latency p99", "withheld", "n = 20 · measured"),
+    )
+    more = words.caveats(rows, latency_by_depth(lab, LAB), 75.0)
+    assert more["fastest"] == "told with 7.00 ms. 1 stack is within the jitter of 75.0 ms."
+    assert "p95 is unknown for 2 of 3 stacks" in more["high percentiles"]
+    assert more["some unknown"] == "1 stack has no known latency."
+    assert more["jumps with K"] == ""
 
 
 def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
-    found = table(lab, LAB)
-    rows = percentile_table(lab, found, Latency())
-    said = answer(rows, found, decide(found, Constraints()), AT_10)
+    said, way_out = words.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
     assert said == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
-    assert "imported files" in details(rows, pl.DataFrame(), pl.DataFrame())
+    assert "imported files" in way_out
 
 
 def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store: Path):
@@ -116,7 +117,7 @@ def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store
     depths = latency_by_depth(snapshot, PAPER)
     found = table(snapshot, PAPER)
     rows = percentile_table(snapshot, found, Latency())
-    said = details(rows, stage_table(snapshot, found, stage_samples(snapshot, found, Latency())), depths)
+    said = words.caveats(rows, depths, 75.0)["jumps with K"]
     assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on, by up to 2.19 s." in said
     lines = charts.depth_lines(depths)
     at = dict(lines.select(pl.format("{} {}", "reranker", "embedder"), "breaks_at").iter_rows())
@@ -134,16 +135,40 @@ def test_stages_are_drawn_with_one_legend_entry_per_stack(demo_store: Path, shap
     runs = table(snapshot, DEMO).gather([0, 5])
     samples = stage_samples(snapshot, runs, Latency())
     colours = dict.fromkeys(runs["name"], "#0072B2")
-    drawn = charts.stages(samples, colours, shape, 75.0)
+    drawn = charts.distributions(samples, colours, shape, 75.0)
     assert sum(bool(trace.showlegend) for trace in drawn.data) == 2
     assert len(drawn.data) == samples.select("name", "stage").n_unique()
-    assert len(drawn.layout.shapes) == 1
+    assert not drawn.layout.shapes  # the band would be wider than the plot
+
+
+def test_what_cannot_be_told_apart_is_a_strip_and_a_decade_is_logarithmic():
+    ms = pl.DataFrame(
+        {"name": ["a"] * 100, "stage": [TOTAL] * 100, "ms": [float(at) for at in range(50, 150)]}
+    )
+    narrow, wide = (charts.distributions(ms, {"a": "#0072B2"}, "ECDF", band) for band in (5.0, 75.0))
+    (strip,) = narrow.layout.shapes
+    assert (strip.x0, strip.x1) == (94.5, 104.5)
+    assert not wide.layout.shapes
+    assert narrow.layout.xaxis.type == "linear"
+    tenfold = ms.with_columns(ms=pl.col("ms") ** 3)
+    assert charts.distributions(tenfold, {"a": "#0072B2"}, "box", 5.0).layout.xaxis.type == "log"
+
+
+def test_the_stages_of_a_stack_are_one_bar(lab: Snapshot):
+    runs = table(lab, LAB).filter(pl.col("name").is_in(["fast", "told"]))
+    stages = path_stages(stage_table(lab, runs, stage_samples(lab, runs, Latency())), Latency())
+    assert set(stages["stage"]) == {"embed", "retrieve", "strange"}
+    drawn = charts.stage_bars(stages, ["told", "fast", "silent"])
+    assert [(trace.name, list(trace.x)) for trace in drawn.data] == [
+        ("embed", [None, 1.0]), ("retrieve", [7.0, 35.5]), ("strange", [None, 0.5])
+    ]  # fmt: skip
+    assert list(drawn.layout.yaxis.ticktext) == ["▸ told", "fast"]
 
 
 def test_long_samples_are_drawn_by_their_quantiles():
     ms = np.random.default_rng(1).random(5000)
     samples = pl.DataFrame({"name": ["a"] * 5000, "stage": [TOTAL] * 5000, "ms": ms})
-    (trace,) = charts.stages(samples, {"a": "#0072B2"}, "ECDF", 0.0).data
+    (trace,) = charts.distributions(samples, {"a": "#0072B2"}, "ECDF", 0.0).data
     assert len(trace.x) == 400
     assert trace.x[-1] == ms.max()
 
@@ -160,7 +185,7 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     snapshot = made.write(tmp_path / "s").read()
     timed = timed_answers(snapshot, LAB)
     found = fitted(timed)
-    assert in_words(found) == (
+    assert words.speed(found) == (
         "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms "
         "per output token (R² 1.00, n = 20)."
     )
@@ -168,4 +193,4 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     assert [trace.name for trace in drawn.data] == [
         "first token, timed", "first token, modelled", "whole answer, timed", "whole answer, modelled"
     ]  # fmt: skip
-    assert in_words(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")
+    assert words.speed(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")
