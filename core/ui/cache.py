@@ -19,7 +19,6 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
-from core.views.cost.stack import Start, recorded, start_from
 from core.views.queries.one_query import OneQuery
 from core.views.queries.one_query import one_query as read_query
 from core.views.queries.page import Answer, answer, query_table
@@ -216,29 +215,3 @@ def _one_query(
 ) -> OneQuery:
     del path  # part of the key
     return read_query(snapshot(revision), scope, quality, query_id, dict(runs))
-
-
-def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
-    """What the cost calculator takes from a stack; see `core.views.cost.stack.start_from`."""
-    return _start(str(store().path), view.snapshot.revision, stack)
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> Start:
-    del path  # part of the key
-    return start_from(snapshot(revision), dict(stack))
-
-
-def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
-    """What a run's recorded usage costs; see `core.views.cost.stack.recorded`."""
-    return _recorded(str(store().path), view.snapshot.revision, run_id, book)
-
-
-@st.cache_resource(
-    show_spinner=False,
-    max_entries=64,
-    hash_funcs=BY_DIGEST,
-)
-def _recorded(path: str, revision: int, run_id: str, book: PriceBook) -> pl.DataFrame:
-    del path  # part of the key
-    return recorded(snapshot(revision), run_id, book)

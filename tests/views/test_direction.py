@@ -12,7 +12,7 @@ from core.decide.turning import turns
 from core.stats.significance import Sample, Setup, compare
 from core.ui.pick import listed
 from core.views.compare.page import usual, with_verdict
-from core.views.confidence.sure_details import front
+from core.views.confidence.flips import front
 from core.views.curves import page as curves
 from core.views.decision.chart import marked, ordered, pareto
 from core.views.decision.density import density, grid
