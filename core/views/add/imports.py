@@ -12,7 +12,7 @@ import polars as pl
 
 from core.errors import ClqError
 from core.importers import Import, Offered, Options, Preview, Progress, load, preview
-from core.importers.runs import slug
+from core.importers.base import slug
 from core.records import Run
 from core.store import Snapshot, Store
 from core.views import text

@@ -73,8 +73,3 @@ def test_a_history_of_calls_brings_tokens():
 )
 def test_refused(entry, message):
     assert message in refusal(up("x.json", json.dumps([RESULTS[0], entry])))
-
-
-OFFERS = {
-    "rank-llm": ("rank-llm", json.dumps(RESULTS).encode()),
-}

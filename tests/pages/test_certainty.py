@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.ui.sections import hold
+from core.ui import sure
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -28,14 +28,11 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
 
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
-    assert answer(app).startswith("How sure the choice of ")
-    assert "is unknown: no results per query" in answer(app)
+    assert "How sure that is, is unknown" in answer(app)
     app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
     excluded = rows(app, -1)
-    over = excluded.filter(excluded["unit"] == "ms").drop_nulls("by")
-    assert over.height
-    assert over["by"].is_sorted()
-    assert any("latency" in reason and "unknown" in reason for reason in excluded["reason"])
+    assert set(excluded["constraint"]) == {"sla", "unknown latency", "unknown quality"}
+    assert excluded.filter(constraint="sla")["by"].is_sorted()
 
 
 def test_other_pages_do_not_pay_for_the_resampling(
@@ -44,7 +41,7 @@ def test_other_pages_do_not_pay_for_the_resampling(
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("resampled")
 
-    monkeypatch.setattr(hold, "shares", refuse)
-    monkeypatch.setattr(hold, "joint_sample", refuse)
+    monkeypatch.setattr(sure, "shares", refuse)
+    monkeypatch.setattr(sure, "joint_sample", refuse)
     for page in ("decision", "what_if"):
         assert_sound(open_page(demo_store, page, floor="0.123"))

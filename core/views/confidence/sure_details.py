@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, LATENCY
+from core.decide.axes import COST, LATENCY, LIMITS
 from core.decide.frontier import frontier
 from core.decide.pareto import hypervolume, knee
 from core.decide.rules import Decision
 from core.decide.turning import Turn
+from core.views import text
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
@@ -53,6 +54,19 @@ def _change(turn: Turn) -> str | None:
     sign = "+" if turn.change >= 0 else "−"
     share = f" ({sign}{abs(turn.change) / turn.now:.1%})".replace("%", " %") if turn.now else ""
     return f"{sign}{turn.axis.written(abs(turn.change))}{share}"
+
+
+def turning_words(turned: pl.DataFrame) -> str:
+    """The first half of `turn_rows`, the runner-up's, as a sentence."""
+    if turned.is_empty():
+        return "There is no runner-up within the limits, so nothing is near to winning."
+    mine = turned.head(turned.height // 2)
+    found = mine.filter(pl.col("then").is_not_null())
+    name = mine["stack"][0]
+    if found.is_empty():
+        return f"No change of one number alone lets the runner-up {name} win."
+    ways = [f"{number} {now} → {then}" for number, now, then in found.select("number", "now", "then").rows()]
+    return f"The runner-up {name} would win with one of: {'; '.join(ways)}."
 
 
 def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
@@ -114,3 +128,35 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
         of_all=hypervolume(cost, latency, gain, reference=corner),
         knee=None if bend is None else str(table["name"][bend]),
     )
+
+
+def excluded_words(excluded: pl.DataFrame) -> str:
+    """How many stacks each limit excludes, in words."""
+    if excluded.is_empty():
+        return "Nothing: every stack is within the limits."
+    words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
+    counts = excluded.group_by("constraint", maintain_order=True).len().rows()
+    return (
+        f"{text.count(excluded.height, 'stack')}: "
+        + ", ".join(f"{n} by {words.get(name, name)}" for name, n in counts)
+        + "."
+    )
+
+
+def front_cards(front: Front) -> dict[str, tuple[str, str]]:
+    """Label → number and meaning."""
+    return {
+        "On the frontier": (
+            f"{front.size:,}",
+            "stacks within the limits that no other one beats on all axes",
+        ),
+        "Hypervolume": (
+            f"{front.volume:.3f}",
+            f"share of the box from the worst stack to the ideal (free, at once, quality 1) that they beat; "
+            f"{front.of_all:.3f} without limits",
+        ),
+        "Knee": (
+            text.shorten(front.knee, 40) if front.knee else "none",
+            "beyond it more quality is bought dearest",
+        ),
+    }

@@ -13,9 +13,10 @@ from core.decide.rules import Constraints
 from core.metrics import Measure
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
-from core.views.confidence import weights, words
-from core.views.confidence.weight_charts import SHOWN, agreement, one_stack, ranges
-from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, READINGS, Cell, Grid, flips, letters
+from core.views.confidence import sensitivity
+from core.views.confidence.sensitivity import ALPHAS, CAPS3, CAPS4, CELLS, Cell, Grid
+from core.views.confidence.sensitivity_charts import SHOWN, agreement, legend, letters, one_stack, ranges
+from core.views.confidence.sensitivity_flips import READINGS, answer, flips
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import evidence
 from core.views.workspace.stacks import stack_table
@@ -50,7 +51,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 def grid_of(snapshot: Snapshot, measure: Measure | None = None) -> Grid:
     found = evidence(snapshot, ["fours", "again", "five", "none"], "gold")
-    return weights.score_grid(found, measure or Measure("RA-nWG", 1))
+    return sensitivity.score_grid(found, measure or Measure("RA-nWG", 1))
 
 
 NAMES = {name: name.upper() for name in ("fours", "again", "five", "none")}
@@ -61,7 +62,7 @@ def test_the_grid_is_the_papers():
     assert {(cell.alpha, cell.cap4, cell.cap3) for cell in CELLS} == {
         (alpha, cap4, cap3) for alpha in (0, 0.5, 1, 2) for cap4 in (0.75, 1) for cap3 in (0.20, 0.25, 0.33)
     }
-    assert weights.usual(Measure("RA-nWG", 10)) == Cell(1.0, 1.0, 0.25)
+    assert sensitivity.usual(Measure("RA-nWG", 10)) == Cell(1.0, 1.0, 0.25)
     assert str(Cell(0.5, 1.0, 0.2)) == "alpha 0.5, cap4 1, cap3 0.20"
 
 
@@ -81,14 +82,14 @@ def test_a_cell_keeps_the_other_parameters():
     ],
 )
 def test_which_measure_is_weighed(quality: Quality, measure: str, own: bool):
-    assert weights.weighed(quality) == (Measure.parse(measure), own)
+    assert sensitivity.weighed(quality) == (Measure.parse(measure), own)
 
 
 def test_every_cell_is_the_measure_with_its_weights(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     runs = table(snapshot, DEMO)
     found = evidence(snapshot, runs["run_id"].to_list(), DEMO.golden_set_id or "")
-    grid = weights.score_grid(found, Measure("RA-nWG", 10))
+    grid = sensitivity.score_grid(found, Measure("RA-nWG", 10))
     assert grid.cells == CELLS
     for place in (0, grid.start, 17, 23):
         cell = grid.cells[place]
@@ -181,36 +182,36 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A stays the choice in all 2 settings")
+    assert answer(grid, ["A", "A"], found).sentence.startswith("A stays the choice in all 2 settings")
 
 
 def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
     grid = grid_of(snapshot)
     rows = table(snapshot, LAB, AT_1).with_columns(name=pl.col("run_id").str.to_uppercase())
-    free = weights.choices(grid, rows, Constraints(jitter_ms=1.0))
+    free = sensitivity.choices(grid, rows, Constraints(jitter_ms=1.0))
     # At alpha 0 all tie in quality; the rule then prefers the lower latency within its band, else the best.
     assert set(free[6:]) == {"FIVE"}
-    fast = weights.choices(grid, rows, Constraints(sla_ms=6.0))
+    fast = sensitivity.choices(grid, rows, Constraints(sla_ms=6.0))
     assert set(fast) == {"FOURS"}
-    good = weights.choices(grid, rows, Constraints(floor=0.3, sla_ms=6.0))
+    good = sensitivity.choices(grid, rows, Constraints(floor=0.3, sla_ms=6.0))
     assert good[:6] == ["FOURS"] * 6
     assert set(good[6:]) == {None}
-    sentence, _ = words.weighed(grid, good, flips(grid, NAMES, QUICK))
-    assert sentence.startswith("No stack is within the limits as usual (RA-nWG@1, n = 8)")
+    said = answer(grid, good, flips(grid, NAMES, QUICK))
+    assert said.sentence.startswith("No stack is within the limits as usual (RA-nWG@1, n = 8)")
     marks = letters(good, grid.start)
     assert marks == {"FOURS": "A", None: "–"}
-    assert "A = FOURS; – = none" in words.weighing_legend(grid, good)
+    assert "A = FOURS; – = none" in legend(grid, good)
 
 
 def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     grid = grid_of(snapshot)
     chosen = ["FOURS"] * 6 + ["FIVE"] * 17 + [None]
-    sentence, details = words.weighed(grid, chosen, flips(grid, NAMES, QUICK))
-    assert sentence.startswith(
+    said = answer(grid, chosen, flips(grid, NAMES, QUICK))
+    assert said.sentence.startswith(
         "FIVE is the choice in 17 of 24 settings, FOURS in 6, no stack in 1 (RA-nWG@1, n = 8); the order of "
         "all 4 stacks agrees with the usual one to a Kendall tau-b of at least "
     )
-    assert details.startswith(
+    assert said.details.startswith(
         "Among the 3 best stacks of different scores none of 3 pairwise orders turns round anywhere in the "
         "grid."
     )
@@ -219,21 +220,21 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
 def test_a_measure_that_applies_nowhere(tmp_path: Path):
     store = Lab().judge({"q1": {"a": 1}}).run("one", final={"q1": "a"}).run("other", final={"q1": "b"})
     found = evidence(store.write(tmp_path / "store").read(), ["one", "other"], "gold")
-    grid = weights.score_grid(found, Measure("RA-nWG", 1))
+    grid = sensitivity.score_grid(found, Measure("RA-nWG", 1))
     names = {"one": "One", "other": "Other"}
     turned = flips(grid, names, QUICK)
     assert turned.is_empty()
-    assert words.weighed(grid, [None] * 24, turned)[0] == "RA-nWG@1 applies to no query of these stacks."
-    assert weights.stack_ranges(grid, names).is_empty()
-    assert weights.long_table(grid, names, [None] * 24)["rank"].is_null().all()
+    assert answer(grid, [None] * 24, turned).sentence == "RA-nWG@1 applies to no query of these stacks."
+    assert sensitivity.stack_ranges(grid, names).is_empty()
+    assert sensitivity.long_table(grid, names, [None] * 24)["rank"].is_null().all()
     assert grid.leader == "one"
     assert one_stack(grid, "one").data[0].text[0][0] == "–"
-    assert ranges(weights.stack_ranges(grid, names), "x").data[0].x.tolist() == []
+    assert ranges(sensitivity.stack_ranges(grid, names), "x").data[0].x.tolist() == []
 
 
 def test_tables_of_stacks(snapshot: Snapshot):
     grid = grid_of(snapshot)
-    moved = weights.stack_ranges(grid, NAMES)
+    moved = sensitivity.stack_ranges(grid, NAMES)
     assert moved.select("name", "rank", "best_rank", "worst_rank", "twin", "twins").rows() == [
         ("FIVE", 1, 1, 1, None, 0),
         ("AGAIN", 2, 1, 2, "FOURS", 1),
@@ -241,7 +242,7 @@ def test_tables_of_stacks(snapshot: Snapshot):
         ("NONE", 4, 4, 4, None, 0),
     ]
     assert moved.filter(name="FOURS").select("lowest", "highest").row(0) == pytest.approx((0.03125, 0.5))
-    rows = weights.long_table(grid, NAMES, ["FIVE"] * 24)
+    rows = sensitivity.long_table(grid, NAMES, ["FIVE"] * 24)
     assert rows.height == 4 * 24
     cell = rows.filter(alpha=0.5, cap4=0.75, cap3=0.2)
     assert cell["quality"].to_list() == pytest.approx([0.25, 0.25, 0.5, 0.0])
@@ -262,12 +263,12 @@ def test_charts_of_the_grid(snapshot: Snapshot):
     score = one_stack(grid, "fours").data[0]
     assert score.z[0][0] == pytest.approx(0.5)
     assert score.text[3][5] == "0.031<br>#2"
-    drawn = ranges(weights.stack_ranges(grid, {**NAMES, "five": HOSTILE[0]}), "RA-nWG@1")
+    drawn = ranges(sensitivity.stack_ranges(grid, {**NAMES, "five": HOSTILE[0]}), "RA-nWG@1")
     assert len(drawn.data[0].x) == 3  # a twin has no line of its own
     words = [each.text for each in drawn.layout.annotations]
     assert words[0].startswith("&lt;b&gt;bold")
     assert words[1] == "FOURS (+1 equal) · rank 1 to 2"
-    many = pl.concat([weights.stack_ranges(grid, NAMES)] * SHOWN)
+    many = pl.concat([sensitivity.stack_ranges(grid, NAMES)] * SHOWN)
     assert len(ranges(many, "x").data[0].x) == SHOWN
 
 
@@ -277,7 +278,7 @@ def test_charts_of_the_grid(snapshot: Snapshot):
 )
 def test_why_nothing_can_be_scored_again(ranked: list[bool], scope: Scope, said: str):
     rows = stacks(1).with_columns(pl.Series("has_rankings", ranked))
-    sentence, todo = words.nothing(rows, scope) or ("", "")
+    sentence, todo = sensitivity.nothing(rows, scope) or ("", "")
     assert said in sentence
     assert todo
-    assert words.nothing(stacks(1).with_columns(has_rankings=True), LAB) is None
+    assert sensitivity.nothing(stacks(1).with_columns(has_rankings=True), LAB) is None

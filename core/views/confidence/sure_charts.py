@@ -1,4 +1,4 @@
-"""Charts of page Confidence: chances, ties, and what more queries would change."""
+"""Charts of the page that says how sure a choice is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import polars as pl
 
 from core.decide.rules import Decision
 from core.views import text, theme
-from core.views.confidence.worth import USUAL
+from core.views.confidence.sure import APART
 from core.views.decision.facts import Asked
 
 SHOWN = 12
 """Stacks in the chart of chances; the table has all."""
 _LINE = 58
-_STRIP = 0.5
-"""Share of the plot from which the strip of the jitter band would say nothing."""
 _DOTS = (
     ("p_frontier", "on the frontier", "diamond-open", theme.OKABE_ITO[2]),
     ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
@@ -27,7 +25,7 @@ def chances(rows: pl.DataFrame) -> go.Figure | None:
     """Bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
 
     Args:
-        rows: From `core.views.confidence.hold.share_rows`.
+        rows: From `core.views.confidence.sure.share_rows`.
 
     Returns:
         The first `SHOWN` stacks; None where no chance is known.
@@ -105,46 +103,56 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
     ]
 
 
-def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Asked) -> go.Figure | None:
-    """Latency and quality of the feasible stacks, those that tie with the best among them.
+def band(table: pl.DataFrame, near: pl.DataFrame, decision: Decision, asked: Asked) -> go.Figure | None:
+    """Latency and quality with the band in which stacks are not told apart from the chosen one.
 
     Args:
         table: The stack table.
-        tied: From `core.views.confidence.hold.tie_rows`.
+        near: From `core.views.confidence.sure.alike`.
         decision: What was selected from it, and the width of the band.
         asked: For the names of the axes.
 
     Returns:
-        The chart, with the band in which latencies are not told apart as a strip where it is a small part of
-        the plot; None without a chosen stack that has a latency and a quality.
+        The chart; None without a chosen stack that has a quality interval and a latency.
     """
+    chosen = decision.chosen
+    if chosen is None:
+        return None
+    best = table.row(chosen, named=True)
+    if best["quality_low"] is None or best["latency_ms"] is None:
+        return None
     rows = table.with_row_index("row").filter(
         pl.Series(decision.feasible), pl.col("quality").is_not_null(), pl.col("latency_ms").is_not_null()
     )
-    chosen = rows.filter(pl.col("row") == (-1 if decision.chosen is None else decision.chosen))
-    if chosen.is_empty():
-        return None
-    at, jitter = float(chosen["latency_ms"][0]), decision.jitter_ms
-    inside = pl.col("row").is_in(tied["row"].to_list())
-    picked = pl.col("row") == decision.chosen
-    fast = (pl.col("latency_ms") - at).abs() < jitter
+    inside = near["row"].to_list()
+    differ = near.filter(pl.col("reading") == APART)["row"].to_list()
+    place = pl.col("row")
     groups = (
-        ("slower or faster", theme.NEUTRAL, "x-thin-open", ~inside & ~picked & ~fast),
-        ("as fast, worse query by query", theme.OKABE_ITO[4], "circle-open", ~inside & ~picked & fast),
-        ("ties with the best", theme.FRONTIER, "circle", inside & ~picked),
-        ("chosen", theme.ACCENT, "diamond", picked),
+        ("told apart from it", theme.NEUTRAL, "x-thin-open", ~place.is_in([*inside, chosen])),
+        ("told apart query by query", theme.OKABE_ITO[4], "circle-open", place.is_in(differ)),
+        ("cannot be told apart", theme.FRONTIER, "circle", place.is_in(inside) & ~place.is_in(differ)),
+        ("chosen", theme.ACCENT, "diamond", place == chosen),
     )
     shown = [(title, colour, symbol, rows.filter(which)) for title, colour, symbol, which in groups]
-    layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=380)
+    layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=400)
+    jitter = decision.jitter_ms
     latencies = rows["latency_ms"].to_numpy()
     room = max(0.06 * float(np.ptp(latencies)), 1e-3 * float(latencies.max()), 1e-6)
     low, high = float(latencies.min()) - room, float(latencies.max()) + room
     layout["xaxis"]["range"] = [low, high]
-    if 2 * jitter < _STRIP * (high - low):
-        strip = {"x0": max(low, at - jitter), "x1": min(high, at + jitter), "y0": 0, "y1": 1}
-        look = {"type": "rect", "yref": "paper", "fillcolor": theme.SOFT, "line": {"width": 0}}
-        layout["shapes"] = [{**look, **strip, "layer": "below"}]
-    return theme.finished([_marks(*group) for group in shown if not group[-1].is_empty()], layout)
+    layout["shapes"] = [
+        {
+            "type": "rect",
+            "x0": max(low, best["latency_ms"] - jitter),
+            "x1": min(high, best["latency_ms"] + jitter),
+            "y0": best["quality_low"],
+            "y1": best["quality_high"],
+            "fillcolor": "rgba(213, 94, 0, 0.12)",
+            "line": {"width": 0},
+            "layer": "below",
+        }
+    ]
+    return theme.finished([_marks(*each) for each in shown if not each[-1].is_empty()], layout)
 
 
 def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Spec:
@@ -168,7 +176,7 @@ def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Sp
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
-    if title in ("chosen", "ties with the best") and rows.height <= 40:
+    if not title.startswith("told apart") and rows.height <= 40:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,
@@ -178,36 +186,3 @@ def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Sp
             "width": 2,
         }
     return trace
-
-
-def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Both chances against the number of further queries; what the money pays for as a line."""
-    drawn = rows.filter(pl.col("more") > 0)
-    layout = theme.layout(x="further queries", y="share of the worlds", height=360)
-    ticks = list(USUAL)
-    layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
-    layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
-    looks = (
-        ("flip", "another stack is chosen then", theme.FRONTIER, "circle", "solid"),
-        ("left", "yet more would change it", theme.ACCENT, "diamond", "dot"),
-    )
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": title,
-            "x": drawn["more"].to_numpy(),
-            "y": drawn[column].to_numpy(),
-            "line": {"color": colour, "dash": dash, "width": 2},
-            "marker": {"color": colour, "symbol": symbol, "size": 9},
-            "hovertemplate": "%{x:,} more: %{y:.1%}<extra>" + title + "</extra>",
-        }
-        for column, title, colour, symbol, dash in looks
-    ]
-    if affordable and affordable in drawn["more"]:
-        line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"}
-        ends = {"x0": affordable, "x1": affordable, "y0": 0, "y1": 1}
-        layout["shapes"] = [{"type": "line", "line": line, "yref": "y domain", **ends}]
-        note = {"text": f"the money: {affordable:,}", "showarrow": False, "yanchor": "top", "xanchor": "left"}
-        layout["annotations"] = [{"x": float(np.log10(affordable)), "y": 1, "yref": "paper", **note}]
-    return theme.finished(traces, layout)

@@ -1,4 +1,4 @@
-"""Would the choice hold: joint resamples of the queries, and the stacks that tie with the best."""
+"""How sure the choice among the stacks of a workspace is: joint resamples of its queries."""
 
 from __future__ import annotations
 
@@ -7,27 +7,19 @@ import polars as pl
 
 from core.decide.axes import HARM
 from core.decide.joint import JointSample, chances
-from core.decide.rules import Constraints, Decision, Rule
+from core.decide.rules import Constraints, Rule
 from core.metrics import Measure
 from core.stats.intervals import SEED
 from core.stats.latency import SHARES
-from core.stats.significance import Sample, interval, paired_rows, resampled, weights
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
-from core.views.decision.facts import CHANCES, status_rows
 from core.views.workspace.harm import harm_measure
 from core.views.workspace.latency_sample import sample
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Floats, at_cutoff, evidence
 
-BEST, ALIKE, SAME, AVERAGE = (
-    "the best",
-    "may be as good",
-    "same score on every query",
-    "only averages are known",
-)
-"""What is known of a stack that ties, beside the best of them."""
+COLUMNS = ("p_frontier", "p_sla", "p_feasible", "p_best")
 
 
 def certainty(
@@ -54,7 +46,7 @@ def certainty(
         seed: Of the resampling; show it beside the shares.
 
     Returns:
-        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown), varies
+        One row per row of the table, in its order: run_id, `COLUMNS` (0..1, null = unknown), varies
         ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
     """
     sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
@@ -74,7 +66,7 @@ def shares(
         return _unknown(table, "no results per query: nothing can be resampled")
     constraints, rule = limits
     found = chances(sample, constraints, rule, resamples=resamples, seed=seed)
-    counted = dict(zip(CHANCES, (found.frontier, found.sla, found.feasible, found.best), strict=True))
+    counted = dict(zip(COLUMNS, (found.frontier, found.sla, found.feasible, found.best), strict=True))
     varies = _varies(sample)
     fixed = pl.col("varies").is_null()
     return table.select("run_id").with_columns(
@@ -82,7 +74,7 @@ def shares(
         *(pl.Series(name, share, dtype=pl.Float64).fill_nan(None) for name, share in counted.items()),
     ).select(
         "run_id",
-        *(pl.when(~fixed).then(pl.col(name)).alias(name) for name in CHANCES),
+        *(pl.when(~fixed).then(pl.col(name)).alias(name) for name in COLUMNS),
         "varies",
         pl.when(fixed).then(pl.lit("no results per query for this stack")).alias("reason"),
     )  # fmt: skip
@@ -157,90 +149,7 @@ def _varies(sample: JointSample) -> list[str | None]:
 def _unknown(table: pl.DataFrame, reason: str) -> pl.DataFrame:
     return table.select(
         "run_id",
-        *(pl.lit(None, pl.Float64).alias(name) for name in CHANCES),
+        *(pl.lit(None, pl.Float64).alias(name) for name in COLUMNS),
         pl.lit(None, pl.String).alias("varies"),
         pl.lit(reason).alias("reason"),
-    )
-
-
-def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:
-    """Every stack with its chances, the likeliest best first.
-
-    Args:
-        table: The stack table.
-        decision: What was selected from it.
-        chances: From `core.views.confidence.hold.certainty` on the same rows.
-
-    Returns:
-        run_id, name, status, p_best, p_frontier, p_sla, p_feasible (0..1, null = unknown), quality with
-        interval and n, latency_ms, cost, and unknown (why the chances are null).
-    """
-    statuses = status_rows(table, decision).select("run_id", "status")
-    shares = chances.select("run_id", *CHANCES, pl.col("reason").alias("unknown"))
-    return (
-        table.join(shares, on="run_id", how="left", maintain_order="left")
-        .join(statuses, on="run_id", how="left", maintain_order="left")
-        .sort(
-            ["p_best", "p_frontier", "quality"],
-            descending=[True, True, decision.quality.higher_is_better],
-            nulls_last=True,
-            maintain_order=True,
-        )
-        .select(
-            "run_id",
-            "name",
-            "status",
-            *("p_best", "p_frontier", "p_sla", "p_feasible"),
-            *("quality", "quality_low", "quality_high", "n", "latency_ms", "cost", "unknown"),
-        )
-    )
-
-
-def tie_rows(
-    table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int = SEED
-) -> pl.DataFrame:
-    """The stacks that the rule cannot tell from its best, in its order of preference.
-
-    Args:
-        table: The stack table.
-        decision: What was selected from it.
-        sample: Results per query in the order of the table; None where there are none.
-        seed: Of the resampling.
-
-    Returns:
-        One row per stack that ties, the chosen one first: row (of the table), run_id, name, quality with
-        interval and n, latency_ms, gap_ms, cost, d_quality with d_low and d_high (less the best's; its 95 %
-        interval, query by query; null = unknown) and reading.
-    """
-    rows = list(decision.ties)
-    merit = decision.quality.merit(decision.quality.read(table))
-    best = rows[int(np.argmax(merit[rows]))] if rows else 0
-    gain = low = high = np.full(len(rows), np.nan)
-    if sample is not None and rows:
-        ours = Sample.means(sample.quality)
-        one, other = paired_rows(ours, pl.Series(rows), pl.Series([best] * len(rows)))
-        drawn = weights(sample.quality.shape[1], seed=seed)
-        gain = one.estimate() - other.estimate()
-        low, high = interval(gain, resampled(one, drawn) - resampled(other, drawn))
-    reading = [
-        BEST
-        if row == best
-        else AVERAGE
-        if sample is None or np.isnan(gain[place])
-        else SAME
-        if np.array_equal(sample.quality[row], sample.quality[best], equal_nan=True)
-        else ALIKE
-        for place, row in enumerate(rows)
-    ]
-    latency = table["latency_ms"][best] if rows else None
-    numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
-    return table[rows].select(
-        pl.Series("row", rows, dtype=pl.Int64),
-        *("run_id", "name", *numbers),
-        (pl.col("latency_ms") - latency).cast(pl.Float64).alias("gap_ms"),
-        *(
-            pl.Series(name, values, dtype=pl.Float64).fill_nan(None)
-            for name, values in (("d_quality", gain), ("d_low", low), ("d_high", high))
-        ),
-        pl.Series("reading", reading, dtype=pl.String),
     )

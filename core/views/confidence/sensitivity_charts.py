@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,30 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
-from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
+from core.views.confidence.sensitivity import ALPHAS, CAPS3, CAPS4, CELLS, Grid
 from core.views.workspace.scores import Floats
 
 SHOWN = 15
 """Stacks whose range is drawn: the best of the usual setting."""
 _LINE = 46
 _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
+
+
+def letters(chosen: Sequence[str | None], start: int) -> dict[str | None, str]:
+    """A letter per stack that is chosen somewhere: A is the usual choice, – is none."""
+    names = dict.fromkeys(name for name in [chosen[start], *chosen] if name is not None)
+    return {**dict(zip(names, ascii_uppercase, strict=False)), None: "–"}
+
+
+def legend(grid: Grid, chosen: Sequence[str | None]) -> str:
+    """What the letters of `agreement` stand for."""
+    named = [f"{letter} = {name}" for name, letter in letters(chosen, grid.start).items() if name is not None]
+    none = ["– = none"] if None in chosen else []
+    return (
+        "Left: Kendall's tau-b between the order of the stacks as usual and in the cell, and the stack that "
+        f"the limits choose there: {'; '.join(named + none)}. Right: score and rank of one stack. Framed: "
+        "the weights as usual."
+    )
 
 
 def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
@@ -97,7 +115,7 @@ def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
     """How far the score of each stack moves over the grid: a line from lowest to highest, a dot as usual.
 
     Args:
-        rows: From `core.views.confidence.weights.stack_ranges`; of the first `SHOWN` that are no twins.
+        rows: From `core.views.confidence.sensitivity.stack_ranges`; of the first `SHOWN` that are no twins.
         title: Name of the score.
     """
     drawn = rows.filter(pl.col("twin").is_null()).head(SHOWN)

@@ -6,10 +6,8 @@ cap3 {0.20, 0.25, 0.33}. Rankings are read once; every cell scores the same grad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from string import ascii_uppercase
 
 import numpy as np
 import polars as pl
@@ -19,9 +17,8 @@ from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.stats.agreement import order_agreement
-from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
-from core.views.compare.page import LEVEL
-from core.views.workspace.scope import Quality
+from core.stats.significance import Sample, interval, resampled, weights
+from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
 
 ALPHAS, CAPS4, CAPS3 = (0.0, 0.5, 1.0, 2.0), (0.75, 1.0), (0.20, 0.25, 0.33)
@@ -35,7 +32,13 @@ SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One setting of the weights: the exponent of rarity, the largest weights of grades 4 and 3."""
+    """One setting of the weights.
+
+    Attributes:
+        alpha: Exponent of rarity.
+        cap4: Largest weight of grade 4.
+        cap3: Largest weight of grade 3.
+    """
 
     alpha: float
     cap4: float
@@ -260,91 +263,25 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
     return made.filter(pl.col("rank") > 0).sort("rank", "name")
 
 
-READINGS = {
-    (False, False): "within chance either way",
-    (True, False): "real as usual, not told apart there",
-    (False, True): "not told apart as usual, real there",
-    (True, True): "depends on the weights",
-}
-"""What a flip means: whether the order is more than chance (as usual, where it is reversed the most)."""
+BEST_STACK = "the best as usual"
 
 
-def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
-    """The pairwise orders among the best stacks, and where they turn round.
+def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
+    """Why nothing can be scored again, and what to do; None where something can.
 
     Args:
-        grid: From `score_grid`.
-        names: run_id to name.
-        setup: How to test.
-
-    Returns:
-        One row per pair whose scores differ in the usual setting: better and worse (names, as usual),
-        difference with low and high, p_holm (family: all pairs), flips (cells where the order is reversed),
-        reversal (the largest difference the other way, or null), where (the cell of it), p_there (adjusted
-        over the reversed pairs) and reading (`READINGS`; "holds" without a flip). Flipped pairs first.
+        table: The stack table.
+        scope: Collection and golden set.
     """
-    said = [names[grid.run_ids[place]] for place in grid.best]
-    first, second = np.triu_indices(len(said), 1)
-    gaps = grid.means[:, grid.best][:, first] - grid.means[:, grid.best][:, second]  # [cells, pairs]
-    apart = np.flatnonzero(gaps[grid.start] > SAME)
-    first, second, gaps = first[apart], second[apart], gaps[:, apart]
-    as_usual = compare(Sample.means(_or_one(grid.best_values[grid.start])), second, first, setup)
-    worst = gaps.argmin(axis=0) if len(apart) else np.empty(0, dtype=np.intp)
-    turned = np.flatnonzero((gaps < -SAME).any(axis=0))
-    there = np.full(len(apart), np.nan)
-    if len(turned):
-        sides = [grid.best_values[worst[turned], each[turned]] for each in (first, second)]
-        pairs = np.arange(len(turned))
-        tested = compare(Sample.means(np.concatenate(sides)), pairs, pairs + len(turned), setup)
-        there[turned] = tested["p_holm"].to_numpy()
-    made = as_usual.select("difference", "low", "high", "p_holm").with_columns(
-        pl.Series("better", [said[place] for place in first], dtype=pl.String),
-        pl.Series("worse", [said[place] for place in second], dtype=pl.String),
-        pl.Series("flips", (gaps < -SAME).sum(axis=0), dtype=pl.Int64),
-        pl.Series("reversal", gaps.min(axis=0, initial=np.inf), dtype=pl.Float64),
-        pl.Series("where", [str(grid.cells[cell]) for cell in worst], dtype=pl.String),
-        pl.Series("p_there", there, dtype=pl.Float64).fill_nan(None),
-    )
-    return _read(made)
-
-
-def _or_one(values: Floats) -> Floats:
-    """A table that a comparison of no pairs accepts too."""
-    return values if values.size else np.full((1, 1), np.nan)
-
-
-def _read(rows: pl.DataFrame) -> pl.DataFrame:
-    flipped = pl.col("flips") > 0
-    usual_real = (pl.col("p_holm") < LEVEL).fill_null(value=False)
-    there_real = (pl.col("p_there") < LEVEL).fill_null(value=False)
-    reading = pl.lit("holds")
-    for (one, other), words in READINGS.items():
-        match = flipped & (usual_real == one) & (there_real == other)
-        reading = pl.when(match).then(pl.lit(words)).otherwise(reading)
-    return (
-        rows.select(
-            *(
-                "better",
-                "worse",
-                "difference",
-                "low",
-                "high",
-                "p_holm",
-                "flips",
-                "reversal",
-                "where",
-                "p_there",
-            )
+    if not table["has_rankings"].any():
+        return (
+            "The stacks of this workspace came without per-query data: only their averages are known.",
+            "Other weights need the ranking of every query. Import rankings with their judgements, or run "
+            "stacks here.",
         )
-        .with_columns(
-            reading.alias("reading"),
-            *(pl.when(flipped).then(pl.col(name)).alias(name) for name in ("reversal", "where")),
+    if scope.golden_set_id is None:
+        return (
+            "There are rankings here, but no golden set that could score them.",
+            "Import judgements of this collection.",
         )
-        .sort("flips", "difference", descending=[True, False])
-    )
-
-
-def letters(chosen: Sequence[str | None], start: int) -> dict[str | None, str]:
-    """A letter per stack that is chosen somewhere: A is the usual choice, – is none."""
-    names = dict.fromkeys(name for name in [chosen[start], *chosen] if name is not None)
-    return {**dict(zip(names, ascii_uppercase, strict=False)), None: "–"}
+    return None

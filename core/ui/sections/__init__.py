@@ -1,1 +1,0 @@
-"""Sections of pages, one file each: what they ask, read once, and show."""
