@@ -1,83 +1,76 @@
 import streamlit as st
 
-from core.ui import (
-    access,
-    importing,
-    importing_done,
-    importing_large,
-    importing_look,
-    importing_match,
-    offering,
-    show,
-)
+from core.importers import FORMATS, Offered, Options
+from core.ui import access, cache, show
+from core.ui.add import files, finish, large, offer, target
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import end
-from core.views.add.formats import described, format_table, headline, matrix_table
-from core.views.text import plain
+from core.views.add import formats as known
+from core.views.add import imports, words
+from core.views.add.imports import Plan
+from core.views.text import count, plain
 
 
-def files() -> None:
+def results() -> None:
     """Look at result files, match them with the workspace, and write them."""
-    show.head("Drop result files: rankings, judgements, corpora or tables of figures.")
+    show.head(words.NOTHING_YET)
     if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
-    importing_done.done()
-    importing_large.underway()
-    offered = offering.offered()
-    if not offered:
-        st.caption("No file yet? A table to fill in; as it is, it can be imported to look around:")
-        offering.templates()
-        st.markdown(
-            "The same from the command line: `python -m core import PATH…` (add `--dry-run` to only look)."
-        )
+    finish.done()
+    large.underway()
+    items = offer.offered()
+    if not items:
         end()
+    decided = target.decided_about(items)
+    blocks, into, bar = st.container(), st.container(), st.container()
+    with into, st.container(horizontal=True, vertical_alignment="bottom"):
+        where = st.container(width="content")
+        chosen = target.options(decided)
+    with blocks:
+        chosen, places = files.blocks(offer.looked(items, chosen), chosen)
+        wrong = files.problems(offer.looked(items, chosen), places, chosen.skip)
+    workspace = target.open_workspace(chosen)
+    plan = Plan((), None, None) if wrong or offer.large(items) else read(items, chosen, decided, workspace)
+    with where:
+        target.goes_into(plan, chosen, decided)
+    with bar:
+        if offer.large(items):
+            large.start(items, chosen, workspace, ready=not wrong)
+        elif plan.made is None:
+            if plan.problem is not None:
+                st.error(plain(words.on_page(str(plan.problem))), icon=":material/error:")
+            st.caption("Nothing was written.")
+        else:
+            target.matches(plan, decided, workspace)
+            target.strangers(plan, decided)
+            waiting = [] if decided.take else [name for group in plan.strange for name in group.files]
+            finish.bar(plan.made, decided.names, "take" if decided.take else "refuse", waiting)
 
-    decided = importing.options()
-    if offering.large(offered):
-        seen = importing_large.looked(importing.fingerprint(offered, decided), offered, decided)
-        decided = importing_look.previews(seen, decided)
-        seen = importing_large.looked(importing.fingerprint(offered, decided), offered, decided)
-        importing_large.start(offered, decided, seen, importing.open_workspace(decided))
-        end()
-    decided = importing_look.previews(importing.read(offered, decided).previews, decided)
-    found = importing.read(offered, decided)
-    if found.made is None:
-        importing.problem(found)
-        end()
-    decided, unmatched = importing_match.asked(found, decided)
-    found = importing.read(offered, decided, unmatched)
-    if found.made is None:
-        importing.problem(found)
-        end()
-    importing_match.shown(found)
-    importing.outcome(found.made)
-    strange = unmatched != "take" and importing_match.foreign(found)
-    importing.write(found.made, [each.name for each in offered], unmatched, refused=strange)
+
+def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
+    """What the files bring, read once per set of files and decisions."""
+    key = offer.fingerprint(items, chosen, sorted(decided.strips.items()), workspace)
+    return _read(key, items, chosen, decided.strips, workspace)
+
+
+@st.cache_resource(show_spinner="Reading the files…", max_entries=4)
+def _read(key: str, _items: list[Offered], _chosen: Options, _strips: imports.Apart, _ws: str | None) -> Plan:
+    del key
+    return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips)
 
 
 def formats() -> None:
-    """Which tools' output can be imported, and what is taken of it."""
-    show.head(*headline())
-    rows = format_table()
-    st.subheader("What is taken", anchor=False)
-    matrix = matrix_table()
-    show.table(matrix, "matrix", {name: show.text_column(name) for name in matrix.columns}, height="content")
-    st.caption(
-        "A cell says what of the format fills the table; empty where the format has nothing of the kind. "
-        "Click a cell twice to read all of it, or choose the format below."
-    )
-
-    st.subheader("One format", anchor=False)
+    """Which tools' output can be added, and what is taken of it."""
+    show.head(f"{count(len(FORMATS), 'format')} can be added.", known.ALWAYS)
+    rows = known.format_table()
     titles = dict(zip(rows["as"], rows["format"], strict=True))
-    name = st.selectbox("Format", list(titles), format_func=titles.__getitem__, label_visibility="collapsed")
-    st.markdown("\n".join(f"- **{plain(what)}:** {plain(how)}" for what, how in described(name)))
-
-    st.subheader("How they are recognised, converted, and what is left out", anchor=False)
+    name = st.selectbox("Find a format", list(titles), index=None, format_func=titles.__getitem__)
+    if name:
+        st.markdown("\n".join(f"- **{plain(what)}:** {plain(how)}" for what, how in known.described(name)))
     columns = {column: show.text_column(column.replace("_", " ")) for column in rows.columns}
     show.table(rows, "formats", columns, height="content")
 
 
 PAGE = PAGES["add"]
-SECTIONS = dict(zip(PAGE.sections, (files, formats), strict=True))
-SECTIONS[pick_section(PAGE)]()
+dict(zip(PAGE.sections, (results, formats), strict=True))[pick_section(PAGE)]()

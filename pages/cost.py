@@ -14,7 +14,8 @@ from core.views import text
 from core.views.cost import words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView, paper_generator, paper_rerank
 from core.views.cost.bill import cost as bill_of
-from core.views.cost.stack import NONE, Start, basis_by_stage, models
+from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
+from core.views.cost.stack import recorded as recorded_by
 from core.views.cost.swings import swings
 from core.views.text import plain
 
@@ -50,6 +51,18 @@ USUAL: Mapping[str, Any] = {
 LARGEST = 1_000_000_000
 
 
+@cache.cached(entries=64)
+def started(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
+    """Return what the calculator takes from a stack."""
+    return start_from(view.snapshot, dict(stack))
+
+
+@cache.cached(entries=64)
+def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
+    """Return what a run's recorded usage costs."""
+    return recorded_by(view.snapshot, run_id, book)
+
+
 def ask_start(view: View | None) -> tuple[Start | None, str | None]:
     """Ask which stack to start from; what it fills in, and its run."""
     if view is None:
@@ -71,7 +84,7 @@ def ask_start(view: View | None) -> tuple[Start | None, str | None]:
         return None, None
     stack = view.table.row(row, named=True)
     wanted = ("run_id", "name", "embedder", "reranker", "candidates")
-    return cache.start(view, tuple((column, stack[column]) for column in wanted)), stack["run_id"]
+    return started(view, tuple((column, stack[column]) for column in wanted)), stack["run_id"]
 
 
 def ask_amounts(start: Start | None) -> dict[str, Any]:
@@ -325,7 +338,7 @@ own = cache.books()[now.name]
 with priced.expander("Prices of what it uses", expanded=True):
     tried = prices.ask(own, now, [line.price for line in calculator(inputs, own).lines if line.price])
 made = bill_of(inputs, tried, basis_by_stage(start, values))
-recorded = cache.recorded_cost(view, run_id, tried) if view and run_id else pl.DataFrame()
+recorded = recorded_cost(view, run_id, tried) if view and run_id else pl.DataFrame()
 with head:
     show.head(words.lead(made.found, start))
     show_cards(made, recorded)

@@ -1,21 +1,290 @@
-import streamlit as st
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from core.ui import access, running, show
-from core.ui.view import end
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import ClqError
+from core.pipeline.evaluate import launch
+from core.pipeline.evaluate.launch import Known
+from core.pipeline.sweep import Problem, SpecError, load
+from core.pipeline.sweep.plan import Plan, plan
+from core.pipeline.sweep.read import read_job
+from core.ui import access, cache, show
+from core.ui.sidebar import go_to_workspace
+from core.ui.view import find_view
+from core.views.run import evaluations as told
+from core.views.run import form as asked
+from core.views.run.form import AXES, Form
+from core.views.run.plan import button, dollars, line_rows, services, size_of, stack_rows, time_and_memory
+from core.views.run.shelf import StoreShelf
+from core.views.text import count, plain
+
+DRAFT, DRAFTED, SLOW = "_draft", "_drafted", "_plan_slow"
+SLOW_S, LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; evaluations with a row each
+OF_DOCUMENTS = "those of the documents"
+Places = dict[str, DeltaGenerator]
+
+
+def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
+    """Draw the form.
+
+    Returns:
+        What its fields hold, the specification that they make, and the place of each field.
+    """
+    collections, golden_sets = asked.stored(cache.snapshot(None))
+    top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 3])
+    axes = [middle[place % 2] for place in range(len(AXES))]
+    cells = [*top, *axes, *bottom]
+    keys = ("collection", "golden_set", "queries", "limit", *AXES, "name", "latency", "budget")
+    places: Places = {key: cell.container() for key, cell in zip(keys, cells, strict=True)}
+
+    documents = chosen(places["collection"], "Documents", begun.documents, collections, key=start)
+    own = [name for name, of in golden_sets.items() if of == documents]
+    judgements = chosen(
+        places["golden_set"],
+        "Judgements",
+        begun.judgements,
+        own,
+        key=f"{start} {documents}",
+        empty=OF_DOCUMENTS,
+    )
+    questions = chosen(places["queries"], "Questions", begun.questions, (), key=start, empty=OF_DOCUMENTS)
+    limit = places["limit"].number_input(
+        "How many",
+        min_value=1,
+        value=begun.limit,
+        placeholder="all",
+        key=f"limit_{start}",
+        help="Drawn at random from those that are judged.",
+    )
+    offered = asked.offered(begun)
+    values = {
+        axis: tuple(
+            places[axis].multiselect(
+                title, offered[axis], begun.axes[axis], accept_new_options=True, key=f"{axis}_{start}"
+            )
+        )
+        for axis, title in AXES.items()
+    }
+    name = places["name"].text_input("Name", begun.name, key=f"name_{start}")
+    repeats = places["latency"].number_input(
+        "Times each question is asked",
+        min_value=0,
+        value=begun.repeats,
+        key=f"latency_{start}",
+        help="Latencies are medians of these; 0 measures none.",
+    )
+    budget = places["budget"].number_input(
+        "Budget, $",
+        min_value=0.0,
+        value=None,
+        placeholder="no limit",
+        key=f"budget_{start}",
+        help="It stops before it would spend more.",
+    )
+    filled = replace(
+        begun,
+        name=name or "sweep",
+        documents=documents,
+        judgements=judgements,
+        questions=questions,
+        limit=limit,
+        axes=values,
+        repeats=repeats,
+        budget=budget,
+    )
+    return filled, asked.specification(filled, collections, golden_sets), places
+
+
+def chosen(
+    place: DeltaGenerator, title: str, first: str, known: Sequence[str], *, key: str, empty: str = "a path"
+) -> str:
+    """Something that the store has, or a path of this machine."""
+    return (
+        place.selectbox(
+            title,
+            known,
+            index=list(known).index(first) if first in known else None,
+            placeholder=empty,
+            accept_new_options=True,
+            key=f"{title}_{key}",
+            help="Choose what the store has, or type a path of the machine that runs the dashboard.",
+        )
+        or ""
+    )
+
+
+def draft(written: str) -> str:
+    """The specification as text: from the form as it is now, or from a file, then edited."""
+    given = st.file_uploader(
+        "From a file", type=["toml", "yaml", "yml", "json"], label_visibility="collapsed"
+    )
+    source = written if given is None else given.getvalue().decode("utf-8-sig", "replace")
+    if st.session_state.get(DRAFTED) != source or DRAFT not in st.session_state:
+        st.session_state[DRAFTED] = st.session_state[DRAFT] = source
+    return st.text_area(
+        "Specification",
+        key=DRAFT,
+        height=300,
+        help="TOML or YAML. `python -m core plan --schema` prints every key.",
+    )
+
+
+def planned(text: str) -> Plan | SpecError | None:
+    """The plan of a specification, what is wrong with it, or nothing yet where planning takes long.
+
+    A specification names files of this machine, so that only who may start it may have it read.
+    """
+    access.require()
+    slow = st.session_state.get(SLOW, (text, 0.0))
+    if slow[0] != text and slow[1] > SLOW_S and not st.button(f"Update the plan (about {slow[1]:.0f} s)"):
+        return None
+    began = time.monotonic()
+    try:
+        return plan_of(str(cache.store().path), cache.snapshot(None).revision, text + "\n")
+    except SpecError as error:
+        return error
+    except ClqError as error:
+        return SpecError([Problem("", str(error))])
+    finally:
+        st.session_state[SLOW] = (text, time.monotonic() - began)
+
+
+@st.cache_resource(show_spinner="Reading the corpus and counting…", max_entries=8)
+def plan_of(path: str, revision: int, text: str) -> Plan:
+    """What would run, made once per specification and revision."""
+    del path  # part of the key
+    shelf, books = StoreShelf(cache.snapshot(revision)), cache.books()
+    job, problems = read_job(load(text), shelf=shelf, books=books, to_run=False)
+    return plan(job, problems=problems)
+
+
+def point_out(problems: Sequence[Problem], form: Form | None, places: Places) -> None:
+    """Every mistake at once, each beside its field where it has one."""
+    fields, others = asked.by_field(problems, form) if form else ({}, problems)
+    for key, some in fields.items():
+        for problem in some:
+            say(places.get(key, st.container()), problem)
+    for problem in others:
+        say(st.container(), problem)
+
+
+def say(place: DeltaGenerator, problem: Problem) -> None:
+    """One mistake, or what its owner should know."""
+    warns = str(problem.severity) == "warning"
+    (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
+
+
+def start(text: str, made: Plan) -> None:
+    """The plan in a line, the button that begins, and the plan whole."""
+    missing = any(str(problem.severity) == "missing" for problem in made.problems)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(plain(f"{size_of(made)}. {dollars(made)}"), width="stretch")
+            pressed = st.button(plain(button(made)), type="primary", key="run_now", disabled=missing)
+        with st.expander("The plan: calls, time, memory, stacks"):
+            for sentence in (*services(made), *time_and_memory(made)):
+                st.markdown(plain(sentence))
+            tables(made)
+    if pressed:
+        access.require()
+        launch.begin(text, cache.store().path)
+        st.rerun()
+
+
+def tables(made: Plan) -> None:
+    """What is paid for, and the stacks."""
+    lines, stacks = line_rows(made), stack_rows(made)
+    if not lines.is_empty():
+        columns = {
+            "stage": show.text_column("stage"),
+            "model": show.text_column("model"),
+            "calls": show.number_column("calls", 0),
+            "unit": show.text_column("unit"),
+            "amount": show.number_column("amount", 0),
+            "counted": show.text_column("counted"),
+            "usd": show.dollar_column("$", "Empty = unknown."),
+            "unknown": show.text_column("unknown because"),
+        }
+        show.table(lines, "plan", columns)
+    columns = {
+        "label": show.text_column("stack", width=320),
+        "pool": show.text_column("pool"),
+        "usd_per_1k": show.dollar_column("$ / 1k", "Vendors only, in production; empty = unknown."),
+        "unknown": show.text_column("unknown because"),
+    }
+    show.table(stacks, "planned_stacks", columns)
+
+
+@st.fragment(run_every=1.0)
+def evaluations(*, may_start: bool) -> None:
+    """Those that run with their progress, the others with how they ended; looks again every second."""
+    known = launch.known(cache.store().path)
+    running = [one for one in known if str(one.status.state) == told.RUNNING]
+    if st.session_state.get("_running") != [one.name for one in running]:
+        st.session_state["_running"] = [one.name for one in running]
+        st.rerun()
+    for one in running:
+        with st.container(border=True):
+            st.markdown(f"**{plain(one.status.name)}**")
+            st.progress(one.status.share, plain(told.progress(one.status)))
+            actions(one, st.container(horizontal=True), may_start=may_start)
+    for one in [one for one in known if one not in running][:LATEST]:
+        with st.container(horizontal=True, vertical_alignment="center", border=True):
+            st.markdown(f"**{plain(one.status.name)}** · {plain(told.ended(one.status))}", width="stretch")
+            actions(one, st.container(horizontal=True, width="content"), may_start=may_start)
+    if len(known) > LATEST:
+        with st.expander(f"All {count(len(known), 'evaluation')}"):
+            columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
+            rows = told.table([one.status for one in known])
+            show.table(rows, "evaluations", {name: columns.get(name) for name in rows.columns})
+
+
+def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
+    """Cancel, resume, and the way to its workspace."""
+    press = partial(bar.button, disabled=not may_start)
+    if str(one.status.state) == told.RUNNING:
+        if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
+            access.require()
+            launch.cancel(one)
+    elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
+        access.require()
+        launch.resume(one, cache.store().path)
+        st.rerun()
+    if one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
+        go_to_workspace(one.status.collection_id)
+        st.switch_page("pages/decision.py")
+
+
+def new_evaluation() -> None:
+    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    view = find_view()
+    offered = asked.starts(None if view is None else view.scope)
+    begin = st.segmented_control(
+        "Start from", list(offered), default=next(iter(offered)), required=True, width="content"
+    )
+    as_form, as_text = st.tabs(["Form", "Text"])
+    with as_form:
+        filled, written, places = fill_in(begin, offered[begin])
+    with as_text:
+        text = draft(written)
+    if text != written:
+        st.caption("The text was edited, and counts; a change in the form writes it anew.")
+    elif not filled.documents:
+        places["collection"].caption("Choose what is searched, or type a path.")
+        return
+    found = planned(text)
+    if found is not None:
+        point_out(found.problems, *((filled, places) if text == written else (None, {})))
+    if isinstance(found, Plan):
+        start(text, found)
+
 
 forbidden = access.forbidden()
-show.head(
-    running.headline(),
-    forbidden,
-)
-running.evaluations(may_start=not forbidden)
-if forbidden:
-    end()
-st.subheader("A new evaluation", anchor=False)
-text = running.draft()
-if st.toggle("Plan", key="_plan_it", help="Counts stacks, calls, tokens and dollars; spends nothing."):
-    running.start(text, ready=running.planned(text))
-st.markdown(
-    "The same from the command line: `python -m core plan SPEC`, `run SPEC` and `resume NAME`. An evaluation "
-    "that was stopped goes on where it was."
-)
+show.head(told.headline([one.status for one in launch.known(cache.store().path)]), forbidden)
+if not forbidden:
+    new_evaluation()
+evaluations(may_start=not forbidden)

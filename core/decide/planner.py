@@ -2,8 +2,9 @@
 
 Nobody knows the queries to come, so many plausible worlds are drawn: in each the queries seen so far have
 other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), m more queries are drawn by these shares, and the
-rule is applied again to all queries together, with an interval that has shrunk to √(n / (n + m)) of today's.
-A world's shares themselves are what judging without end would show.
+rule is applied again to all queries together: stacks tie as in `core.decide.ties`, by the paired difference,
+whose interval has shrunk to √(n / (n + m)) of today's. A world's shares themselves are what judging without
+end would show.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from core.decide.joint import JointSample, feasible_in, near_fastest, qualities
 from core.decide.rules import Constraints, Rule, objective
 from core.decide.ties import Numbers, preferred
 from core.errors import InputError, UnknownNameError
+from core.stats.intervals import SEED
+from core.stats.significance import Sample, interval, paired_rows, resampled, weights
 from core.stats.significance.sample import Floats
 
 WORLDS = 1000
@@ -30,6 +33,7 @@ Rows = NDArray[np.intp]
 _TIE = 1e-12
 _LAST = np.finfo(np.float64).max
 """What an unknown value counts as where the least one is looked for."""
+_PAIRS = 256
 _PARTS = 20_000
 """Whole parts that the shares of a world are rounded to where a percentile needs counts."""
 
@@ -38,23 +42,49 @@ _PARTS = 20_000
 class Stakes:
     """What the rule's tie-break needs of S stacks besides quality, latency and cost."""
 
-    below: Floats  # [S], how far today's quality interval reaches below the mean; NaN = no interval
-    above: Floats  # [S], how far it reaches above
+    below: (
+        Floats  # [S, S], how far below the best (first axis) another may lie and tie; NaN = equal ones only
+    )
+    above: Floats  # [S, S], how far above
+    shift: Floats  # [S, S], what the difference on the queries of both has over that of their means
     order: Rows  # [S], place in the order of preference among ties, the preferred first
 
 
-def stakes(table: pl.DataFrame, quality: Axis = QUALITY) -> Stakes:
+def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, seed: int = SEED) -> Stakes:
     """Read them from a table of stacks.
 
     Args:
         table: As for `core.decide.rules.decide`; unknown bounds and sizes may be null or absent.
+        per_query: [S, Q], their quality; NaN = not applicable. Of two stacks with queries in common the
+            interval of the paired difference tells whether they tie, of others that of the better average.
         quality: The axis of quality, in its direction.
+        seed: Of the resampling.
     """
     numbers = quality.read(table)
     order = np.empty(table.height, dtype=np.intp)
     everything = Numbers.of(table, (quality,), None, None)
     order[preferred(everything, np.arange(table.height))] = np.arange(table.height)
-    return Stakes(numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers, order)
+    below, above = (
+        np.repeat(reach[:, None], table.height, axis=1)
+        for reach in (numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers)
+    )
+    shift = np.zeros((table.height, table.height))
+    means = Sample.means(per_query).estimate()
+    best, other = np.triu_indices(table.height, 1)
+    one, two = paired_rows(Sample.means(per_query), other, best)
+    drawn = weights(per_query.shape[1], seed=seed)
+    for start in range(0, len(best), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        gap = Sample(one.top[part] - two.top[part], one.bottom[part], one.applies[part])
+        low, high = interval(gap.estimate(), resampled(gap, drawn))
+        known = ~np.isnan(low)
+        pairs = best[part][known], other[part][known]
+        up, down = (gap.estimate() - low)[known], (high - gap.estimate())[known]
+        above[pairs], below[pairs] = up, down
+        above[pairs[::-1]], below[pairs[::-1]] = down, up
+        shift[pairs] = gap.estimate()[known] - (means[pairs[1]] - means[pairs[0]])
+        shift[pairs[::-1]] = -shift[pairs]
+    return Stakes(below, above, shift, order)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +195,7 @@ class _Stage:
 
         Args:
             drawn: [W, Q], how often each query counts; whole numbers.
-            width: How wide the quality intervals are, beside today's.
+            width: How wide the intervals of quality are, beside today's.
             exact: [W, Q], the weights for the means where `drawn` are rounded ones.
         """
         constraints, rule = self.limits
@@ -182,9 +212,10 @@ class _Stage:
         best = _reference(np.where(within, merit, -np.inf), latency, cost)
         each = np.arange(quality.shape[1])
         top = quality[best, each]
-        low, high = top - width * self.held.below[best], top + width * self.held.above[best]
+        apart = quality - top + self.held.shift[best].T
+        low, high = -width * self.held.below[best].T, width * self.held.above[best].T
         gap = np.abs(latency - latency[best, each])
-        alike = (np.abs(quality - top) <= _TIE) | ((quality >= low) & (quality <= high))
+        alike = (np.abs(apart) <= _TIE) | ((apart >= low - _TIE) & (apart <= high + _TIE))
         near = (gap < np.maximum(band[:, None], band[best])) | (gap == 0) | (LATENCY not in required)
         tied = within & alike & near
         tied[best, each] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -77,6 +77,23 @@ def mappings(batch: Batch) -> tuple[str, ...]:
     return tuple(
         f"Grades of {each.golden_set_id} are as given; here they count as {each.mapping}." for each in changed
     )
+
+
+def parted(rows: pl.DataFrame, owner: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each owner, with a file name for it."""
+    names = file_names(rows[owner].unique(maintain_order=True))
+    for (of,), part in rows.partition_by(owner, as_dict=True, maintain_order=True).items():
+        yield names[str(of)], part
+
+
+def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFrame, replaced: str) -> Written:
+    """What a format of runs and qrels holds; `replaced`: what is said of new scores, if there are any."""
+    notes = [*mappings(batch), *not_held(batch, ("rankings", "judgements"), name)]
+    pools = rows_of(batch, "rankings").filter(pl.col("stage") == "pool").height
+    if pools:
+        notes.append(f"{pools:,} rows of candidate pools are left out: a {name} run is one ranking.")
+    counts = {"runs": rankings["run_id"].n_unique(), "rankings": rankings.height}
+    return Written({**counts, "judgements": grades.height}, (*notes, *([replaced] if replaced else ())))
 
 
 def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from core.errors import InputError
-from core.exporters.base import Written, file_names, given_grades, mappings, not_held, refuse_ids, rows_of
+from core.exporters.base import Written, given_grades, mappings, not_held, parted, refuse_ids, rows_of
 from core.importers.target import target
 from core.records import Batch
 
@@ -17,16 +17,7 @@ SPLIT = "test"
 
 
 def write(batch: Batch, path: Path) -> Written:
-    """Write a collection with its queries and judgements; several golden sets become splits.
-
-    Args:
-        batch: What to write; one collection.
-        path: A new folder, or a file that ends in ``.zip``.
-
-    Raises:
-        InputError: The path exists or cannot be written, there is not exactly one collection, or an id has a
-            tab or a line break.
-    """
+    """Write a collection with its queries and judgements; several golden sets become splits."""
     wholes = [each.collection_id for each in batch.collections if each.part_of is None]
     if len(wholes) != 1:
         raise InputError(
@@ -68,13 +59,13 @@ def _lines(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def _qrels(folder: Path, grades: pl.DataFrame) -> None:
-    found = grades["golden_set_id"].unique(maintain_order=True).to_list()
-    names = {found[0]: SPLIT} if len(found) == 1 else file_names(found)
-    for (golden,), rows in grades.partition_by("golden_set_id", as_dict=True, maintain_order=True).items():
+    alone = grades["golden_set_id"].n_unique() == 1
+    for name, rows in parted(grades, "golden_set_id"):
         folder.mkdir(exist_ok=True)
         shown = rows.select(
             pl.col("query_id").alias("query-id"),
             pl.col("passage_id").alias("corpus-id"),
             pl.col("grade").alias("score"),
         )
-        shown.write_csv(folder / f"{names[str(golden)]}.tsv", separator="\t", quote_style="never")
+        file = folder / f"{SPLIT if alone else name}.tsv"
+        shown.write_csv(file, separator="\t", quote_style="never")

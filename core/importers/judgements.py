@@ -14,9 +14,10 @@ from typing import Literal
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, Options, chosen_id, slug
+from core.importers.base import Import, Options
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.text import quoted, shown
+from core.importers.runs import chosen_id, slug
 from core.records import GoldenSet
 from core.tables import frame
 

@@ -10,20 +10,8 @@ import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
 from core.importers.account import Account, sentences
-from core.importers.at_hand import with_brought
-from core.importers.base import (
-    ACCEPTED,
-    Detected,
-    Format,
-    Import,
-    LeftOut,
-    Look,
-    Options,
-    chosen_id,
-    collection_name,
-    merged,
-    slug,
-)
+from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
+from core.importers.formats.spans.placing import with_brought
 from core.importers.meaning import Row
 from core.importers.read.jsons import broken
 from core.importers.read.piece import Tree
@@ -32,6 +20,7 @@ from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
 from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.registry import FORMATS
+from core.importers.runs import chosen_id, collection_name, slug
 from core.importers.stripping import stripped
 
 _PICKLES = b"\x02\x03\x04\x05"

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from types import MappingProxyType
+from typing import Any
 
 from core.errors import InputError
-from core.importers.base import Import, Options, imported_run, run_labels, slug
+from core.importers.base import Import, Options, frames_of
 from core.importers.read.text import quoted, shown
+from core.importers.runs import imported_run, run_labels, slug
 from core.records import Collection, JsonMap, Run
-from core.tables import frame
 
 MEASURES: Mapping[str, str] = MappingProxyType(
     {
@@ -57,7 +58,7 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
         own.setdefault(each.collection, []).append(each)
     names = {name: _collection_id(name, options, several=len(own) > 1) for name in own}
     runs: list[Run] = []
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name, group in own.items():
         labels = run_labels([(each.label, each.stem) for each in group], options)
         there = replace(options, collection_id=names[name])
@@ -77,8 +78,7 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
         for name, chosen in names.items()
         if chosen not in options.known_collections
     )
-    frames = {"aggregates": frame("aggregates", rows)} if rows else {}
-    return Import(collections=collections, runs=tuple(runs), frames=frames)
+    return Import(collections=collections, runs=tuple(runs), frames=frames_of(aggregates=rows))
 
 
 def _check(each: Reported) -> None:

@@ -7,26 +7,18 @@ count), so that the same text is the same passage in every file; a question with
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import polars as pl
 
-from core.importers.base import (
-    Import,
-    Options,
-    collection_of,
-    counted,
-    frames_of,
-    imported_run,
-    merged,
-    run_labels,
-)
+from core.importers.base import Import, Options, counted, frames_of, merged
 from core.importers.judgements import golden_set
-from core.importers.outcomes import graded_by, means
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap, Run
 from core.tables import frame
 
@@ -48,6 +40,13 @@ _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Flo
 _PLACE = pl.Schema(
     {"query_id": pl.String(), "rank": pl.Int64(), "passage_id": pl.String(), "text": pl.String()}
 )
+
+_CORRECTNESS = (
+    r"answer_?correctness", r"correctness.*", r"factual_?correctness.*", r"(nv_?|answer_?)accuracy",
+    r"sem_?score", r"g_?eval", r"(answer_|semantic_)similarity", r"exact_?match", r"f1", r"rouge.*",
+    r"meteor", r"bleu.*",
+)  # fmt: skip
+"""Measures that compare an answer with a reference, the closest to correctness first."""
 
 
 @dataclass(kw_only=True)
@@ -270,3 +269,66 @@ def _relevant(
         "retrieved for some question; every other passage counts as unjudged."
     )
     return merged((made, Import(notes=(note,))))
+
+
+def grade_measure(names: list[str], wanted: str | None) -> str | None:
+    """Which measure stands for how good an answer is; None if none compares it with a reference."""
+    if wanted is not None:
+        return wanted if wanted in names else None
+    bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
+    for pattern in _CORRECTNESS:
+        found = next((name for name, short in bare.items() if re.fullmatch(pattern, short)), None)
+        if found:
+            return found
+    return None
+
+
+def graded_by(
+    answers: pl.DataFrame, values: pl.DataFrame, run_id: str, where: str, wanted: str | None
+) -> Import:
+    """Answers with the measures of each query."""
+    values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
+    known = values.filter(pl.col("value").is_finite())
+    names = known["signal"].unique(maintain_order=True).to_list()
+    chosen = grade_measure(names, wanted)
+    said = answers.filter(pl.col("text").is_not_null())
+    grades = known.filter(pl.col("signal") == (chosen or "")).select("query_id", grade="value")
+    share = bool(grades.height) and bool(grades["grade"].is_between(0, 1).all())
+    written = said.join(grades, on="query_id", how="left", maintain_order="left").with_columns(
+        run_id=pl.lit(run_id),
+        scale=pl.when(pl.col("grade").is_not_null()).then(pl.lit("0-1" if share else None, pl.String)),
+        judge=pl.when(pl.col("grade").is_not_null()).then(pl.lit(chosen, pl.String)),
+    )
+    signals = known.with_columns(run_id=pl.lit(run_id))
+    lacking = {
+        "measures without a value: missing, not 0": values.height - known.height,
+        "queries without an answer": answers.height - said.height,
+    }
+    return Import(
+        frames=frames_of(answers=written, signals=signals),
+        notes=(_grade_note(chosen, where),) if said.height else (),
+        left_out=counted(lacking, where),
+    )
+
+
+def _grade_note(chosen: str | None, where: str) -> str:
+    if chosen is None:
+        return f"{where}: no measure compares answers with a reference, so that answers have no grade."
+    return (
+        f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes "
+        "another."
+    )
+
+
+def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
+    """Means over the queries that have a value, as aggregates with their n."""
+    found = (
+        values.filter(pl.col("value").is_finite())
+        .group_by("signal", maintain_order=True)
+        .agg(pl.col("value").mean(), pl.len().alias("n"))
+        .with_columns(
+            pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String).alias("measure"),
+            run_id=pl.lit(run_id), k=pl.lit(k, pl.Int32), source=pl.lit("imported"),
+        )
+    )  # fmt: skip
+    return frame("aggregates", found.to_dict())

@@ -19,8 +19,9 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
-from core.views.cost.stack import Start, recorded, start_from
-from core.views.queries.page import query_table
+from core.views.queries.one_query import OneQuery
+from core.views.queries.one_query import one_query as read_query
+from core.views.queries.page import Answer, answer, query_table
 from core.views.workspace.choices import Choices, choices
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
@@ -160,27 +161,57 @@ def _queries(
     return query_table(snapshot(revision), scope, quality, run_id, other)
 
 
-def start(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
-    """What the cost calculator takes from a stack; see `core.views.cost.stack.start_from`."""
-    return _start(str(store().path), view.snapshot.revision, stack)
+def query_answer(view: View, runs: Mapping[str, str], rows: pl.DataFrame, total: int) -> Answer:
+    """What `core.views.queries.page.answer` says about some queries of one or two stacks (run_id to name)."""
+    return _query_answer(
+        rows,
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        runs=tuple(runs.items()),
+        shown=int(rows["query_id"].hash().sum()),
+        total=total,
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _start(path: str, revision: int, stack: tuple[tuple[str, object], ...]) -> Start:
+def _query_answer(
+    _rows: pl.DataFrame,
+    path: str,
+    revision: int,
+    *,
+    scope: Scope,
+    quality: Quality,
+    runs: tuple[tuple[str, str], ...],
+    shown: int,
+    total: int,
+) -> Answer:
+    del path, revision, scope, shown  # the key of the rows, which are not hashed themselves
+    return answer(_rows, total, quality, *(name for _, name in runs))
+
+
+def one_query(view: View, query_id: str, runs: Mapping[str, str]) -> OneQuery:
+    """One query with its rankings by run_id and name; see `core.views.queries.one_query.one_query`."""
+    return _one_query(
+        str(store().path),
+        view.snapshot.revision,
+        scope=view.scope,
+        quality=view.quality,
+        query_id=query_id,
+        runs=tuple(runs.items()),
+    )
+
+
+@st.cache_resource(show_spinner="Reading the rankings…", max_entries=128)
+def _one_query(
+    path: str,
+    revision: int,
+    *,
+    scope: Scope,
+    quality: Quality,
+    query_id: str,
+    runs: tuple[tuple[str, str], ...],
+) -> OneQuery:
     del path  # part of the key
-    return start_from(snapshot(revision), dict(stack))
-
-
-def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
-    """What a run's recorded usage costs; see `core.views.cost.stack.recorded`."""
-    return _recorded(str(store().path), view.snapshot.revision, run_id, book)
-
-
-@st.cache_resource(
-    show_spinner=False,
-    max_entries=64,
-    hash_funcs=BY_DIGEST,
-)
-def _recorded(path: str, revision: int, run_id: str, book: PriceBook) -> pl.DataFrame:
-    del path  # part of the key
-    return recorded(snapshot(revision), run_id, book)
+    return read_query(snapshot(revision), scope, quality, query_id, dict(runs))

@@ -14,7 +14,7 @@ from core.decide.rules import Rule, decide
 from core.report.data import Case
 from core.report.files import command, record_file, snapshot_file
 from core.ui.view import View
-from core.views.confidence.certainty import certainty
+from core.views.confidence.hold import certainty
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict
 

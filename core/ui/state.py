@@ -91,7 +91,6 @@ SETTINGS: Mapping[str, str] = {
     "cutof": "stack that is cut",
     "least": "answers per cell",
     "cmp": "stacks compared",
-    "also": "further stacks",
     "each": "way of comparing",
     "ci": "interval",
     "tol": "tie tolerance",

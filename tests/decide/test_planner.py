@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.decide import planner
 from core.decide.joint import JointSample
+from core.decide.paired import Paired
 from core.decide.planner import Stakes, bill, outlook, stakes
 from core.decide.rules import Constraints, decide
 from core.errors import InputError, UnknownNameError
@@ -32,7 +33,7 @@ def sample(quality, latency=None, cost=None, fixed_latency=None, fixed_quality=N
 
 def plain(stacks: int) -> Stakes:
     """No intervals: only equal stacks tie, the first is preferred."""
-    return Stakes(np.full(stacks, NAN), np.full(stacks, NAN), np.arange(stacks))
+    return Stakes(*[np.full((stacks, stacks), NAN)] * 2, np.zeros((stacks, stacks)), np.arange(stacks))
 
 
 def noise(stacks: int, queries: int = 50) -> np.ndarray:
@@ -81,7 +82,7 @@ def test_the_end_of_two_stacks_is_the_posterior_that_normal_theory_gives():
 
 def test_twins_are_told_apart_by_preference_and_never_flip():
     row = noise(1)[0]
-    held = Stakes(np.full(2, NAN), np.full(2, NAN), np.array([1, 0]))
+    held = Stakes(*[np.full((2, 2), NAN)] * 2, np.zeros((2, 2)), np.array([1, 0]))
     made = sample([row, row], fixed_latency=[100.0, 100.0])
     found = outlook(made, held, FREE, MORE, worlds=200, seed=SEED)
     assert found.now == 1
@@ -91,7 +92,7 @@ def test_twins_are_told_apart_by_preference_and_never_flip():
 def test_intervals_shrink_so_that_a_tie_with_a_worse_stack_dissolves():
     # The smaller stack ties today; with more queries its quality falls out of the interval.
     quality = np.array([noise(1)[0], noise(1)[0] - 0.03])
-    held = Stakes(np.array([0.06, 0.06]), np.array([0.06, 0.06]), np.array([1, 0]))
+    held = Stakes(*[np.full((2, 2), 0.06)] * 2, np.zeros((2, 2)), np.array([1, 0]))
     latency = np.full(2, 100.0)
     found = outlook(sample(quality, fixed_latency=latency), held, FREE, (50, 100, 200), worlds=100, seed=SEED)
     assert found.now == 1
@@ -157,8 +158,46 @@ def test_with_nothing_added_it_is_the_rule_itself(rows, rule, sla):
         fixed_quality=quality,
         fixed_latency=table["latency_ms"].fill_null(NAN).to_numpy(),
     )
-    found = outlook(made, stakes(table), (limits, rule), (1,), worlds=1, seed=SEED, kind="timings")
+    found = outlook(
+        made, stakes(table, made.quality), (limits, rule), (1,), worlds=1, seed=SEED, kind="timings"
+    )
     assert found.now == decide(table, limits, rule).chosen
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    stacks=st.integers(1, 5),
+    spread=st.sampled_from([0.02, 0.1, 0.3]),
+    holes=st.booleans(),
+    sla=st.one_of(st.none(), st.just(250.0)),
+)
+def test_with_nothing_added_stacks_tie_by_the_paired_difference_as_in_the_rule(
+    seed, stacks, spread, holes, sla
+):
+    random = np.random.default_rng(seed)
+    quality = random.normal(0.5, 0.2, 30) + random.normal(0.0, spread, (stacks, 30))
+    if holes:  # some queries do not apply to some stacks, and one stack has only an average
+        quality[random.random((stacks, 30)) < 0.1] = NAN
+        quality[0] = NAN
+    means = np.array([0.5 if np.isnan(row).all() else np.nanmean(row) for row in quality])
+    table = pl.DataFrame(
+        {
+            "run_id": [str(row) for row in range(stacks)],
+            "quality": means,
+            "quality_low": means - 0.05,
+            "quality_high": means + 0.05,
+            "latency_ms": random.choice([100.0, 150.0, 300.0], stacks),
+            "cost": random.choice([1.0, 2.0], stacks),
+            "candidates": random.choice([10, 20, 50], stacks),
+        }
+    )
+    limits = Constraints(sla_ms=sla)
+    made = sample(quality, cost=table["cost"], fixed_quality=means, fixed_latency=table["latency_ms"])
+    held = stakes(table, quality)
+    found = outlook(made, held, (limits, "quality"), (1,), worlds=1, seed=SEED)
+    paired = Paired([str(row) for row in range(stacks)], quality)
+    assert found.now == decide(table, limits, paired=paired).chosen
 
 
 def test_same_seed_same_worlds():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.importers.base import chosen_id, slug
+from core.importers.runs import chosen_id, slug
 from tests.importers.helpers import read, rows, up
 
 LOSSY = st.text(alphabet="ac +#/.-_~é\u0301\u202e\udcff·", max_size=6)

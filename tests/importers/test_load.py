@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import inspect
 import io
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from core.errors import StoreError
 from core.importers import FORMATS, Options, load, matrix, preview
+from core.paths import ROOT
 from core.store import Store
 from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, refusal, rows, up, zipped
-from tests.importers.samples import SAMPLES
+from tests.importers.samples import SAMPLES, TESTS
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
 QRELS = "q1 0 a 2\nq1 0 b 0\n"
@@ -22,6 +25,16 @@ def test_every_format_says_what_it_brings():
     assert [row["name"] for row in matrix()] == [each.name for each in FORMATS]
     assert all(row["title"] and row["brings"] for row in matrix())
     assert len({each.name for each in FORMATS}) == len(FORMATS)
+
+
+@pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
+def test_an_importer_is_four_files(each):
+    """Its own, a line in the registry, its tests with a file that they offer, its row in the README."""
+    own = Path(inspect.getfile(type(each))).relative_to(ROOT / "core/importers").as_posix()
+    assert own.startswith("formats/")
+    assert type(each).__name__ in (ROOT / "core/importers/registry.py").read_text()
+    assert [test for test in TESTS if each.name in dict(getattr(test, "OFFERS", {}).values())]
+    assert each.title in (ROOT / "README.md").read_text()
 
 
 NEAREST = {

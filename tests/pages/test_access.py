@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from core.errors import AccessError
+from core.pipeline.evaluate import launch
 from core.store import Store
-from core.ui import access, cache, deleting, importing, importing_large, judging, offering, running
+from core.ui import access, cache, judging
+from core.ui.add import finish, large, offer
 from core.views.access import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
@@ -54,14 +56,12 @@ def _pressed(*_: object, **__: object) -> bool:
 
 
 ACTIONS: dict[str, Callable[[Any], object]] = {
-    "delete": lambda _: deleting._act(deletion.delete, "run", ["a"]),
-    "restore": lambda _: deleting._act(deletion.restore, "run", ["a"]),
-    "import": lambda made: importing.write(made, ["file"], "refuse", refused=False),
-    "large import": lambda made: importing_large.start([], made, [], None),
-    "read": lambda _: offering.offered(),
-    "plan": lambda _: running.planned(""),
+    "delete": lambda _: access.act(deletion.delete, cache.store(), ["a"], "run"),
+    "restore": lambda _: access.act(deletion.restore, cache.store(), ["a"], "run"),
+    "import": lambda made: finish.write(made, ["file"], "refuse", None),
+    "large import": lambda made: large.start([], made, None, ready=True),
+    "read": lambda _: offer.offered(),
     "merge": judging._merge,
-    "run": lambda _: running.start("", ready=True),
 }
 
 
@@ -73,9 +73,6 @@ def test_nothing_is_done_for_who_may_not(store: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("streamlit.button", _pressed)
     for module, name in ((imports, "bring"), (background, "begin"), (deletion, "delete")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("done"))
-    monkeypatch.setattr(importing, "settle", lambda *_: type("None", (), {"changes": ()}))
-    monkeypatch.setattr(imports, "collection_of", lambda _: None)
-    monkeypatch.setattr(imports, "missing_parts", lambda *_: [])
     monkeypatch.setattr(judges, "write_merged", lambda *_: pytest.fail("done"))
     if action in ("delete", "restore", "merge"):
         ACTIONS[action](None)
@@ -83,6 +80,25 @@ def test_nothing_is_done_for_who_may_not(store: Path, monkeypatch: pytest.Monkey
         with pytest.raises(AccessError):
             ACTIONS[action](type("Made", (), {"skip": ()})())
     assert Store.open(store).revision() == 1
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_a_form_that_was_drawn_before_reads_and_starts_nothing(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, asked: int
+):
+    """Asked when a specification is read, and once more when it is begun."""
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert_sound(app)
+    app.button(key="run_now").click()
+    left = iter(range(asked - 1))
+    monkeypatch.setattr(launch, "begin", lambda *_: pytest.fail("done"))
+    monkeypatch.setattr(access, "require", lambda: None if next(left, None) is not None else _refuse())
+    app.run()
+    assert SETTING in app.error[0].value.replace("\\", "")
+
+
+def _refuse() -> None:
+    raise AccessError(f"Not with {SETTING}.")
 
 
 def test_the_setting_is_asked_every_time(monkeypatch: pytest.MonkeyPatch):

@@ -1,11 +1,16 @@
-"""The Run page: drafts, plans, and specifications that make no sense."""
+"""The Run page: the form, its specification, its plan, and specifications that make no sense."""
 
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
+
+
+def button(app: AppTest) -> str:
+    return app.button(key="run_now").label.replace("\\", "")
 
 
 def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Path):
@@ -13,32 +18,70 @@ def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Pat
     assert_sound(app, "Run")
     assert answer(app) == "No evaluation was run here yet."
     assert 'collection.stored = "python-docs"' in app.text_area[0].value
-    app.toggle[0].set_value(True).run()
-    assert_sound(app, "Run")
     said = everything(app)
     assert "10 stacks, 64 questions asked 3 times" in said
     assert "Nothing is paid for: everything runs on this machine." in said
-    assert not app.button[0].disabled
+    assert button(app).startswith("Run 10 stacks · $0 · about ")
+    assert not app.button(key="run_now").disabled
+
+
+def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    app.multiselect(key="mode_this workspace").set_value(["sparse"]).run()
+    app.number_input(key="limit_this workspace").set_value(5).run()
+    assert_sound(app)
+    assert button(app).startswith("Run 2 stacks")
+    assert "2 stacks, 5 questions asked 3 times" in everything(app)
+    assert 'mode = ["sparse"]' in app.text_area[0].value
+
+
+def test_the_text_counts_where_it_was_edited(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    app.text_area[0].set_value(app.text_area[0].value.replace("[20, 50]", "[20]")).run()
+    assert_sound(app)
+    assert button(app).startswith("Run 5 stacks")
+    app.multiselect(key="mode_this workspace").set_value(["sparse"]).run()
+    assert button(app).startswith("Run 2 stacks"), "a change in the form writes it anew"
+
+
+def test_mistakes_stand_beside_their_fields_all_at_once(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    app.multiselect(key="mode_this workspace").set_value(["dens"])
+    app.multiselect(key="candidates_this workspace").set_value(["many"]).run()
+    assert not app.exception
+    assert len(app.error) == 2
+    assert "dens" in app.error[0].value
+    assert "many" in app.error[1].value
+    assert not [each for each in app.button if each.key == "run_now"]
 
 
 def test_a_specification_that_makes_no_sense_says_what_is_wrong(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run", ws="python-docs")
     broken = app.text_area[0].value.replace("candidates", "candidate").replace('"dense"', '"dens"')
     app.text_area[0].set_value(broken).run()
-    app.toggle[0].set_value(True).run()
     assert not app.exception
-    (error,) = app.error
-    assert "candidates" in error.value
-    assert "dens" in error.value
-    assert all(button.disabled for button in app.button if button.label == "Run")
+    said = " ".join(error.value for error in app.error)
+    assert "candidates" in said
+    assert "dens" in said
+    assert not [each for each in app.button if each.key == "run_now"]
 
 
-def test_presets_ask_for_paths(open_page: OpenPage, empty_store: Path):
+def test_what_is_searched_is_asked_for_and_may_be_a_path(open_page: OpenPage, empty_store: Path):
     app = open_page(empty_store, "run")
     assert_sound(app, "Run")
     assert 'preset = "clq-paper"' in app.text_area[0].value
-    app.toggle[0].set_value(True).run()
+    assert "Choose what is searched" in everything(app)
+    app.text_area[0].set_value('collection = "path/to/corpus"\n' + app.text_area[0].value).run()
     assert "path/to/corpus" in app.error[0].value
+
+
+def test_a_preset_runs_on_the_open_workspace(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    next(group for group in app.button_group if group.label == "Start from").set_value("quick-local").run()
+    assert_sound(app)
+    assert 'preset = "quick-local"' in app.text_area[0].value
+    assert 'collection.stored = "python-docs"' in app.text_area[0].value
+    assert "stacks" in button(app)
 
 
 def test_a_visitor_cannot_send_a_key_anywhere(
@@ -58,10 +101,9 @@ base_url = "https://evil.example/v1"
 key_env = "MY_KEY"
 """
     app.text_area[0].set_value(draft).run()
-    app.toggle[0].set_value(True).run()
     assert not app.exception
     said = everything(app)
     assert "The key MY_KEY may not be sent to https://evil.example/v1" in said
     assert "theirs is asked at https://evil.example/v1: key MY_KEY, which may not be sent there" in said
     assert "mine-mine" not in said
-    assert all(button.disabled for button in app.button if button.label == "Run")
+    assert app.button(key="run_now").disabled

@@ -10,7 +10,7 @@ import typer
 from core.cli.output import Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.importers import FORMATS
-from core.views.add.formats import explained, format_table
+from core.views.add.formats import described, format_table
 
 
 def run(
@@ -27,4 +27,4 @@ def run(
     known = [each.name for each in FORMATS]
     if name not in known:
         raise UnknownNameError("format", name, known)
-    emit(pl.DataFrame(explained(name), schema=["what", "how"], orient="row"), form)
+    emit(pl.DataFrame(described(name), schema=["what", "how"], orient="row"), form)

@@ -15,7 +15,8 @@ from core.errors import ClqError, refusal
 from core.importers import Import, Progress
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.views.add.changed import ChangedError
-from core.views.add.imports import came, collection_of, summary
+from core.views.add.imports import came, collection_of
+from core.views.add.words import summary
 
 
 class Teller:

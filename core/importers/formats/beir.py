@@ -11,13 +11,14 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, collection_of, counted, frames_of, merged
+from core.importers.base import SURE, Format, Import, Options, counted, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table
 from core.importers.read.text import blocks
+from core.importers.runs import collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}

@@ -7,27 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import (
-    SURE,
-    Format,
-    Import,
-    LeftOut,
-    Options,
-    collection_of,
-    imported_run,
-    merged,
-    run_labels,
-)
+from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
 from core.importers.naming import Value, measure_name, named
 from core.importers.read.jsons import Json, at, expect, number, optional, read_json
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.reported import MEASURES
+from core.importers.runs import collection_of, imported_run, run_labels
 from core.importers.samples import text_id
 from core.importers.settings import axes_of, kept
 from core.records import Run
-from core.tables import frame
 
 _NO_PLACE = "of another kind than p50 and p95 in a known unit or USD per 1,000 queries: in the manifest only"
 _FAILED = ("failed", "error", "errored", "skipped")
@@ -58,9 +48,12 @@ class ContextGrid(Format):
     )
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
+    def kind(self, piece: Piece) -> str | None:
         """Runs with a configuration beside measures, and timings or costs."""
-        return SURE if probe.pieces and all(map(_mine, probe.pieces)) else 0.0
+        shape = outline(piece)
+        beside = any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
+        known = all("object" in shape.get(f"runs[].{name}", ()) for name in ("config", "metrics"))
+        return "results" if known and beside else None
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """What is read of a run, or kept with it."""
@@ -71,7 +64,7 @@ class ContextGrid(Format):
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every configuration is a run."""
         parts = [Import(collections=collection_of(options, "imported: context-grid"))]
-        parts += [_file(piece, options) for tree in trees for piece in tree.pieces]
+        parts += [_file(piece, options) for piece in pieces_of(trees)]
         made = merged(parts)
         if not made.runs:
             raise InputError("It holds no run that succeeded.", where=trees[0].name)
@@ -79,15 +72,6 @@ class ContextGrid(Format):
             return made
         queries = made.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
         return replace(made, frames={**made.frames, "queries": queries.collect()})
-
-
-def _mine(piece: Piece) -> bool:
-    shape = outline(piece)
-    return (
-        "object" in shape.get("runs[].config", ())
-        and "object" in shape.get("runs[].metrics", ())
-        and any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
-    )
 
 
 def _file(piece: Piece, options: Options) -> Import:
@@ -108,16 +92,10 @@ def _file(piece: Piece, options: Options) -> Import:
         _run(entry, label, index, piece, options)
         for (index, entry, _), label in zip(kept_runs, run_labels(own, options), strict=True)
     ]
-    left = (LeftOut(failed, "runs that failed", piece.name),) if failed else ()
     made = merged(parts)
-    return replace(made, left_out=(*_summed(made.left_out), *left))
-
-
-def _summed(left: Sequence[LeftOut]) -> Iterator[LeftOut]:
-    """One entry per reason; a figure that one run leaves out, all do."""
-    for reason in dict.fromkeys(each.reason for each in left):
-        same = [each for each in left if each.reason == reason]
-        yield LeftOut(sum(each.count for each in same), reason, same[0].first)
+    return replace(
+        made, left_out=(*summed(made.left_out), *counted({"runs that failed": failed}, piece.name))
+    )
 
 
 def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
@@ -133,9 +111,7 @@ def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) ->
     asked = entry.get("per_query")
     headline = _headline(entry)
     rows, left = _figures(entry, where, depth, headline)
-    frames = (
-        {"aggregates": frame("aggregates", [{"run_id": run.run_id, **each} for each in rows])} if rows else {}
-    )
+    frames = frames_of(aggregates=[{"run_id": run.run_id, **each} for each in rows])
     by_query = _per_query(asked, run, where, options, headline or "score")
     plain = Import(runs=(run,), frames=frames, left_out=tuple(left))
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
@@ -294,19 +270,14 @@ def _queries(found: _Queries, run: Run, where: str, options: Options) -> Import:
         for query, text in found.texts.items()
         if text
     ]
-    frames: dict[str, list[Json]] = {
-        "queries": asked,
-        "signals": [
-            {**of_run, "query_id": query, "signal": name, "value": value}
-            for query, name, value in found.values
-        ],
-        "rankings": [
-            {**of_run, "query_id": query, "stage": "final", "rank": rank, "passage_id": each}
-            for query, rank, each in found.ranked
-        ],
-    }
-    why = "values of queries without an id or a text"
+    signals = [
+        {**of_run, "query_id": query, "signal": name, "value": value} for query, name, value in found.values
+    ]
+    ranked = [
+        {**of_run, "query_id": query, "stage": "final", "rank": rank, "passage_id": each}
+        for query, rank, each in found.ranked
+    ]
     return Import(
-        frames={table: frame(table, rows) for table, rows in frames.items() if rows},
-        left_out=(LeftOut(found.unnamed, why, where),) if found.unnamed else (),
+        frames=frames_of(queries=asked, signals=signals, rankings=ranked),
+        left_out=counted({"values of queries without an id or a text": found.unnamed}, where),
     )

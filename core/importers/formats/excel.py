@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
-from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, LeftOut, Look, Options, merged
+from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, Look, Options, counted, merged
 from core.importers.formats.table import Opened, TableFormat
 from core.importers.formats.table.aggregated import suited
 from core.importers.meaning import Meaning, meaning
@@ -144,5 +144,5 @@ def _said(piece: Piece, options: Options) -> Import:
     others = [sheet for sheet in (*book.sheets, *book.hidden) if sheet != chosen]
     notes = [f"{piece.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]
     notes += [f"{piece.name}: its macros were not looked at."] if book.macros else []
-    left = (LeftOut(len(others), "sheets that were not chosen", others[0]),) if others else ()
+    left = counted({"sheets that were not chosen": len(others)}, "".join(others[:1]))
     return Import(notes=tuple(notes), left_out=left)

@@ -10,13 +10,14 @@ encoding of the corpus).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
-from core.importers.base import RESEMBLES, SURE, Format, Import, LeftOut, Options, merged
+from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.read.jsons import Json, at, expect, number, optional, read_json
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree
@@ -24,6 +25,8 @@ from core.importers.read.text import shown
 from core.importers.reported import MEASURES, Figure, Reported, reported_runs
 from core.importers.settings import kept
 
+_EMPTY = "results without a measure"
+_OTHERS = "scores that are no measures of retrieval (nAUC and others)"
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
 
 MEASURE = re.compile(r"(?P<name>ndcg|map|mrr|recall|precision|hit_rate)(?:_at_(?P<k>[1-9]\d{0,5}))?")
@@ -115,21 +118,10 @@ class Mteb(Format):
                 where=trees[0].name,
                 do="--all-tasks takes the measures of other tasks." if done.other_tasks else "",
             )
-        counted = (
-            (done.empty, "results without a measure"),
-            (done.others, "scores that are no measures of retrieval (nAUC and others)"),
-            (done.timed, _NO_LATENCY),
-        )
-        return merged(
-            (
-                reported_runs(done.found, options, importer=self.name, source="MTEB results"),
-                Import(
-                    left_out=tuple(LeftOut(count, why) for count, why in counted if count),
-                    accounts=tuple(done.accounts),
-                    notes=(*done.notes, "MTEB does not say how many queries a result is over."),
-                ),
-            )
-        )
+        notes = (*done.notes, "MTEB does not say how many queries a result is over.")
+        runs = reported_runs(done.found, options, importer=self.name, source="MTEB results")
+        rest = Import(left_out=counted(done.left), accounts=tuple(done.accounts), notes=notes)
+        return merged((runs, rest))
 
 
 @dataclass
@@ -140,11 +132,8 @@ class _Read:
     found: list[Reported] = field(default_factory=list)  # results that are taken
     accounts: list[Account] = field(default_factory=list)  # of the files
     notes: list[str] = field(default_factory=list)
-    # files of other tasks, results without a measure, scores that are none, and times, counted
-    other_tasks: int = 0
-    empty: int = 0
-    others: int = 0
-    timed: int = 0
+    other_tasks: int = 0  # files of other tasks
+    left: Counter[str] = field(default_factory=Counter)
 
     def tree(self, tree: Tree) -> None:
         """Read the files of one offer."""
@@ -166,12 +155,12 @@ class _Read:
             self.other_tasks += 1
             self.accounts.append(account(piece, f"a task of {held[0][0]} (--all-tasks takes it)"))
             return
-        self.empty += len(held) - len(taken)
+        self.left[_EMPTY] += len(held) - len(taken)
         for task, each in taken:
             made, rest = _reported(each, model, told, ranks=task == RETRIEVAL)
-            self.others += rest
-            self.timed += "evaluation_time" in each.facts
-            self.empty += not made.figures
+            self.left[_OTHERS] += rest
+            self.left[_NO_LATENCY] += "evaluation_time" in each.facts
+            self.left[_EMPTY] += not made.figures
             self.found += [made] if made.figures else []
         if meta is None:
             self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")

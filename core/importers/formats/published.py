@@ -7,6 +7,7 @@ labelled "modelled": the reranker's tokens, K × 500, from which the paper deriv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
-from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.base import SURE, Format, Import, Options, counted, merged
+from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.text import shown, whole
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
@@ -288,8 +289,7 @@ class PublishedTables(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the figures as they ship; of the options none applies."""
-        pieces = [piece for tree in trees for piece in tree.pieces if _is_figures(piece)]
-        return merged(_figures(piece, options) for piece in pieces)
+        return merged(_figures(piece, options) for piece in pieces_of(trees) if _is_figures(piece))
 
 
 def _header(piece: Piece) -> list[str]:
@@ -302,21 +302,13 @@ def _is_figures(piece: Piece) -> bool:
 
 def _figures(piece: Piece, options: Options) -> Import:
     batch = published_batch(piece)
-    others = (
-        read_figures(piece)
-        .filter(~pl.col("metric").is_in(TAKEN_FIGURES))
-        .group_by("metric")
-        .len()
-        .sort("metric")
-    )
-    return Import(
-        left_out=tuple(
-            LeftOut(count, f"figures of `{shown(metric)}`: there is no place for them", piece.name)
-            for metric, count in others.iter_rows()
-        ),
-        collections=tuple(
-            each for each in batch.collections if each.collection_id not in options.known_collections
-        ),
-        runs=batch.runs,
-        frames={table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height},
+    others = read_figures(piece).filter(~pl.col("metric").is_in(TAKEN_FIGURES)).group_by("metric").len()
+    left = {
+        f"figures of `{shown(metric)}`: there is no place for them": count
+        for metric, count in others.sort("metric").iter_rows()
+    }
+    fresh = [each for each in batch.collections if each.collection_id not in options.known_collections]
+    frames = {table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height}
+    return replace(
+        Import.of(batch), collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name)
     )

@@ -15,16 +15,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
-from core.importers.base import (
-    Format,
-    Import,
-    Options,
-    collection_of,
-    frames_of,
-    imported_run,
-    merged,
-    run_labels,
-)
+from core.importers.base import Format, Import, Options, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, at, kind_of_value, read_json
 from core.importers.read.limits import MIB
@@ -33,6 +24,7 @@ from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import PARQUET, read_table
 from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*[-+\d]')

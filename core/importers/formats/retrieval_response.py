@@ -16,22 +16,12 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import (
-    Format,
-    Import,
-    LeftOut,
-    Options,
-    chosen_id,
-    collection_of,
-    counted,
-    frames_of,
-    imported_run,
-    run_labels,
-)
+from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of
 from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces_of
 from core.importers.read.rows import again, refuse
 from core.importers.read.tabular import READ_ERRORS, objects_of
 from core.importers.read.text import blocks, shown, whole
+from core.importers.runs import chosen_id, collection_of, imported_run, run_labels
 from core.records import GoldenSet, Run
 
 _Fields = dict[str, pl.DataType]

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
-from core.importers.read.jsons import Json, at, expect, number, optional, read_json
+from core.importers.base import SURE, Format, Import, Options, counted, merged
+from core.importers.read.jsons import Json, amount, expect, number, objects, optional
 from core.importers.read.outline import outline
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
 from core.importers.reported import Figure, Reported, reported_runs
 from core.importers.settings import kept
@@ -24,6 +24,8 @@ from core.records import canonical_json, short_hash
 
 _DONE = ":)"
 _DEFAULT_K = 100
+_FAILED = 'entries with another label than ":)": they failed, and their zeros are no results'
+_IDLE = "entries without a search (a load, or a capacity case)"
 _CASES: Mapping[int, str] = {
     1: "CapacityDim128", 2: "CapacityDim960", 3: "Performance768D100M", 4: "Performance768D10M",
     5: "Performance768D1M", 6: "Performance768D10M1P", 7: "Performance768D1M1P", 8: "Performance768D10M99P",
@@ -76,7 +78,7 @@ class VectorDbBench(Format):
         found: list[Reported] = []
         failed, idle = [], []
         assumed = 0
-        for piece in (piece for tree in trees for piece in tree.pieces):
+        for piece in pieces_of(trees):
             if not _is_result(piece) and len(trees[0].pieces) > 1:
                 continue
             for index, entry, where in _entries(piece):
@@ -91,13 +93,12 @@ class VectorDbBench(Format):
                     idle.append(where)
         if not found:
             raise InputError("No entry is done and has results of a search.", where=trees[0].name)
-        left = (
-            (failed, 'entries with another label than ":)": they failed, and their zeros are no results'),
-            (idle, "entries without a search (a load, or a capacity case)"),
-        )
-        out = tuple(LeftOut(len(those), reason, those[0]) for those, reason in left if those)
+        left = [
+            *counted({_FAILED: len(failed)}, "".join(failed[:1])),
+            *counted({_IDLE: len(idle)}, "".join(idle[:1])),
+        ]
         runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")
-        return merged((runs, Import(left_out=out, notes=_notes(assumed))))
+        return merged((runs, Import(left_out=tuple(left), notes=_notes(assumed))))
 
 
 def _notes(assumed: int) -> tuple[str, ...]:
@@ -127,10 +128,7 @@ def _is_prices(piece: Piece, names: set[bytes]) -> bool:
 
 
 def _entries(piece: Piece) -> Iterator[tuple[int, Json, str]]:
-    for index, entry in enumerate(expect(read_json(piece), "results", list, piece.name)):
-        where = at(piece.name, "results", index)
-        if not isinstance(entry, dict):
-            raise InputError("It is not an object.", where=where)
+    for index, (where, entry) in enumerate(objects(piece, "results")):
         yield index, entry, where
 
 
@@ -168,14 +166,12 @@ def _machine(label: str) -> Json:
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:
     """What a serial search measured; 0 seconds mean that it did not run."""
-    found = {key: number(metrics, key, where) for key in (*_LATENCIES, *_QUALITY)}
+    found = {key: amount(metrics, key, where) for key in _LATENCIES}
+    found |= {key: number(metrics, key, where) for key in _QUALITY}
     if not any(found[key] for key in _LATENCIES):
         return
     for key, measure in _LATENCIES.items():
-        seconds = found[key]
-        if seconds is not None and seconds < 0:
-            raise InputError(f"{key} is negative.", where=where)
-        if seconds:
+        if seconds := found[key]:
             yield Figure(measure=measure, value=seconds * 1000.0, stage="retrieve")
     judged = bool(found["mrr"])
     for key, names in _QUALITY.items():

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, TieOrder
+from core.importers.base import Import, TieOrder, frames_of
 from core.importers.read.ordering import (
     KEY,
     NONE,
@@ -37,7 +37,7 @@ from core.importers.read.ordering import (
 )
 from core.importers.read.progress import current
 from core.importers.read.text import place
-from core.tables import TABLES, Pieces, frame
+from core.tables import TABLES, Pieces
 
 _COLUMNS = [*KEY, "passage_id", "rank", "score", "line"]
 _LONGEST = 10_000_000
@@ -103,8 +103,7 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     """The table of rankings with the notes of its ordering."""
     named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
     if isinstance(done, Ordered):
-        table = frame("rankings", done.rows.with_columns(named).to_dict())
-        return Import(frames={"rankings": table}, notes=done.notes)
+        return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
     declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
     pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
     return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))

@@ -43,6 +43,11 @@ class Table:
     rows: pl.DataFrame
     lines: pl.Series
 
+    @property
+    def texts(self) -> pl.DataFrame:
+        """All cells as text."""
+        return self.taking({column: column for column in self.rows.columns if column != "line"}).drop("line")
+
     def taking(self, columns: Mapping[str, str]) -> pl.DataFrame:
         """Some columns under new names, as text, with `line`.
 
@@ -118,8 +123,7 @@ def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
     kind = kind_of(piece)
     if kind is None:
         return None
-    table = read_table(piece, kind, rows)
-    return table.taking({column: column for column in table.rows.columns if column != "line"}).drop("line")
+    return read_table(piece, kind, rows).texts
 
 
 def header(piece: Piece, kind: str) -> list[str]:

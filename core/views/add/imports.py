@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import polars as pl
+from pathlib import Path
 
 from core.errors import ClqError
 from core.importers import Import, Offered, Options, Preview, Progress, load, preview
-from core.importers.base import slug
+from core.importers.base import merged
+from core.importers.runs import slug
 from core.records import Run
 from core.store import Snapshot, Store
-from core.views import text
 from core.views.add.anchored import with_grades
 from core.views.add.changed import ChangedError, Choice
 from core.views.add.matching import (
@@ -29,6 +27,23 @@ from core.views.add.matching import (
     suggested,
 )
 from core.views.add.versions import Settled, settle
+from core.views.add.words import worded
+
+Apart = Mapping[str, Mapping[str, str]]
+"""Offered file → what is taken off its ids (`Options.strip`); nothing = it makes a new collection."""
+
+
+@dataclass(frozen=True)
+class Strange:
+    """Offered files that name nothing that their collection has.
+
+    Attributes:
+        files: Their names.
+        matches: How far their ids are those of the collection.
+    """
+
+    files: tuple[str, ...]
+    matches: tuple[Match, ...]
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,7 @@ class Plan:
         made: What would be taken; None where something must be decided or mended first.
         problem: Why nothing can be taken yet; None if it can.
         matches: How far the ids are those of the collections that they go into.
+        strange: The files whose ids are not, and of which nobody has said what becomes of them.
         suggested: The matches with a stored collection that the ids fit, where the files make a new one.
         apart: The matches with the workspace that they do not fit, where the files make a new one.
     """
@@ -48,6 +64,7 @@ class Plan:
     made: Import | None
     problem: ClqError | None
     matches: tuple[Match, ...] = ()
+    strange: tuple[Strange, ...] = ()
     suggested: tuple[Match, ...] = ()
     apart: tuple[Match, ...] = ()
 
@@ -58,7 +75,7 @@ def plan(
     snapshot: Snapshot,
     *,
     workspace: str | None = None,
-    unmatched: Unmatched = "refuse",
+    apart: Apart | None = None,
 ) -> Plan:
     """Read what was offered without writing anything.
 
@@ -67,22 +84,24 @@ def plan(
         options: The user's decisions so far.
         snapshot: The store that it would go into.
         workspace: As for `read_into`.
-        unmatched: As for `read_into`.
+        apart: As for `read_into`.
 
     Returns:
         The plan; a problem with the files is part of it, not raised.
     """
     try:
         previews = preview(offered, options)
-        made = read_into(offered, options, snapshot, workspace=workspace, unmatched=unmatched)
-        apart = workspace and belongs_anywhere(made, options.known_collections)
+        made = read_into(offered, options, snapshot, workspace=workspace, apart=apart)
+        matched = matches(snapshot, made)
+        foreign = workspace and not apart and belongs_anywhere(made, options.known_collections)
         return Plan(
             previews,
             made,
             None,
-            matches(snapshot, made),
-            suggested(snapshot, made),
-            matches(snapshot, made, workspace) if apart else (),
+            matched,
+            _strange(offered, options, snapshot, matched, apart or {}),
+            () if apart else suggested(snapshot, made),
+            matches(snapshot, made, workspace) if foreign else (),
         )
     except ClqError as error:
         return Plan(_looked(offered, options), None, error)
@@ -95,6 +114,7 @@ def read_into(
     *,
     workspace: str | None = None,
     unmatched: Unmatched = "refuse",
+    apart: Apart | None = None,
     progress: Progress | None = None,
 ) -> Import:
     """Read what was offered for the collection that it belongs to.
@@ -106,21 +126,73 @@ def read_into(
         snapshot: What is in the store.
         workspace: The collection that is open.
         unmatched: "own": what names nothing that its collection has makes a new collection instead.
+        apart: What becomes of single files of the offer whose ids are not those of the collection.
         progress: Told how far it is.
 
     Raises:
         ClqError: As `core.importers.load`.
     """
+    if apart:
+        return _in_groups(offered, options, snapshot, workspace, apart)
     made = load(offered, options, progress)
     into = None
     if options.collection_id is None and workspace and belongs_anywhere(made, options.known_collections):
         into = workspace if fits(matches(snapshot, made, workspace)) else None
     elif unmatched == "own" and refused(matches(snapshot, made)):
-        into = _own(made, snapshot)
+        into = own_name(made, snapshot)
     return load(offered, replace(options, collection_id=into), progress) if into else made
 
 
-def _own(made: Import, snapshot: Snapshot) -> str:
+def name_of(item: Offered) -> str:
+    """What an offered file or folder is called."""
+    return item.name if hasattr(item, "name") else Path(item).name
+
+
+def _in_groups(
+    offered: Sequence[Offered], options: Options, snapshot: Snapshot, workspace: str | None, apart: Apart
+) -> Import:
+    """The files that belong to the collection together, and the others as was decided about them."""
+    rest = [item for item in offered if name_of(item) not in apart]
+    parts = [read_into(rest, options, snapshot, workspace=workspace)] if rest else []
+    groups: dict[tuple[tuple[str, str], ...], list[Offered]] = {}
+    for item in offered:
+        if name_of(item) in apart:
+            groups.setdefault(tuple(sorted(apart[name_of(item)].items())), []).append(item)
+    for strips, items in groups.items():
+        into = options.collection_id or workspace if strips else own_name(load(items, options), snapshot)
+        parts.append(load(items, replace(options, collection_id=into, strip=dict(strips))))
+    return merged(parts)
+
+
+def _strange(
+    offered: Sequence[Offered],
+    options: Options,
+    snapshot: Snapshot,
+    matched: Sequence[Match],
+    apart: Apart,
+) -> tuple[Strange, ...]:
+    """The files behind refused matches; of several each by itself, unless all are of that kind."""
+    foreign = tuple(refused(matched))
+    items = [item for item in offered if name_of(item) not in apart]
+    if not foreign or not items:
+        return ()
+    into = options.collection_id or foreign[0].collection_id
+    alone = [Strange((name_of(item),), _alone(item, replace(options, collection_id=into), snapshot))
+             for item in items if len(items) > 1]  # fmt: skip
+    strangers = tuple(each for each in alone if each.matches)
+    whole = Strange(tuple(map(name_of, items)), foreign)
+    return strangers if 0 < len(strangers) < len(items) else (whole,)
+
+
+def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, ...]:
+    """The refused matches of one file; none where it cannot be read by itself."""
+    try:
+        return tuple(refused(matches(snapshot, load([item], options))))
+    except ClqError:
+        return ()
+
+
+def own_name(made: Import, snapshot: Snapshot) -> str:
     """A name that no collection has or had, from those of the collection and of the first thing in it."""
     first = made.runs[0] if made.runs else made.golden_sets[0]
     label = first.label if isinstance(first, Run) else first.name
@@ -138,108 +210,6 @@ def _looked(offered: Sequence[Offered], options: Options) -> tuple[Preview, ...]
         return preview(offered, options)
     except ClqError:
         return ()
-
-
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "collections": ("collection", "collections"),
-    "golden sets": ("golden set", "golden sets"),
-    "runs": ("run", "runs"),
-    "queries": ("query", "queries"),
-    "passages": ("passage", "passages"),
-    "chunks": ("chunk", "chunks"),
-    "judgements": ("judgement", "judgements"),
-    "spans": ("judged span", "judged spans"),
-    "rankings": ("ranked passage", "ranked passages"),
-    "timings": ("timing", "timings"),
-    "usage": ("usage record", "usage records"),
-    "signals": ("figure of one query", "figures of one query each"),
-    "aggregates": ("figure over all queries", "figures over all queries"),
-    "answers": ("answer", "answers"),
-}
-"""What the rows of a table are called: one, many."""
-_FIELDS = {
-    "as": "Format",
-    "label": "Run name",
-    "collection": "Collection",
-    "golden-set": "Golden set",
-    "split": "Split",
-    "sheet": "Sheet",
-    "unmatched": "Where no id exists in the collection",
-    "skip": "Leave out",
-    "all-tasks": "Tasks",
-}
-"""Option of the command → what the page calls it."""
-
-
-def worded(what: str, rows: int) -> str:
-    """A number of rows of a table in words: ``1 run``, ``40 ranked passages``."""
-    return text.count(rows, *_WORDS.get(what, (what, what)))
-
-
-def on_page(message: str) -> str:
-    """An error in the words of the page: options of the command are called as its fields are."""
-
-    def on_form(found: re.Match[str]) -> str:
-        field = _FIELDS.get(found[1])
-        return f"({field} above)" if field else f"{found[0][:-1]} on the command line)"
-
-    return re.sub(r"\(--([a-z-]+)[^)]*\)", on_form, message)
-
-
-def taken(made: Import) -> pl.DataFrame:
-    """What will be taken, per table: what, rows."""
-    names = [_WORDS.get(each, ("", each))[1] for each in made.taken]
-    return pl.DataFrame({"what": names, "rows": list(made.taken.values())})
-
-
-def makes(made: Import) -> pl.DataFrame:
-    """What the store will list: kind, name, collection and, where there are any, details; runs first."""
-    rows = [("run", run.label, run.collection_id, "") for run in made.runs]
-    rows += [
-        ("golden set", each.name, each.collection_id, f"grades: {each.mapping}") for each in made.golden_sets
-    ]
-    schema = dict.fromkeys(("kind", "name", "collection", "details"), pl.String)
-    listed = pl.DataFrame(rows, schema=schema, orient="row")
-    return listed if made.golden_sets else listed.drop("details")
-
-
-def left_out(made: Import) -> pl.DataFrame:
-    """What will be left out: how many, reason, first place."""
-    rows = [(each.count, each.reason, each.first) for each in made.left_out]
-    return pl.DataFrame(rows, schema=["how_many", "reason", "first"], orient="row")
-
-
-def summary(made: Import) -> list[str]:
-    """What was read as what, what was left out and what was decided, each a line."""
-    read = [f"{each.name}: {each.format}" for each in made.detected[:20]]
-    lost = [f"Left out: {each.count:,} {each.reason} ({each.first})" for each in made.left_out[:20]]
-    return [*read, *lost, *made.notes[:20]]
-
-
-def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[str]:
-    """What the store will still lack before every page can show the import, in words."""
-    has_rankings = "rankings" in made.frames
-    judged = bool(made.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
-    found = []
-    if has_rankings and not judged:
-        found.append(
-            "no judgements: rankings can be browsed, but quality stays unknown until you import qrels"
-        )
-    if has_rankings and "timings" not in made.frames and not _reports(made, "latency_p"):
-        found.append(
-            "no latencies: on the Pareto chart the stacks stand apart, in a strip of unknown latency"
-        )
-    if has_rankings and "usage" not in made.frames and "aggregates" not in made.frames:
-        found.append("no usage: the cost of these stacks stays unknown")
-    return found
-
-
-def _reports(made: Import, measure: str) -> bool:
-    """Whether results over all queries hold a measure whose name begins so."""
-    figures = made.frames.get("aggregates")
-    if figures is None:
-        return False
-    return not figures.lazy().filter(pl.col("measure").str.starts_with(measure)).collect().is_empty()
 
 
 def bring(
@@ -326,63 +296,8 @@ def _figures(made: Import) -> dict[str, int]:
     return dict(counted.iter_rows())
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
-    """Where an import can be looked at.
-
-    Attributes:
-        pages: Names of pages that show something of it: decision, queries, headroom, golden, library.
-        hint: What is still needed, or what else came; empty where there is nothing to say.
-    """
-
-    pages: tuple[str, ...]
-    hint: str = ""
-
-
-def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> Next:
-    """Where to look at a workspace.
-
-    Args:
-        snapshot: The store after the import.
-        collection_id: The workspace; None if the import has none.
-        came: How many collections came with the import.
-    """
-    runs = snapshot.runs().filter(collection_id=collection_id or "")
-    judged = not snapshot.golden_sets(collection_id).is_empty()
-    others = (
-        f"It is one of {came} workspaces that came; the list in the sidebar has the others."
-        if came > 1
-        else ""
-    )
-    if runs.is_empty():
-        hint = "No run of this workspace is in the store yet: import the rankings of a stack next."
-        return Next(("golden", "library") if judged else ("library",), hint)
-    ranked = bool(runs["has_rankings"].any())
-    pages = (
-        "decision",
-        *(("headroom",) if ranked and judged else ()),
-        *(("queries",) if ranked else ()),
-        "library",
-    )
-    return Next(pages, others)
-
-
 def came(made: Import) -> int:
     """How many collections an import has something of."""
     named = {each.collection_id for each in made.collections}
     named |= {each.collection_id for each in made.golden_sets}
     return len(named | {each.collection_id for each in made.runs})
-
-
-def weight(size: int) -> str:
-    """Bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return text.count(size, "byte")
-
-
-def sizes(previews: Sequence[Preview]) -> str:
-    """How much was offered, in words."""
-    total = sum(each.bytes for each in previews) / 1e6
-    return f"{text.count(len(previews), 'part')}, {total:,.1f} MB"

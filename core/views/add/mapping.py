@@ -1,4 +1,4 @@
-"""What the columns of an offered table may mean: the questions of the Import page, in words."""
+"""What the columns of an offered table may mean: the questions of page Add results, in words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def _of_numbers(value: Value) -> str:
     if value.measure == "usd_per_1k":
         return f"{stage}$ per {_PER[value.factor]}"
     name = value.name.removesuffix(" %")
-    return f"quality: {name}{', percent' if value.factor != 1 else ''}"
+    return (
+        f"{'' if name.startswith('quality') else 'quality: '}{name}{', percent' if value.factor != 1 else ''}"
+    )
 
 
 def columns_of(each: Preview, row: Row | None) -> dict[str, str]:

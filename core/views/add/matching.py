@@ -46,6 +46,7 @@ class Match:
         held: Examples of ids that the collection has.
         strip: Pattern (`core.importers.stripping`) with which nearly all exist where none does; None if none
             is known.
+        fit: How many exist with that.
         sampled: Rows that were looked at where the import is larger than memory; None = all of them.
     """
 
@@ -58,6 +59,7 @@ class Match:
     foreign: tuple[str, ...]
     held: tuple[str, ...]
     strip: str | None = None
+    fit: int = 0
     sampled: int | None = None
 
     @property
@@ -66,12 +68,16 @@ class Match:
         return self.among == self.what
 
     def __str__(self) -> str:
-        """In words: ``222 of 225 queries exist in cranfield``."""
-        share = f" ({100 * self.known // self.offered} %)" if self.offered > _FEW else ""
+        """In words: ``222 of 225 queries (98 %) exist in cranfield``."""
         said = _AMONG.get(self.among, "exist in")
         sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
-        named = count(self.offered, *_NAMES[self.what])
-        return f"{self.known:,} of {named}{share} {said} {shown(self.collection_id)}{sample}"
+        return f"{self.share} {said} {shown(self.collection_id)}{sample}"
+
+    @property
+    def share(self) -> str:
+        """How many exist: ``222 of 225 queries (98 %)``."""
+        share = f" ({100 * self.known // self.offered} %)" if self.offered > _FEW else ""
+        return f"{self.known:,} of {count(self.offered, *_NAMES[self.what])}{share}"
 
     @property
     def examples(self) -> str:
@@ -277,6 +283,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
     marked = rows.with_columns(pl.col("id").is_in(there.implode()).alias("known"))
     lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
     foreign = ids.filter(~ids.is_in(there.implode())).to_list()
+    strip = None if there.len() else _pattern(shelf, of, column, foreign)
     return [
         Match(
             collection_id=shelf.name,
@@ -287,10 +294,17 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             strangers=tuple(lost.filter(~pl.col("known"))["label"]),
             foreign=tuple(foreign[:_FEW]),
             held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
-            strip=None if there.len() else _pattern(shelf, of, column, foreign),
+            strip=strip,
+            fit=len(shelf.existing(of, column, _kept(strip, foreign))) if strip else 0,
             sampled=sampled,
         )
     ]
+
+
+def _kept(pattern: str, ids: Sequence[str]) -> list[str]:
+    """What a pattern keeps of ids that fit it."""
+    head, _, tail = pattern.partition(STAR)
+    return sorted({each[len(head) : len(each) - len(tail)] for each in ids})
 
 
 def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""With and without a change: pairs of stacks that differ in exactly one thing, and what it does to them."""
+"""With and without a change: pairs of stacks whose specifications differ in exactly one thing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from core.records import JsonMap, canonical_json
-from core.stats.significance import Sample, Setup, compare
-from core.store import Snapshot
-from core.views.compare.page import Scored, scored, with_verdict
-from core.views.workspace.scope import Quality, Scope
 
 Spec = Mapping[str, Any]
 
@@ -187,42 +182,3 @@ def kinds(found: pl.DataFrame) -> list[str]:
 def of_kind(found: pl.DataFrame, kind: str) -> pl.DataFrame:
     """The pairs of one change."""
     return found.filter(pl.format("{}: {}", "axis", "change") == kind)
-
-
-def effects(
-    snapshot: Snapshot, scope: Scope, quality: Quality, pairs: pl.DataFrame, setup: Setup
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Compare every pair of a change, and the change on average over its pairs.
-
-    Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        pairs: Rows of `changes`, of one change.
-        setup: How to compare.
-
-    Returns:
-        Per pair before, after, run_before, run_after and the columns of `core.views.compare.page.differences`
-        from n on, the pairs one family; and one row of the latter, query by query on average. There the
-        queries stay the sample, so the interval says how far the change carries over to other queries with
-        these stacks, not to other stacks.
-    """
-    names = dict(pairs.select("run_before", "before").iter_rows())
-    names |= dict(pairs.select("run_after", "after").iter_rows())
-    return effects_of(scored(snapshot, scope, quality, names), pairs, setup)
-
-
-def effects_of(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `effects` of stacks that are scored."""
-    places = {run_id: place for place, run_id in enumerate(stacks.run_ids)}
-    first, second = ([places[run] for run in pairs[name]] for name in ("run_before", "run_after"))
-    # A query without a value in one stack counts for none, so that both sides average the same stacks.
-    means = np.stack([stacks.values[rows].mean(axis=0) for rows in (first, second)])
-    each, whole = (
-        with_verdict(
-            compare(Sample.means(values), *rows, setup).drop("first", "second"),
-            higher_is_better=setup.higher_is_better,
-        )
-        for values, rows in ((stacks.values, (first, second)), (means, ([0], [1])))
-    )
-    return pairs.select("before", "after", "run_before", "run_after").hstack(each), whole

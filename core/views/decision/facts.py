@@ -134,7 +134,7 @@ def record(
         table: The stack table that was decided on.
         decision: What was selected from it.
         asked: Constraints, rule, measure and latency.
-        chances: Of `core.views.confidence.certainty.certainty` on the same rows, where they are wanted.
+        chances: Of `core.views.confidence.hold.certainty` on the same rows, where they are wanted.
         paired: Quality per query, where it is known.
 
     Returns:

@@ -12,7 +12,7 @@ from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.stats.intervals import SEED
 from core.store import Snapshot
-from core.views.confidence.certainty import certainty
+from core.views.confidence.hold import certainty
 from core.views.decision.facts import Asked
 from core.views.workspace.choices import choices
 from core.views.workspace.paired import paired
@@ -27,7 +27,7 @@ class Verdict:
     Attributes:
         table: The stack table.
         decision: What was selected from it.
-        chances: How sure that is, row by row; see `core.views.confidence.certainty`.
+        chances: How sure that is, row by row; see `core.views.confidence.hold.certainty`.
         paired: Quality per query of the stacks, where it is known.
     """
 

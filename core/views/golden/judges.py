@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.errors import InputError, UnknownNameError
-from core.importers.base import slug
+from core.importers.runs import slug
 from core.records import Batch, GoldenSet
 from core.stats.judges import GRADES, Agreement, alpha_of, coincidences, confusion, kappa_of
 from core.store import Snapshot, Store

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from core.exporters import FORMATS, Written, write
-from core.store import Snapshot
+from core.store import Kind, Snapshot
 from core.views import text
+from core.views.library.deletion import NAMES, collections, golden_sets
 from core.views.library.export import batch_of
 
 ALL = "all collections"
@@ -53,6 +54,14 @@ def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
     )
 
 
+LISTS: Mapping[Kind, Callable[..., pl.DataFrame]] = {
+    "run": runs,
+    "collection": collections,
+    "golden_set": golden_sets,
+}
+"""Kind → the table of what there is of it, or with `removed` of what was deleted."""
+
+
 def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
     """The runs of a collection (or `ALL`) whose label or id holds some words, letter case aside."""
     if collection != ALL:
@@ -69,34 +78,32 @@ def history(snapshot: Snapshot) -> pl.DataFrame:
     return snapshot.revisions().sort("revision", descending=True)
 
 
-def answer(snapshot: Snapshot) -> tuple[str, str]:
-    """What the store holds, in a sentence, and what was deleted, in a quieter one."""
+def answer(snapshot: Snapshot) -> str:
+    """What the store holds, and what could be restored, in a sentence."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
     kinds = ", ".join(f"{count:,} {_ORIGINS.get(origin, origin)}" for origin, count in by_origin.iter_rows())
-    sentence = (
+    return (
         f"The store holds {text.count(held.height, 'run')}{f' ({kinds})' if kinds else ''} on "
         f"{text.count(snapshot.collections().height, 'collection')} with "
-        f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}."
-    )
-    return (
-        sentence,
-        f"{_deleted(snapshot)}Nothing is ever overwritten: every earlier revision can still be read.",
+        f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}"
+        f"{_deleted(snapshot)}."
     )
 
 
 def _deleted(snapshot: Snapshot) -> str:
     """What could be restored, in words; empty where nothing is deleted."""
-    gone = {
-        ("run", "runs"): snapshot.runs(removed=True).height,
-        ("golden set", "golden sets"): snapshot.golden_sets(removed=True).height,
-        ("collection", "collections"): snapshot.collections(removed=True).height,
+    gone: dict[Kind, int] = {
+        "run": snapshot.runs(removed=True).height,
+        "golden_set": snapshot.golden_sets(removed=True).height,
+        "collection": snapshot.collections(removed=True).height,
     }
-    found = [text.count(number, *words) for words, number in gone.items() if number]
-    if not found:
+    named = [text.count(number, NAMES[kind]) for kind, number in gone.items() if number]
+    if not named:
         return ""
-    were = "was" if sum(gone.values()) == 1 else "were"
-    return f"{' and '.join(found)} {were} deleted and can be restored. "
+    return (
+        f"; {' and '.join(named)} {'was' if sum(gone.values()) == 1 else 'were'} deleted and can be restored"
+    )
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,12 @@ def packed(
         path = Path(folder) / "export.zip"
         written = write(batch, path, name)
         return Packed(path.read_bytes(), written)
+
+
+def packed_words(made: Packed) -> str:
+    """What an export holds, and its size, in a sentence."""
+    counts = ", ".join(f"{number:,} {what}" for what, number in made.written.counts.items())
+    return f"{counts}; {len(made.content) / 1e6:.2f} MB."
 
 
 def formats() -> dict[str, str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.views.text import count, usd
+
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
     from core.pipeline.sweep.plan import Plan
 
@@ -73,9 +75,17 @@ def services(made: Plan) -> list[str]:
 def size_of(made: Plan) -> str:
     """What will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
     passages = ", ".join(
-        f"{count:,} passages" + (f" ({name})" if name else "") for name, count in made.passages.items()
+        f"{number:,} passages" + (f" ({name})" if name else "") for name, number in made.passages.items()
     )
     return f"{len(made.stacks):,} stacks, {made.queries:,} questions asked {made.asked} times, {passages}"
+
+
+def button(made: Plan) -> str:
+    """What the button says: ``Run 27 stacks · $0 · about 13 s``."""
+    price = (
+        "$0" if not made.lines else f"≥ {usd(made.usd_known, '')}" if made.usd is None else usd(made.usd, "")
+    )
+    return f"Run {count(len(made.stacks), 'stack')} · {price} · about {duration(made.resources.total_s)}"
 
 
 def dollars(made: Plan) -> str:
@@ -112,9 +122,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86_400:.1f} d"
 
 
-def size(count: int) -> str:
+def size(number: int) -> str:
     """A number of bytes as people say it: 12 KiB, 3.4 GiB."""
-    value = float(count)
+    value = float(number)
     for unit in ("B", "KiB", "MiB"):
         if value < 1024:
             return f"{value:.0f} {unit}"

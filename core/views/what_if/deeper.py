@@ -14,7 +14,7 @@ from core.decide.scaling import reranker_scaling
 from core.stats.intervals import SEED
 from core.stats.significance import Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot
-from core.views.confidence.certainty import joint_sample
+from core.views.confidence.hold import joint_sample
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in

@@ -133,3 +133,8 @@ def test_a_file_that_claims_more_than_it_holds():
 def test_without_its_reader_the_command_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyfive", None)
     assert "pip install pyfive" in refusal(up("other.hdf5", result(name="another")))
+
+
+OFFERS = {
+    "ann-benchmarks": ("ann-benchmarks", result()),
+}

@@ -323,3 +323,8 @@ def test_a_preview_shows_the_modules():
     assert seen.rows.row(0) == ("0", "query_expansion", "HyDE", "0.parquet", "True")
     (data,) = preview([up("qa.parquet", parquet(QA))])
     assert data.rows["qid"].to_list() == ["q1", "q2", "q3"]
+
+
+OFFERS = {
+    "autorag": ("autorag", zipped(project(), 0)),
+}

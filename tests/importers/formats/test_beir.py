@@ -157,3 +157,9 @@ def test_hostile_metadata_is_only_counted():
     made = read(up("queries.jsonl", "".join(json.dumps(line) + "\n" for line in lines)))
     assert rows(made, "queries")["tags"].to_list() == [[]] * 5
     assert sum(left.count for left in lost(made)) == 4
+
+
+OFFERS = {
+    "beir-corpus": ("beir", FILES["corpus.jsonl"].encode()),
+    "beir-zip": ("beir", zipped(FILES)),
+}

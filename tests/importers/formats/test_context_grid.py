@@ -116,3 +116,8 @@ def test_what_does_not_fit_is_refused(runs, message):
     found = refusal(offer(*runs), collection_id="c", format="context-grid")
     assert message in found
     assert "results.json" in found
+
+
+OFFERS = {
+    "context-grid": ("context-grid", json.dumps({"runs": [RUN, OTHER]}).encode()),
+}

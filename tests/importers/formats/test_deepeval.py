@@ -164,3 +164,8 @@ def test_real_goldens():
         }
         assert made.taken["passages"] == len(texts)
         assert [row["text"] for row in rows(made, "queries").to_dicts()] == [each["input"] for each in golden]
+
+
+OFFERS = {
+    "deepeval": ("deepeval", json.dumps(RUN).encode()),
+}

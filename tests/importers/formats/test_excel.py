@@ -139,3 +139,8 @@ def test_stacks_of_a_sheet():
 def test_without_its_reader_the_command_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     assert "pip install fastexcel" in refusal(up("other.xlsx", book({"Other": ROWS})))
+
+
+OFFERS = {
+    "excel": ("excel", book()),
+}

@@ -140,3 +140,8 @@ def test_two_sheets_of_spans_are_asked_about():
     data = book({"One": sheet, "Two": sheet})
     assert "Several sheets hold spans: One, Two. Choose one" in refusal(up("s.xlsx", data), **STORED)
     assert rows(offered(data, "s.xlsx", sheet="Two"), "spans").height == 3
+
+
+OFFERS = {
+    "judged-spans": ("judged-spans", CSV.encode()),
+}

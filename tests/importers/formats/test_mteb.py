@@ -219,3 +219,10 @@ def test_real_files():
     assert found == expected
     assert len(found) > 1000
     assert len(made.runs) == len({key[:2] for key in expected}) == 32
+
+
+OFFERS = {
+    "mteb": ("mteb", json.dumps(NEW).encode()),
+    "mteb-old": ("mteb", json.dumps(OLD).encode()),
+    "mteb-bare": ("mteb", json.dumps(BARE).encode()),
+}

@@ -52,3 +52,8 @@ def test_every_repeat_is_a_run_and_ids_that_name_texts_are_kept():
 )
 def test_what_contradicts_itself_is_refused(lines, message):
     assert message in refusal(up("grid.csv", HEAD + lines), collection_id="c")
+
+
+OFFERS = {
+    "open-rag-eval": ("open-rag-eval", PLACES.encode()),
+}

@@ -241,3 +241,9 @@ def test_the_frame_of_trials_that_optuna_makes():
     single = "number,value,params_x,state\n0,-0.25,0.5,COMPLETE\n"
     assert rows(read(up("x.csv", single)), "aggregates")["measure"].to_list() == ["Objective"]
     assert "not a number" in refusal(up("x.csv", FRAME.replace(",0.25,", ",high,")))
+
+
+OFFERS = {
+    "optuna": ("optuna", storage()),
+    "optuna-csv": ("optuna-csv", table().encode()),
+}

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -411,3 +413,16 @@ def test_columns_that_a_table_does_not_have_are_named():
     listed = {"rankings": {"file": "r.csv"}}
     made = read(up("x.zip", zipped({"manifest.json": manifest_with(tables=listed), "r.csv": table})))
     assert [each.reason for each in made.left_out] == ["column `note`: not recognised"]
+
+
+def exported() -> bytes:
+    """An export with every kind of record and a row in every table."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.zip"
+        export(everything(), path)
+        return path.read_bytes()
+
+
+OFFERS = {
+    "own": ("clq", exported()),
+}

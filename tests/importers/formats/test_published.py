@@ -235,3 +235,8 @@ def test_a_row_without_a_figure_is_refused(value, tmp_path):
     cells[9] = value
     lines[5] = ",".join(cells)
     assert "clq.csv" in refusal(up("clq.csv", "\n".join(lines)))
+
+
+OFFERS = {
+    "published": ("published", DEFAULT_PATH.read_bytes()),
+}

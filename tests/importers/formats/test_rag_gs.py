@@ -273,3 +273,8 @@ def test_a_preview_shows_the_stages():
     (seen,) = preview([offer()])
     assert (seen.format, seen.problem) == ("rag-gs", "")
     assert seen.rows.row(0) == ("Q1", "s1_rewrites", "rewrites", "runs/r1/q01/s1_rewrites/q01.json")
+
+
+OFFERS = {
+    "rag-gs": ("rag-gs", zipped(run(), 0)),
+}

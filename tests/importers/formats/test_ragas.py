@@ -238,3 +238,9 @@ def test_results_as_pandas_writes_them():
         assert sorted(rows(made, "judgements")["passage_id"]) == ["2", "a"]
         assert rows(made, "aggregates").select("measure", "value", "n").rows() == [("context_recall", 1.0, 1)]
     assert "not a list" in refusal(up("r.csv", table.replace("[1 2]", "[1.5]")), collection_id="c")
+
+
+OFFERS = {
+    "ragas-csv": ("ragas", str(FORMS["r.csv"]).encode()),
+    "ragas-json": ("ragas", str(FORMS["r.json"]).encode()),
+}

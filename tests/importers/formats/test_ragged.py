@@ -319,3 +319,10 @@ def test_nan_is_missing():
     text = RETRIEVER.replace("9.5", "NaN")
     made = read(up("a.jsonl", text), collection_id="c")
     assert rows(made, "rankings")["score"].to_list() == [None, 8.5, None]
+
+
+OFFERS = {
+    "ragged": ("ragged", zipped({"bm25.jsonl": RETRIEVER, **READER}, 0)),
+    "ragged-gold": ("ragged", zipped({"bm25.jsonl": RETRIEVER, **GOLD}, 0)),
+    "ragged-evaluation": ("ragged", EVALUATION.encode()),
+}

@@ -73,3 +73,8 @@ def test_a_history_of_calls_brings_tokens():
 )
 def test_refused(entry, message):
     assert message in refusal(up("x.json", json.dumps([RESULTS[0], entry])))
+
+
+OFFERS = {
+    "rank-llm": ("rank-llm", json.dumps(RESULTS).encode()),
+}

@@ -97,3 +97,9 @@ def test_what_is_no_mean_is_counted_and_the_last_line_counts():
 )
 def test_refused(result, message):
     assert message in refusal(up("x.jsonl", jsonl([{"file": "a", "result": result}])))
+
+
+OFFERS = {
+    "rank-llm-results": ("rank-llm-results", jsonl(LINES).encode()),
+    "rank-llm-metrics": ("rank-llm-results", json.dumps(OBJECTS).encode()),
+}

@@ -181,3 +181,11 @@ def test_qrels_as_ranx_writes_them_into_parquet():
     )
     gap = pl.DataFrame({**columns, "score": [1, None, 2]})
     assert "x.parquet:2: The score is not an integer" in refusal(up("x.parquet", parquet(gap)))
+
+
+OFFERS = {
+    "ranx": ("ranx-run", DATA),
+    "ranx-lz4": ("ranx-run", lz4.frame.compress(lz4.frame.compress(cbor2.dumps(RUN)))),
+    "ranx-cbor": ("ranx-run", cbor2.dumps(RUN)),
+    "ranx-qrels": ("ranx-qrels", json.dumps(QRELS).encode()),
+}

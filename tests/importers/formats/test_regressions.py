@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from core.importers.base import slug
+from core.importers.runs import slug
 from tests.importers.helpers import lost, read, refusal, rows, up
 
 PAGE = """# Regressions
@@ -60,3 +60,8 @@ def test_refused(old, new, message):
 
 def test_another_page_is_of_no_format_known():
     assert "no format known" in refusal(up("README.md", "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"))
+
+
+OFFERS = {
+    "regressions": ("regressions", PAGE.encode()),
+}

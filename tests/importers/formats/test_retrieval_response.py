@@ -101,3 +101,8 @@ def test_a_sample_that_contradicts_itself_is_refused(change, message):
 
 def test_an_answer_twice_is_refused():
     assert re.search("K = 1 stands twice", refusal(up("g.jsonl", lines(GRADED[:1] * 2)), collection_id="rr"))
+
+
+OFFERS = {
+    "retrieval-response": ("retrieval-response", FILES["graded.jsonl"].encode()),
+}

@@ -351,3 +351,15 @@ def test_an_answer_beside_passages_is_said_to_be_left_out():
     made = read(up("r.csv", "qid,did,rank,answer,k\nq1,d1,1,x,5\n"), collection_id="c")
     assert made.taken == {"collections": 1, "runs": 1, "rankings": 1}
     assert sum("only a table of answers has" in each.reason for each in made.left_out) == 2
+
+
+FRAME = pl.DataFrame(
+    {"qid": ["q1", "q1", "q2"] * 5, "did": [f"d{n}" for n in range(15)], "score": [n / 3 for n in range(15)]}
+)
+OFFERS = {
+    "csv": ("table", CSV.encode()),
+    "csv-full": ("table", FULL.encode()),
+    "csv-aggregated": ("table", AGGREGATED.encode()),
+    "jsonl": ("table", FRAME.write_ndjson().encode()),
+    "parquet": ("table", parquet(FRAME)),
+}

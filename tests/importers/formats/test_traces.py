@@ -303,3 +303,11 @@ def test_an_index_that_is_a_column_too():
     check(read(up("spans.csv", doubled), collection_id="c"))
     other = doubled.replace("\ns2,", "\ns7,")
     assert "column `context.span_id`: The column occurs twice" in refusal(up("spans.csv", other))
+
+
+OFFERS = {
+    "langsmith": ("langsmith", as_lines(LANGSMITH).encode()),
+    "openinference": ("openinference", json.dumps(PHOENIX).encode()),
+    "openinference-csv": ("openinference", as_csv(PHOENIX, repr).encode()),
+    "langfuse": ("langfuse", as_csv(LANGFUSE).encode()),
+}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.importers import Limits
-from core.importers.base import slug
 from core.importers.read import ordering
+from core.importers.runs import slug
 from tests.importers.helpers import read, refusal, rows, up
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\nq2\tQ0\tb  1\t  3.25   bm25\n"
@@ -296,3 +296,13 @@ def test_any_blanks_between_fields_read_the_same(mark, end):
         ("d2", 2, -2.5),
         ("d3", 3, -3.5),
     ]
+
+
+RUN_FILE = "".join(
+    f"q{query} Q0 doc{rank} {rank} {10 - rank / 7} bm25\n" for query in range(5) for rank in range(1, 8)
+).encode()
+OFFERS = {
+    "trec-run": ("trec-run", RUN_FILE),
+    "trec-qrels": ("trec-qrels", b"q1 0 a 1\nq1 0 b 0\nq2 0 a 1\n"),
+    "gz": ("trec-run", gzip.compress(RUN_FILE)),
+}

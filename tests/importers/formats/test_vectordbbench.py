@@ -82,7 +82,7 @@ def test_prices_beside_results_are_no_results():
     ("content", "message"),
     [
         (file({**entry(), "metrics": [1]}), "results[0]`: 'metrics' is a list, not an object"),
-        (file(entry(), 7), "results[1]`: It is not an object"),
+        (file(entry(), 7), "results[1]`: It is an integer, not an object"),
         (file(entry(recall="good")), "'recall' is text, not a number"),
         (file(entry(serial_latency_p99=-1.0)), "is negative"),
         (file({**entry(), "label": "x"}), "No entry is done"),
@@ -128,3 +128,8 @@ def test_real_files():
     assert sorted(table.rows()) == sorted(expected)
     assert (len(made.runs), failed) == (done, 6)
     assert any(each.count == failed and "failed" in each.reason for each in lost(made))
+
+
+OFFERS = {
+    "vectordbbench": ("vectordbbench", file(entry()).encode()),
+}

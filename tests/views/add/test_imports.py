@@ -6,7 +6,7 @@ from core.errors import ClqError
 from core.importers import Import, Options
 from core.store import Store
 from core.tables import frame
-from core.views.add import imports
+from core.views.add import imports, words
 from core.views.add.imports import Plan
 from tests.stores import Lab
 
@@ -31,16 +31,17 @@ def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], t
     assert plan.problem is None
     assert plan.made is not None
     assert len(plan.previews) == 2
-    taken = dict(imports.taken(plan.made).iter_rows())
+    taken = dict(words.taken(plan.made).iter_rows())
     assert taken["ranked passages"] == 3
     assert taken["judgements"] == 3
-    assert imports.makes(plan.made).select("kind", "collection").rows() == [
+    assert words.makes(plan.made).select("kind", "collection").rows() == [
         ("run", "corpus"),
         ("golden set", "corpus"),
     ]
-    assert imports.left_out(plan.made).is_empty()
+    assert words.left_out(plan.made).is_empty()
     assert imports.collection_of(plan.made) == "corpus"
-    assert imports.sizes(plan.previews) == "2 parts, 0.0 MB"
+    assert words.things(plan.made) == "1 stack"
+    assert words.adds(plan.made) == "Adds 1 stack with 1 golden set, 3 judgements, 3 ranked passages."
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff", b"q1 Q0 p1 1 two mine\n"])
@@ -77,7 +78,7 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
     named = ["no judgements", "no latencies", "no usage"]
 
     def missing(made: Import) -> list[str]:
-        return [each.partition(":")[0] for each in imports.missing_parts(store.read(), made, "corpus")]
+        return [each.partition(":")[0] for each in words.missing_parts(store.read(), made, "corpus")]
 
     assert missing(alone) == named
     assert missing(both) == named[1:]
@@ -90,7 +91,7 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     figures = [{"run_id": "r", "measure": "latency_p50", "stage": "total", "value": 5.0}]
     ranked = [{"run_id": "r", "query_id": "q", "stage": "final", "rank": 1, "passage_id": "p"}]
     made = Import(frames={"rankings": frame("rankings", ranked), "aggregates": frame("aggregates", figures)})
-    assert [each.partition(":")[0] for each in imports.missing_parts(store.read(), made, "x")] == [
+    assert [each.partition(":")[0] for each in words.missing_parts(store.read(), made, "x")] == [
         "no judgements"
     ]
 
@@ -106,9 +107,9 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
     ):
         assert made is not None
         imports.bring(store, made, "", choice="new")
-        assert imports.next_steps(store.read(), "corpus").pages == pages
-    assert "rankings" in imports.next_steps(store.read(), "another").hint
-    assert "one of 3" in imports.next_steps(store.read(), "corpus", 3).hint
+        assert words.next_steps(store.read(), "corpus").pages == pages
+    assert "rankings" in words.next_steps(store.read(), "another").hint
+    assert "3 workspaces" in words.next_steps(store.read(), "corpus", 3).hint
 
 
 def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path):
@@ -121,16 +122,17 @@ def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path
     ("message", "shown"),
     [
         ("Choose one (--split), or all.", "Choose one (Split above), or all."),
-        ("Say which (--as trec-run).", "Say which (Format above)."),
+        ("Say which (--as trec-run).", "Say which (Format under Options)."),
+        ("column `a b`: not recognised", "column “a b”: not recognised"),
         ("a (b) --column c", "a (b) --column c"),
     ],
 )
 def test_options_of_the_command_are_called_as_on_the_page(message: str, shown: str):
-    assert imports.on_page(message) == shown
+    assert words.on_page(message) == shown
 
 
 @pytest.mark.parametrize(
-    ("size", "words"), [(1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")]
+    ("size", "said"), [(1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")]
 )
-def test_sizes_in_words(size: int, words: str):
-    assert imports.weight(size) == words
+def test_sizes_in_words(size: int, said: str):
+    assert words.weight(size) == said

@@ -5,7 +5,7 @@ import pytest
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED
-from core.views.confidence.certainty import COLUMNS, certainty, joint_sample
+from core.views.confidence.hold import CHANCES, certainty, joint_sample
 from core.views.decision.facts import Asked, frontier_rows, record, status_rows, warnings
 from core.views.decision.verdict import verdict
 from core.views.workspace.scope import Latency, Quality
@@ -134,7 +134,7 @@ def test_chances_of_measured_stacks(tmp_path):
     assert rows[0]["varies"] == rows[1]["varies"] == "quality and latency"
     assert rows[0]["p_sla"] == 1.0
     assert rows[1]["p_sla"] == pytest.approx(20 / 27, abs=0.04)  # the median of three draws of three
-    assert [rows[2][name] for name in COLUMNS] == [None] * 4
+    assert [rows[2][name] for name in CHANCES] == [None] * 4
     assert rows[2]["reason"] == "no results per query for this stack"
     again = verdict(snapshot, LAB, asked(quality=AT_1, sla_ms=250), BOOK, seed=SEED)
     assert again.chances.equals(found.chances)
@@ -148,7 +148,7 @@ def test_without_results_per_query_nothing_is_resampled(tmp_path):
         snapshot, table, LAB, (question.constraints, "quality"), quality=AT_1, latency=Latency()
     )
     assert found["reason"].to_list() == ["no results per query: nothing can be resampled"]
-    assert np.isnan(found.select(COLUMNS).cast(pl.Float64).to_numpy()).all()
+    assert np.isnan(found.select(CHANCES).cast(pl.Float64).to_numpy()).all()
 
 
 def test_a_measure_that_nobody_reports_is_refused(tmp_path):

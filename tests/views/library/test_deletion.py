@@ -43,7 +43,7 @@ def test_a_golden_set_goes_and_comes_back(store: Store):
     snapshot = store.read()
     assert deletion.golden_sets(snapshot)["golden_set_id"].to_list() == ["tied"]
     assert deletion.golden_sets(snapshot, removed=True)["golden_set_id"].to_list() == ["gold"]
-    assert inventory.answer(snapshot)[1].startswith("1 golden set was deleted and can be restored.")
+    assert inventory.answer(snapshot).endswith("; 1 golden set was deleted and can be restored.")
     assert deletion.gone(snapshot) == {"ws": [], "gs": ["gold"]}
     assert deletion.restore(store, ["gold"], "golden_set") == (
         "1 golden set (with 4 judgements, 2 anchored grades) restored in one transaction (revision 3)."
@@ -69,7 +69,7 @@ def test_a_collection_goes_with_what_it_holds_and_brings_back_that(store: Store)
         deletion.restore(store, ["gold"], "golden_set")
     assert f"(with {rest})" in deletion.restore(store, ["corpus"], "collection")
     assert set(inventory.runs(store.read())["run_id"]) == {"p", "w"}
-    assert inventory.answer(store.read())[1].startswith("1 run and 1 golden set were deleted")
+    assert "; 1 run and 1 golden set were deleted" in inventory.answer(store.read())
 
 
 def test_judgements_of_another_name_count_with_their_own_set_only(store: Store):

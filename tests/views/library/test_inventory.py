@@ -33,7 +33,7 @@ def test_the_runs_with_origin_and_n(store: Store):
         ("r3", "measured here", None, None, None, 1),
     ]
     assert inventory.runs(store.read(), removed=True).is_empty()
-    sentence, _ = inventory.answer(store.read())
+    sentence = inventory.answer(store.read())
     assert sentence.startswith(
         "The store holds 3 runs (1 imported, 1 published, 1 measured here) on 1 collection"
     )
@@ -58,7 +58,7 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
     assert set(gone["run_id"]) == {"r1", "r3"}
     assert gone.filter(gone["run_id"] == "r1")["n"].to_list() == [2]
     assert inventory.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
-    assert "2 runs were deleted" in inventory.answer(store.read())[1]
+    assert "2 runs were deleted" in inventory.answer(store.read())
     assert deletion.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
     assert set(inventory.runs(store.read())["run_id"]) == {"r1", "r2"}
     assert inventory.history(store.read()).select("revision", "action", "note").rows() == [
@@ -100,7 +100,7 @@ def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
 
 def test_an_empty_store(tmp_path: Path):
     snapshot = Store.open(tmp_path / "none").read()
-    assert inventory.answer(snapshot)[0] == (
+    assert inventory.answer(snapshot) == (
         "The store holds 0 runs on 0 collections with 0 golden sets, as of revision 0."
     )
     assert inventory.runs(snapshot).is_empty()

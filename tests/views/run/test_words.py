@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -5,8 +6,8 @@ from typing import Any
 import pytest
 
 from core.pipeline.evaluate import State, Status
-from core.pipeline.sweep import load
-from core.views.run import drafts, evaluations, plan
+from core.pipeline.sweep import Problem, load
+from core.views.run import evaluations, form, plan
 from core.views.workspace.scope import Scope
 
 BEGAN = datetime(2026, 11, 22, tzinfo=UTC)
@@ -59,14 +60,41 @@ def test_what_was_stopped_says_why_and_can_go_on():
     }
 
 
-def test_drafts_are_specifications():
-    made = drafts.drafts(Scope("python-docs", 'a "quoted" set'))
-    assert list(made) == [drafts.WORKSPACE, "clq-paper", "quick-local"]
-    spec = load(made[drafts.WORKSPACE])
+def test_forms_are_specifications():
+    forms = form.starts(Scope("python-docs", 'a "quoted" set'))
+    assert list(forms) == [form.WORKSPACE, "clq-paper", "quick-local"]
+    text = form.specification(forms[form.WORKSPACE], ["python-docs"], ['a "quoted" set'])
+    spec = load(text)
     assert (spec.collection.stored, spec.golden_set.stored) == ("python-docs", 'a "quoted" set')
-    for name in ("clq-paper", "quick-local"):
-        assert load(made[name]).collection.path.name == "corpus"
-    assert list(drafts.drafts(None)) == ["clq-paper", "quick-local"]
+    assert (spec.axes[0].candidates, spec.axes[0].dim) == ((20, 50), (128, 256))
+    assert list(form.starts(None)) == ["clq-paper", "quick-local"]
+
+
+@pytest.mark.parametrize("name", ["clq-paper", "quick-local"])
+def test_a_form_that_was_left_as_it_is_says_what_its_preset_says(name: str):
+    begun = replace(form.starts(None)[name], documents="corpus")
+    assert load(form.specification(begun, [], [])) == load(f'preset = "{name}"\ncollection = "corpus"\n')
+    fewer = replace(begun, axes={**begun.axes, "candidates": ("20",)}, budget=1.5, limit=7)
+    spec = load(form.specification(fewer, [], []))
+    assert (spec.axes[0].candidates, spec.budget.usd, spec.queries.limit) == ((20,), 1.5, 7)
+    assert spec.axes[0].index == load(form.specification(begun, [], [])).axes[0].index, "with its parameters"
+
+
+@pytest.mark.parametrize(
+    ("where", "key"),
+    [
+        ("text:9, axes.mode[2]", "mode"),
+        ("text, collection", "collection"),
+        ("dim of all 5 stacks", "dim"),
+        ("budget.usd", "budget"),
+        ("wordllama", "embedder"),
+        ("models.mine.provider", None),
+    ],
+)
+def test_a_mistake_stands_beside_its_field(where: str, key: str | None):
+    problem = Problem(where, "It is wrong.")
+    begun = form.starts(Scope("c", "g"))[form.WORKSPACE]
+    assert form.by_field([problem], begun) == (({key: [problem]}, []) if key else ({}, [problem]))
 
 
 def planned(**given: Any) -> Any:
@@ -88,6 +116,15 @@ def planned(**given: Any) -> Any:
 )  # fmt: skip
 def test_dollars(given: dict[str, Any], words: str):
     assert plan.dollars(planned(**given)) == words
+
+
+@pytest.mark.parametrize(
+    ("given", "price"),
+    [({"lines": ()}, "$0"), ({}, "$1.50"), ({"usd": None}, "≥ $1.50")],
+)
+def test_the_button_says_how_many_what_for_and_how_long(given: dict[str, Any], price: str):
+    made = planned(**given, stacks=[0] * 27, resources=SimpleNamespace(total_s=13.2))
+    assert plan.button(made) == f"Run 27 stacks · {price} · about 13 s"
 
 
 @pytest.mark.parametrize(

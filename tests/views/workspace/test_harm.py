@@ -5,7 +5,7 @@ import pytest
 
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
-from core.views.confidence.certainty import joint_sample
+from core.views.confidence.hold import joint_sample
 from core.views.decision.verdict import verdict
 from core.views.workspace.harm import cap_words, with_harm
 from core.views.workspace.scope import Latency, Quality

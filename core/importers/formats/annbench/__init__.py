@@ -23,11 +23,9 @@ from core.importers.base import (
     LeftOut,
     Look,
     Options,
-    collection_of,
-    imported_run,
+    counted,
+    frames_of,
     merged,
-    run_labels,
-    slug,
 )
 from core.importers.formats.annbench.file import (
     Found,
@@ -39,11 +37,11 @@ from core.importers.formats.annbench.file import (
     why_no_kind,
 )
 from core.importers.judgements import golden_set
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels, slug
 from core.importers.settings import kept
 from core.records import Run
-from core.tables import frame
 
 _TRUE_DEFAULT = 100
 
@@ -100,13 +98,13 @@ class AnnBenchmarks(Format):
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
         """The tables and attributes of every file."""
-        for piece in (piece for tree in trees for piece in tree.pieces):
+        for piece in pieces_of(trees):
             known = _OF_RESULT if kind_of_hdf5(piece) == "result" else _OF_TRUTH
             yield settled(piece.name, "key", names_in(piece), known)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every result as a run."""
-        pieces = [piece for tree in trees for piece in tree.pieces]
+        pieces = pieces_of(trees)
         if wrong := next((piece for piece in pieces if not is_hdf5(piece)), None):
             raise InputError("This is no HDF5 file.", where=wrong.name)
         truths = [piece for piece in pieces if kind_of_hdf5(piece) == "truth"]
@@ -142,7 +140,7 @@ def _of_dataset(dataset: str, found: Sequence[Found], options: Options) -> Impor
 def _result(found: Found, label: str, options: Options) -> Import:
     run = _run(found, label, options)
     table, left = _rankings(found, run.run_id)
-    frames = {"rankings": table}
+    times = pl.DataFrame()
     notes = ["The score of a neighbour is its distance with the sign changed: higher is nearer."]
     piece = found.piece
     with np.errstate(over="ignore"):
@@ -153,16 +151,12 @@ def _result(found: Found, label: str, options: Options) -> Import:
         raise InputError("A time is negative or no number.", where=f"{piece.name}, times")
     else:
         notes.append("Times converted from seconds to milliseconds; they are of the last of its repeats.")
-        columns = {
-            "run_id": pl.repeat(run.run_id, found.times.size, eager=True),
-            "query_id": pl.Series(np.arange(found.times.size)).cast(pl.String),
-            "stage": pl.repeat("retrieve", found.times.size, eager=True),
-            "repeat": pl.repeat(1, found.times.size, eager=True),
-            "ms": ms,
-        }
-        frames["timings"] = frame("timings", columns)
-    kept_frames = {name: rows for name, rows in frames.items() if rows.height}
-    return Import(runs=(run,), frames=kept_frames, left_out=tuple(left), notes=tuple(notes))
+        of_run = {"run_id": pl.lit(run.run_id), "stage": pl.lit("retrieve"), "repeat": pl.lit(1)}
+        times = pl.DataFrame({"ms": ms}).with_columns(
+            pl.int_range(pl.len()).cast(pl.String).alias("query_id"), **of_run
+        )
+    frames = frames_of(rankings=table, timings=times)
+    return Import(runs=(run,), frames=frames, left_out=tuple(left), notes=tuple(notes))
 
 
 def _run(found: Found, label: str, options: Options) -> Run:
@@ -172,14 +166,9 @@ def _run(found: Found, label: str, options: Options) -> Run:
         "name": shown(label, 200),
         **({"metric": metric} if metric else {}),
     }
-    return imported_run(
-        options,
-        label,
-        found.piece.digest,
-        importer=AnnBenchmarks.name,
-        decided={"attributes": kept(found.attributes)},
-        spec=spec,
-    )
+    decided = {"attributes": kept(found.attributes)}
+    digest = found.piece.digest
+    return imported_run(options, label, digest, importer=AnnBenchmarks.name, decided=decided, spec=spec)
 
 
 def _rankings(found: Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
@@ -204,12 +193,11 @@ def _rankings(found: Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
         pl.col("passage").cast(pl.String).alias("passage_id"),
         pl.when(pl.col("score").is_finite()).then("score").alias("score"),
     )
-    lost = (
-        (rows.height - real.height, "neighbours that were not found (−1)"),
-        (real.height - once.height, "neighbours that a list repeats: the first place counts"),
-    )
-    left = [LeftOut(number, reason, found.piece.name) for number, reason in lost if number]
-    return frame("rankings", table.to_dict()), left
+    left = {
+        "neighbours that were not found (−1)": rows.height - real.height,
+        "neighbours that a list repeats: the first place counts": real.height - once.height,
+    }
+    return table, list(counted(left, found.piece.name))
 
 
 def _exact(piece: Piece, count: int, options: Options) -> Import:

@@ -20,7 +20,6 @@ from core.importers.base import (
     LeftOut,
     Look,
     Options,
-    collection_of,
     counted,
     frames_of,
     merged,
@@ -31,6 +30,7 @@ from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import Table, first_rows, read_table
+from core.importers.runs import collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 

@@ -32,10 +32,10 @@ _LONGEST = 100_000
 class Module:
     """One configuration of a node: a line of its summary and the files with what it returned."""
 
-    trial: str  # where it stands; `node` is AutoRAG's node type
-    node: str
+    trial: str  # where it stands
+    node: str  # AutoRAG's type of node
     file: str  # name of its results, for example ``0.parquet``
-    name: str  # autoRAG's name of the module
+    name: str  # AutoRAG's name of the module
     params: Json  # its parameters
     row: Mapping[str, str | None]  # its row of the summary, cells as text
     line: int  # line of that row
@@ -69,7 +69,7 @@ class Trial:
 class Project:
     """What was offered of one project."""
 
-    qa: Piece | None  # tables of questions: the project's, or copies of it in results
+    qa: Piece | None  # the questions: the project's own table, or a copy of it in results
     corpus: Piece | None  # the passages; None if not offered
     trials: tuple[Trial, ...]  # those with results
     empty: tuple[str, ...]  # trials that hold a configuration only

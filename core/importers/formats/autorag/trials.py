@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from core.importers.base import Import, Options, frames_of, imported_run, merged, run_labels
+from core.importers.base import Import, Options, frames_of, merged
 from core.importers.formats.autorag.layout import Module, Project, Trial
 from core.importers.formats.autorag.results import (
     RANKS,
@@ -25,6 +25,7 @@ from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, digest_of
 from core.importers.read.text import shown
 from core.importers.read.yamls import read_yaml
+from core.importers.runs import imported_run, run_labels
 from core.importers.settings import kept
 from core.records import Run
 
@@ -42,8 +43,8 @@ class _Way:
     spec: Json = field(default_factory=dict)  # axes of the best stack so far
     lists: Lists | None = None  # what that returned; None before anything did
     node: str = ""  # the node that returned it
-    offered: Lists | None = None  # what its reranker or filter chose from, and the name of that convention
-    pool: str | None = None
+    offered: Lists | None = None  # what its reranker or filter chose from
+    pool: str | None = None  # the name of that convention
     # stage → mean milliseconds per query of the best modules so far
     times: dict[str, float] = field(default_factory=dict)
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, merged
-from core.importers.read.jsons import Json, number
+from core.importers.read.jsons import Json, amount, number
 from core.importers.read.text import shown
 from core.importers.reported import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
@@ -73,11 +73,11 @@ def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer:
             f"None of the {len(trials)} trials is complete with figures.",
             where=trials[0].where if trials else "",
         )
-    out = tuple(LeftOut(count, reason, first[reason]) for reason, count in left.items())
+    out = [LeftOut(count, reason, first[reason]) for reason, count in left.items()]
     syftr = [bool(each.environment) for each in found]
     runs = reported_runs(found, options, importer=importer, source="Optuna study")
     notes = (*(NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
-    return merged((runs, Import(left_out=out, notes=notes)))
+    return merged((runs, Import(left_out=tuple(out), notes=notes)))
 
 
 _OBJECTIVES = (
@@ -132,19 +132,12 @@ def _figures(trial: Trial) -> Iterator[Figure]:
         if value is not None:
             yield Figure(measure=name, value=value, k=ONE_ANSWER, n=n)
     for key, name in _TIMES.items():
-        seconds = _positive(told, key, trial.where)
+        seconds = amount(told, key, trial.where)
         if seconds is not None:
             yield Figure(measure=name, value=seconds * 1000.0, stage="total", n=n)
-    dollars = _positive(told, _COST, trial.where)
+    dollars = amount(told, _COST, trial.where)
     if dollars is not None:
         yield Figure(measure="usd_per_1k", value=dollars * 1000.0, stage="total", n=n)
-
-
-def _positive(told: Json, key: str, where: str) -> float | None:
-    value = number(told, key, where)
-    if value is not None and value < 0:
-        raise InputError(f"{key} is negative.", where=where)
-    return value
 
 
 def _whole(value: object) -> object:

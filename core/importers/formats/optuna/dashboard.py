@@ -17,7 +17,7 @@ from core.importers.base import SURE, Format, Import, Options, merged
 from core.importers.formats.optuna import COMPLETE, Trial, trial_runs
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import numbers
-from core.importers.read.tabular import header, kind_of, read_table
+from core.importers.read.tabular import columns, header, kind_of, read_table
 from core.importers.read.text import place
 
 
@@ -57,13 +57,15 @@ class OptunaCsv(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Sure of the headers that the dashboard and Optuna write."""
-        return SURE if _layout(_columns(probe)) else 0.0
+        piece = probe.pieces[0]
+        text = len(probe.pieces) == 1 and kind_of(piece) not in ("jsonl", "parquet")
+        return SURE if text and _layout(columns(piece)) else 0.0
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """The trial, its objectives, parameters and attributes."""
-        columns = header(piece, kind_of(piece) or ",")
-        layout = _layout(columns) or _DASHBOARD
-        known = (layout.number, layout.state, *_named(columns, layout))
+        names = header(piece, kind_of(piece) or ",")
+        layout = _layout(names) or _DASHBOARD
+        known = (layout.number, layout.state, *_named(names, layout))
         return dict.fromkeys((*known, f"{layout.param}*", f"{layout.attribute}*"), TAKEN)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -73,46 +75,33 @@ class OptunaCsv(Format):
         )
 
 
-def _columns(probe: Tree) -> list[str]:
-    """Columns of a table of text; none if it is none."""
-    if len(probe.pieces) != 1:
-        return []
-    kind = kind_of(probe.pieces[0])
-    if kind is None or kind in ("jsonl", "parquet"):
-        return []
-    try:
-        return header(probe.pieces[0], kind)
-    except InputError:
-        return []
-
-
-def _layout(columns: Sequence[str]) -> _Layout | None:
-    begun = [each for each in columns if each.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
-    if columns[:2] == ["Number", "State"] and begun:
+def _layout(names: Sequence[str]) -> _Layout | None:
+    begun = [each for each in names if each.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
+    if names[:2] == ["Number", "State"] and begun:
         return _DASHBOARD
-    told = any(each == _VALUE or each.startswith(_VALUES) for each in columns)
-    return _FRAME if told and {"number", "state"} <= set(columns) else None
+    told = any(each == _VALUE or each.startswith(_VALUES) for each in names)
+    return _FRAME if told and {"number", "state"} <= set(names) else None
 
 
-def _named(columns: Sequence[str], layout: _Layout) -> dict[str, str]:
+def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
     """Column of an objective → its name."""
     if layout is _FRAME:
-        several = {each: each.removeprefix(_VALUES) for each in columns if each.startswith(_VALUES)}
+        several = {each: each.removeprefix(_VALUES) for each in names if each.startswith(_VALUES)}
         return several or {_VALUE: "Objective"}
     begun = (layout.param, layout.attribute)
-    other = [each for each in columns if not each.startswith(begun)]
+    other = [each for each in names if not each.startswith(begun)]
     return {each: each for each in other if each not in (layout.number, layout.state)}
 
 
 def _trials(piece: Piece) -> list[Trial]:
     table = read_table(piece, kind_of(piece) or ",")
-    columns = table.rows.columns
-    layout = _layout(columns) or _DASHBOARD
+    names = table.rows.columns
+    layout = _layout(names) or _DASHBOARD
     for needed in (layout.number, layout.state):
-        if needed not in columns:
+        if needed not in names:
             raise InputError(f"There is no column {needed}.", where=piece.name)
     numbered = numbers(table.taking({"Number": layout.number}), "Number", piece.name, whole=True)
-    objectives = _named(columns, layout)
+    objectives = _named(names, layout)
     trials = []
     for number, line, row in zip(numbered, table.lines, table.rows.iter_rows(named=True), strict=True):
         where = place(piece.name, line)

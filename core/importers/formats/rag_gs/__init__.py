@@ -25,12 +25,9 @@ from core.importers.base import (
     LeftOut,
     Look,
     Options,
-    collection_of,
     counted,
     frames_of,
-    imported_run,
     merged,
-    run_labels,
 )
 from core.importers.formats.rag_gs.folder import (
     LISTS,
@@ -47,6 +44,7 @@ from core.importers.read.jsons import Json, number
 from core.importers.read.piece import Tree
 from core.importers.read.rows import again, refuse
 from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels
 
 _NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
 

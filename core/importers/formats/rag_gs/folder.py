@@ -59,18 +59,18 @@ class Folder:
     """A run folder."""
 
     stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
-    shorter: list[Stage] = field(default_factory=list)  # files that are not
-    other: list[Piece] = field(default_factory=list)
+    shorter: list[Stage] = field(default_factory=list)  # lists of which another is as deep as was asked
+    other: list[Piece] = field(default_factory=list)  # files of no stage
     texts: dict[str, str] = field(default_factory=dict)  # question → its text, in order
     rewritten: set[str] = field(default_factory=set)  # questions that were searched with another text
     embedder: Json = field(default_factory=dict)  # axes of the embedder, as the rewrites name it
     manifests: dict[str, object] = field(default_factory=dict)  # stage → what its first manifest says
     # list ("dense", "sparse") and question → how deep it was searched, as its manifest says
     depths: dict[tuple[str, str], int] = field(default_factory=dict)
-    questions: list[Piece] = field(default_factory=list)  # lists of questions; marks that a stage finished
-    marks: list[Piece] = field(default_factory=list)
-    kept: list[Piece] = field(default_factory=list)  # manifests that are kept; others
-    later: list[Piece] = field(default_factory=list)
+    questions: list[Piece] = field(default_factory=list)  # lists of questions
+    marks: list[Piece] = field(default_factory=list)  # marks that a stage finished
+    kept: list[Piece] = field(default_factory=list)  # the first manifest of every stage
+    later: list[Piece] = field(default_factory=list)  # the other manifests
     # stages of questions without a mark that they finished, where others have one
     unfinished: list[str] = field(default_factory=list)
 

@@ -16,21 +16,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import account
-from core.importers.base import (
-    LIKELY,
-    SURE,
-    Format,
-    Import,
-    Options,
-    collection_of,
-    counted,
-    frames_of,
-    imported_run,
-    merged,
-    run_labels,
-    slug,
-    summed,
-)
+from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
 from core.importers.formats.ragged.files import (
     PARTS,
     SURELY,
@@ -48,6 +34,7 @@ from core.importers.formats.ragged.files import (
 from core.importers.formats.ragged.readers import TOP_K, Reader, answers, readers
 from core.importers.read.piece import Piece, Tree, digest_of
 from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels, slug
 
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 _ROOTS = ("reader_results", "retriever_results", "predictions")

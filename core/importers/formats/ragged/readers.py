@@ -16,11 +16,10 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.formats.ragged.files import kind, once
-from core.importers.outcomes import graded_by, means
 from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import place
-from core.importers.samples import VALUE
+from core.importers.samples import VALUE, graded_by, means
 from core.records import Run
 
 TOP_K = "top_k"

@@ -14,7 +14,6 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, settled
-from core.importers.at_hand import texts
 from core.importers.base import (
     LIKELY,
     LOOK_ROWS,
@@ -28,10 +27,19 @@ from core.importers.base import (
     merged,
 )
 from core.importers.formats.excel import sheet_table, tables
-from core.importers.formats.spans.placing import NEEDS, ROLES, Placed, are_spans, placed, span_rows, span_set
+from core.importers.formats.spans.placing import (
+    NEEDS,
+    ROLES,
+    Placed,
+    are_spans,
+    placed,
+    span_rows,
+    span_set,
+    texts,
+)
 from core.importers.naming import no_column, normal, roles_by
 from core.importers.read.piece import Piece, Tree
-from core.importers.read.tabular import Table, header, kind_of, read_table
+from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import shown
 from core.importers.read.workbook import is_workbook, open_workbook
 
@@ -70,8 +78,7 @@ class JudgedSpans(Format):
         if is_workbook(piece):
             found = _sheets(piece)
             return 0.0 if not found else LIKELY if set(tables(piece, Options())) - set(found) else SURE
-        columns = _columns(piece)
-        roles = roles_by(columns, {}, ROLES, piece.name)
+        roles = roles_by(columns(piece), {}, ROLES, piece.name)
         if are_spans(roles):
             anchors = {normal(roles[role]) for role in ("quote", "start_char") if role in roles}
             sure = anchors & _OF_CHARACTERS and normal(roles["source"]) != "passage_id"
@@ -81,35 +88,25 @@ class JudgedSpans(Format):
     def why_not(self, probe: Tree) -> str:
         """Which column is missing."""
         piece = probe.pieces[0]
-        columns = _columns(piece)
-        roles = roles_by(columns, {}, ROLES, piece.name)
+        names = columns(piece)
+        roles = roles_by(names, {}, ROLES, piece.name)
         missing = next((role for role in ("query_id", "source", "grade") if role not in roles), "quote")
-        return str(no_column(missing, columns, piece.name, NEEDS))
+        return str(no_column(missing, names, piece.name, NEEDS))
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows."""
-        table = _opened(tree.pieces[0], options, LOOK_ROWS)
-        columns = [column for column in table.rows.columns if column != "line"]
-        return Look(table.taking({column: column for column in columns}).drop("line"))
+        return Look(_opened(tree.pieces[0], options, LOOK_ROWS).texts)
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
         """The columns of every table."""
         for piece in (tree.pieces[0] for tree in trees):
-            columns = _opened(piece, options, LOOK_ROWS).rows.columns
-            roles = roles_by(columns, options.columns, ROLES, piece.name)
-            yield settled(piece.name, "column", columns, dict.fromkeys(roles.values(), TAKEN))
+            names = _opened(piece, options, LOOK_ROWS).rows.columns
+            roles = roles_by(names, options.columns, ROLES, piece.name)
+            yield settled(piece.name, "column", names, dict.fromkeys(roles.values(), TAKEN))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all files, each a golden set."""
         return merged(_read(tree.pieces[0], options) for tree in trees)
-
-
-def _columns(piece: Piece) -> list[str]:
-    kind = kind_of(piece)
-    try:
-        return header(piece, kind) if kind else []
-    except InputError:
-        return []
 
 
 def _sheets(piece: Piece) -> tuple[str, ...]:

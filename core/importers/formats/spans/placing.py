@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, Options, counted
+from core.importers.base import Documents, Import, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.naming import ROLES as KNOWN_ROLES
 from core.importers.naming import no_column, roles_by
 from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
+from core.tables import Frame
 
 PLACE = ("start_char", "end_char")
 _FOUND = pl.Schema(
@@ -202,3 +203,39 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
     made = golden_set(single, name, stem, options, table="spans")
     left = {"spans that stand twice: they count once": rows.height - single.height}
     return replace(made, left_out=counted(left, name))
+
+
+@dataclass(frozen=True)
+class _Brought:
+    """Passages of an import, and behind them what the caller has."""
+
+    passages: Frame
+    ids: frozenset[str]
+    behind: Documents | None
+
+    def __call__(self, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
+        if collection_id not in self.ids:
+            return texts(self.behind, collection_id, sources)
+        own = (pl.col("collection_id") == collection_id) & pl.col("passage_id").is_in(list(sources))
+        rows = self.passages.lazy().filter(own).collect()
+        return rows.select(source="passage_id", text=pl.col("text").fill_null(""))
+
+
+def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
+    """The named documents of a collection; none where nobody has any."""
+    if documents is None:
+        return pl.DataFrame(schema={"source": pl.String, "text": pl.String})
+    return documents(collection_id, sources)
+
+
+def with_brought(options: Options, made: Import) -> Options:
+    """The options with the passages of an import among the documents at hand."""
+    passages = made.frames.get("passages")
+    if passages is None:
+        return options
+    ids = frozenset(passages.lazy().select(pl.col("collection_id").unique()).collect().to_series())
+    return replace(
+        options,
+        documents=_Brought(passages, ids, options.documents),
+        known_collections=options.known_collections | ids,
+    )

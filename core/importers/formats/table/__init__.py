@@ -13,20 +13,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import Account, settled
-from core.importers.base import (
-    LIKELY,
-    LOOK_ROWS,
-    RESEMBLES,
-    Format,
-    Import,
-    Look,
-    Options,
-    collection_of,
-    counted,
-    imported_run,
-    merged,
-    run_labels,
-)
+from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
 from core.importers.costs import timings, usage
 from core.importers.formats.table.aggregated import answers, stack_results, suited
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
@@ -37,7 +24,8 @@ from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.streamed import Streamed, ordered_blocks, rankings
-from core.importers.read.tabular import Table, header, kind_of, read_table
+from core.importers.read.tabular import Table, columns, kind_of, read_table
+from core.importers.runs import collection_of, imported_run, run_labels
 from core.records import Run
 
 _NEEDS = (
@@ -68,10 +56,10 @@ class TableFormat(Format):
         """A table that has the columns of one of the kinds."""
         if len(probe.pieces) != 1:
             return 0.0
-        columns = self._columns(probe)
-        if len(columns) < 2:
+        names = columns(probe.pieces[0])
+        if len(names) < 2:
             return 0.0
-        means = meaning(columns, TableAs(), probe.name)
+        means = meaning(names, TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
@@ -79,8 +67,8 @@ class TableFormat(Format):
 
     def why_not(self, probe: Tree) -> str:
         """Which columns were found."""
-        columns = self._columns(probe)
-        return str(no_column("rank", columns, probe.name, f"A table needs {_NEEDS}.")) if columns else ""
+        names = columns(probe.pieces[0])
+        return str(no_column("rank", names, probe.name, f"A table needs {_NEEDS}.")) if names else ""
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows, the columns and their roles."""
@@ -89,21 +77,9 @@ class TableFormat(Format):
         if kind is None:
             return super().look(tree, options)
         table = read_table(piece, kind, LOOK_ROWS)
-        columns = table.rows.columns
-        means = meaning(columns, options.table_as(piece.name), piece.name)
-        return Look(
-            table.taking({column: column for column in columns if column != "line"}).drop("line"),
-            tuple(columns),
-            suited(means, table).names,
-            means.is_row,
-        )
-
-    def _columns(self, probe: Tree) -> list[str]:
-        kind = kind_of(probe.pieces[0])
-        try:
-            return header(probe.pieces[0], kind) if kind else []
-        except InputError:
-            return []
+        names = table.rows.columns
+        means = meaning(names, options.table_as(piece.name), piece.name)
+        return Look(table.texts, tuple(names), suited(means, table).names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""

@@ -9,16 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import (
-    Import,
-    LeftOut,
-    Options,
-    counted,
-    frames_of,
-    imported_run,
-    merged,
-    run_labels,
-)
+from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.costs import usage
 from core.importers.meaning import UNKNOWN, Meaning
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value, is_share
@@ -26,6 +17,7 @@ from core.importers.read.piece import Piece
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
+from core.importers.runs import imported_run, run_labels
 from core.records import Run
 
 _LEAST_PERCENT = 5
@@ -50,12 +42,8 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
     ids = pl.Series("run_id", [run.run_id for run in runs])
     keys = pl.DataFrame([ids, table.lines.alias("line")]).with_columns(query_id=pl.lit(None, pl.String))
     notes = [f"{table.name}: {said}" for value in means.aggregates for said in _said(value)]
-    figures = Import(
-        runs=tuple(runs),
-        frames=frames_of(aggregates=rows),
-        left_out=tuple(left),
-        notes=tuple(notes),
-    )
+    frames = frames_of(aggregates=rows)
+    figures = Import(runs=tuple(runs), frames=frames, left_out=tuple(left), notes=tuple(notes))
     return merged((figures, usage(table, means, keys, per_row=True)))
 
 

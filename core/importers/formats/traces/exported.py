@@ -11,7 +11,7 @@ from core.importers.account import Parts
 from core.importers.read.jsons import Json, json_rows, kind_of_value, parsed, read_json
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece
-from core.importers.read.tabular import header, kind_of, read_table
+from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place
 
 WRAPPERS = ("data", "runs", "observations", "spans", "traces")
@@ -40,13 +40,7 @@ def _paths(head: bytes, piece: Piece) -> frozenset[str]:  # noqa: ARG001  (tells
         if root is None:
             return frozenset()
         return frozenset(path[len(root) :].lstrip(".") for path in seen if path.startswith(root))
-    kind = kind_of(piece)
-    if kind is None:
-        return frozenset()
-    try:
-        return frozenset(header(piece, kind))
-    except InputError:
-        return frozenset()
+    return frozenset(columns(piece))
 
 
 def entries(piece: Piece) -> Iterator[tuple[str, Json]]:

@@ -61,8 +61,8 @@ class Document:
 class Span:
     """One step of a trace."""
 
-    id: str  # its own id, that of the step it is part of (None = the whole), that of the trace
-    parent: str | None
+    id: str
+    parent: str | None  # the step it is part of; None = the whole
     trace: str
     kind: Kind  # what it does
     where: str  # file and place, for messages

@@ -1,0 +1,96 @@
+"""Collections and runs that imports make: what they are called, and identities that content decides."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
+
+from core.importers.base import Options
+from core.importers.read.piece import Tree
+from core.importers.read.text import shown
+from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json, short_hash
+
+_ID_CHARACTERS, _HASH_DIGITS = 60, 8
+_PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
+_DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")
+_GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
+
+
+def slug(text: str, fallback: str = "imported") -> str:
+    """A short stable identifier that no other text gives.
+
+    Args:
+        text: A name of any characters.
+        fallback: Begins the identifier of a text without a letter or a digit.
+
+    Returns:
+        The text itself where it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
+        no dot or dash at an end; else its readable beginning, ``~`` and a hash of it.
+    """
+    if _PLAIN.fullmatch(text) and len(text) <= _ID_CHARACTERS:
+        return text
+    short = re.sub(r"[^\w.-]+", "-", text).strip("-.")
+    begin = short[: _ID_CHARACTERS - 1 - _HASH_DIGITS].strip("-.") or fallback
+    # Some file names are no valid Unicode; as ASCII they are told apart all the same.
+    return f"{begin}~{short_hash(ascii(text))[:_HASH_DIGITS]}"
+
+
+def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
+    """The identifier that a user means: one that is known, or was derived before, is taken as it stands."""
+    return text if text in known or _DERIVED.fullmatch(text) else slug(text)
+
+
+def collection_name(tree: Tree) -> str:
+    """What to call the collection of a tree: its name, or its folder's where the name says nothing."""
+    return tree.parent if tree.stem.lower() in _GENERIC and tree.parent else tree.stem
+
+
+def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
+    """The record of the collection that an import belongs to; none if the store has it already."""
+    chosen = options.collection_id or "imported"
+    if chosen in options.known_collections:
+        return ()
+    name = shown(options.collection_name or chosen, 200)
+    return (Collection(collection_id=chosen, name=name, source=source),)
+
+
+def imported_run(
+    options: Options,
+    label: str,
+    digest: str,
+    *,
+    importer: str,
+    decided: JsonMap,
+    spec: JsonMap | None = None,
+    pool: str | None = None,
+) -> Run:
+    """A run with a stable identity: equal content under an equal label gives an equal id."""
+    collection = options.collection_id or "imported"
+    stack = Stack(spec or {"name": shown(label, 200)})
+    changed: JsonMap = {
+        **({"strip": dict(options.strip)} if options.strip else {}),
+        **({"ties": options.tie_order} if options.tie_order != "file" else {}),
+    }
+    facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool, **changed})
+    return Run(
+        run_id=f"r-{short_hash(collection, label, digest, facts)}",
+        collection_id=collection,
+        stack=stack,
+        label=shown(label, 200),
+        origin=Origin.IMPORT,
+        pool=pool,
+        manifest={"importer": importer, "content": digest, **decided, **changed},
+    )
+
+
+def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
+    """Readable names of runs."""
+    names = [name or stem for name, stem in own]
+    if options.label:
+        names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]
+    times = Counter(names)
+    return [
+        f"{name} · {stem}" if times[name] > 1 and stem not in ("", name) else name
+        for name, (_, stem) in zip(names, own, strict=True)
+    ]

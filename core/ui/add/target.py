@@ -1,0 +1,208 @@
+"""Where files go: the workspace, how far their ids are its own, and what becomes of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
+from core.ui import cache
+from core.ui.add.files import leave_out
+from core.views.add import imports, words
+from core.views.add.anchored import StoredDocuments
+from core.views.add.imports import Plan, Strange
+from core.views.add.matching import Match
+from core.views.text import plain
+
+_SLOT, _INTO, _NAMED = "_add_decided", "_into", "_add_named"
+_BY_CONTENT = "by their values"
+_LINES = 6
+
+
+@dataclass
+class Decided:
+    """What a visitor decided about ids that the workspace does not have, for one set of files.
+
+    Attributes:
+        files: What identifies them.
+        names: Their names.
+        strips: File → what is taken off its ids; nothing = it makes a workspace of its own.
+        take: Whether everything is taken as it is.
+    """
+
+    files: str
+    names: tuple[str, ...] = ()
+    strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    take: bool = False
+
+
+def decided_about(items: Sequence[Any]) -> Decided:
+    """What was decided about these files; nothing yet where they are others than before."""
+    files = " ".join(str(getattr(item, "file_id", item)) for item in items)
+    decided: Decided | None = st.session_state.get(_SLOT)
+    if decided is None or decided.files != files:
+        decided = st.session_state[_SLOT] = Decided(files, tuple(map(imports.name_of, items)))
+    return decided
+
+
+def options(decided: Decided) -> Options:
+    """What the user decides about all files; everything may stay open."""
+    snapshot = cache.snapshot(None)
+    known = frozenset(snapshot.collections()["collection_id"])
+    titles = {known_format.name: known_format.title for known_format in FORMATS}
+    with st.popover("Options", icon=":material/tune:"):
+        label = st.text_input("Name", placeholder="from the file", help="What the stack is called in charts.")
+        golden = st.text_input(
+            "Golden set", placeholder="from the file", help="What the judgements are called."
+        )
+        grades = st.selectbox(
+            "Grades are",
+            [_BY_CONTENT, *GRADE_MAPPINGS],
+            format_func=lambda name: mapping_text(name) if name in GRADE_MAPPINGS else name,
+            accept_new_options=True,
+            help="How grades become 1 to 5. Type another mapping as 0→1, 1→3, 2→5; the grades as they were "
+            "given are kept.",
+        )
+        format_ = st.selectbox(
+            "Format",
+            list(titles),
+            index=None,
+            format_func=titles.__getitem__,
+            placeholder="by content",
+            help="Only where a file could be of several formats, or is taken for another.",
+        )
+    return Options(
+        format=format_,
+        collection_id=_chosen(decided),
+        label=label or None,
+        golden_set_id=golden or None,
+        grades=None if grades == _BY_CONTENT else grades,
+        known_collections=known,
+        documents=StoredDocuments.of(snapshot),
+    )
+
+
+def open_workspace(chosen: Options) -> str | None:
+    """The workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
+    workspace = st.session_state.get("ws")
+    return workspace if chosen.collection_id is None and workspace in chosen.known_collections else None
+
+
+def _chosen(decided: Decided) -> str | None:
+    """The workspace that the user chose or typed; None while it is the one that the files name."""
+    value: str | None = st.session_state.get(_INTO + decided.files)
+    return None if value in ("", st.session_state.get(_NAMED, {}).get(decided.files)) else value
+
+
+def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
+    """The workspace, chosen or named anew, and how many queries and passages exist there."""
+    named = st.session_state.get(_NAMED, {}).get(decided.files)
+    if plan.made is not None and chosen.collection_id is None:
+        named = imports.collection_of(plan.made) if imports.came(plan.made) == 1 else ""
+        st.session_state[_NAMED] = {decided.files: named}
+    known = sorted(chosen.known_collections)
+    st.selectbox(
+        "Goes into",
+        list(dict.fromkeys(name for name in (named, chosen.collection_id, *known) if name)),
+        index=0 if named else None,
+        accept_new_options=True,
+        placeholder="as the files say" if named == "" else "named by the file",
+        format_func=lambda name: name if name in chosen.known_collections else f"{name} (new workspace)",
+        key=_INTO + decided.files,
+        width=360,
+        help="The workspace that rankings and judgements belong to. Choose one, or type a new name.",
+    )
+
+
+def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
+    """How far the ids exist where the files go, or in which other workspace they do."""
+    strange = {match for group in plan.strange for match in group.matches}
+    lines = words.matched([match for match in plan.matches if match not in strange])
+    for line in lines[:_LINES]:
+        st.markdown(f":green[:material/check:] {plain(line)}")
+    if lines[_LINES:]:
+        st.caption(f"And {len(lines) - _LINES} more workspaces.")
+    if plan.suggested:
+        line = plain("; ".join(words.matched(plan.suggested)))
+        _offer(line, plan.suggested[0].collection_id, decided)
+    elif plan.apart:
+        _foreign(plan, decided, workspace)
+
+
+def _offer(line: str, collection: str, decided: Decided) -> None:
+    """A stored workspace that the ids fit, with the button that chooses it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/link: {line}", width="content")
+        st.button(
+            plain(f"Put it into {collection}"), on_click=_into, args=(decided, collection), key="put_into"
+        )
+
+
+def _foreign(plan: Plan, decided: Decided, workspace: str | None) -> None:
+    """A new workspace beside the open one, whose ids are others; with a way into it where there is one."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _chip(plan.apart)
+        if workspace and any(match.strip for match in plan.apart):
+            _strip_button(Strange(decided.names, plan.apart), decided, workspace, "foreign")
+
+
+def strangers(plan: Plan, decided: Decided) -> None:
+    """Files whose ids the workspace does not have: both kinds of id, and a button for each way on."""
+    for place, group in enumerate(() if decided.take else plan.strange):
+        into = group.matches[0].collection_id
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(', '.join(group.files[:3]))}**", width="content")
+            _chip(group.matches)
+            _strip_button(group, decided, into, str(place))
+            args = (plan, decided, group)
+            st.button("A new workspace", key=f"own{place}", on_click=_own, args=args)
+            if set(group.files) != set(decided.names):
+                st.button("Leave out", key=f"without{place}", on_click=leave_out, args=group.files)
+            st.button(
+                "Take it as it is", key=f"take{place}", on_click=_take, args=(decided,), type="tertiary"
+            )
+    if decided.strips or decided.take:
+        label = "Undo what was decided about ids"
+        st.button(label, key="undo_ids", type="tertiary", icon=":material/undo:", on_click=_undo)
+
+
+def _chip(found: Sequence[Match]) -> None:
+    """How many exist, and ids of both sides."""
+    lost = [match for match in found if match.foreign]
+    st.badge(plain("; ".join(words.matched(found))), color="orange", icon=":material/link_off:")
+    for match in lost[:2]:
+        st.caption(plain(words.sides(match)), width="content")
+
+
+def _strip_button(group: Strange, decided: Decided, into: str, place: str) -> None:
+    strips = {match.what: match.strip for match in group.matches if match.strip}
+    if strips:
+        label = plain(words.strip_label(group.matches))
+        st.button(label, key=f"strip{place}", on_click=_strip, args=(decided, group.files, strips, into))
+
+
+def _strip(decided: Decided, files: Sequence[str], strips: Mapping[str, str], into: str) -> None:
+    decided.strips |= dict.fromkeys(files, strips)
+    _into(decided, into)
+
+
+def _own(plan: Plan, decided: Decided, group: Strange) -> None:
+    if set(group.files) == set(decided.names) and plan.made is not None:
+        _into(decided, imports.own_name(plan.made, cache.snapshot(None)))
+    else:
+        decided.strips |= {name: {} for name in group.files}
+
+
+def _take(decided: Decided) -> None:
+    decided.take = True
+
+
+def _undo() -> None:
+    st.session_state.pop(_SLOT, None)
+
+
+def _into(decided: Decided, collection: str) -> None:
+    st.session_state[_INTO + decided.files] = collection

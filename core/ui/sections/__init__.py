@@ -1,0 +1,1 @@
+"""Sections of pages, one file each: what they ask, read once, and show."""

@@ -1,0 +1,213 @@
+"""Charts of page Confidence: chances, ties, and what more queries would change."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.decide.rules import Decision
+from core.views import text, theme
+from core.views.confidence.worth import USUAL
+from core.views.decision.facts import Asked
+
+SHOWN = 12
+"""Stacks in the chart of chances; the table has all."""
+_LINE = 58
+_STRIP = 0.5
+"""Share of the plot from which the strip of the jitter band would say nothing."""
+_DOTS = (
+    ("p_frontier", "on the frontier", "diamond-open", theme.OKABE_ITO[2]),
+    ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
+    ("p_feasible", "within all limits", "circle-open", theme.OKABE_ITO[3]),
+)
+
+
+def chances(rows: pl.DataFrame) -> go.Figure | None:
+    """Bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
+
+    Args:
+        rows: From `core.views.confidence.hold.share_rows`.
+
+    Returns:
+        The first `SHOWN` stacks; None where no chance is known.
+    """
+    drawn = rows.filter(pl.col("p_best").is_not_null()).head(SHOWN)
+    if drawn.is_empty():
+        return None
+    layout = theme.layout(x="Share of the resamples", height=110 + 42 * drawn.height)
+    y = np.arange(drawn.height, dtype=float)[::-1]
+    traces: list[theme.Spec] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "x": drawn["p_best"].to_numpy(),
+            "y": y,
+            "width": 0.34,
+            "name": "is the best",
+            "marker": {"color": [_colour(status) for status in drawn["status"]]},
+            "hovertext": _hovers(drawn),
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        }
+    ]
+    for column, title, symbol, colour in _DOTS:
+        if _tells(drawn[column]):
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "x": drawn[column].to_numpy(),
+                    "y": y,
+                    "name": title,
+                    "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
+                    "hovertext": _hovers(drawn),
+                    "hovertemplate": "%{hovertext}<extra></extra>",
+                    "cliponaxis": False,
+                }
+            )
+    layout["annotations"] = [
+        {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 6,
+         "showarrow": False, "font": {"size": 12}, "text": _label(row)}
+        for place, row in zip(y, drawn.iter_rows(named=True), strict=True)
+    ]  # fmt: skip
+    layout["yaxis"] |= {"visible": False, "range": [-0.5, drawn.height - 0.1]}
+    layout["xaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+    layout["legend"] |= {"traceorder": "normal"}
+    return theme.finished(traces, layout)
+
+
+def _tells(shares: pl.Series) -> bool:
+    """Whether a share is known, and is not simply 1 for all."""
+    return not (shares.is_null() | (shares == 1)).all()
+
+
+def _colour(status: str) -> str:
+    return theme.ACCENT if status == "chosen" else theme.FRONTIER if status != "excluded" else theme.NEUTRAL
+
+
+def _label(row: dict[str, object]) -> str:
+    status = row["status"]
+    mark = f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded") else ""
+    return text.escape(text.shorten(str(row["name"]), _LINE)) + mark
+
+
+def _hovers(drawn: pl.DataFrame) -> list[str]:
+    words = (
+        ("best", "p_best"),
+        ("on the frontier", "p_frontier"),
+        ("meets the SLA", "p_sla"),
+        ("within all limits", "p_feasible"),
+    )
+    return [
+        f"<b>{text.escape(row['name'])}</b><br>"
+        + "<br>".join(f"{label}: {text.percent(row[name])}" for label, name in words if row[name] is not None)
+        for row in drawn.iter_rows(named=True)
+    ]
+
+
+def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Asked) -> go.Figure | None:
+    """Latency and quality of the feasible stacks, those that tie with the best among them.
+
+    Args:
+        table: The stack table.
+        tied: From `core.views.confidence.hold.tie_rows`.
+        decision: What was selected from it, and the width of the band.
+        asked: For the names of the axes.
+
+    Returns:
+        The chart, with the band in which latencies are not told apart as a strip where it is a small part of
+        the plot; None without a chosen stack that has a latency and a quality.
+    """
+    rows = table.with_row_index("row").filter(
+        pl.Series(decision.feasible), pl.col("quality").is_not_null(), pl.col("latency_ms").is_not_null()
+    )
+    chosen = rows.filter(pl.col("row") == (-1 if decision.chosen is None else decision.chosen))
+    if chosen.is_empty():
+        return None
+    at, jitter = float(chosen["latency_ms"][0]), decision.jitter_ms
+    inside = pl.col("row").is_in(tied["row"].to_list())
+    picked = pl.col("row") == decision.chosen
+    fast = (pl.col("latency_ms") - at).abs() < jitter
+    groups = (
+        ("slower or faster", theme.NEUTRAL, "x-thin-open", ~inside & ~picked & ~fast),
+        ("as fast, worse query by query", theme.OKABE_ITO[4], "circle-open", ~inside & ~picked & fast),
+        ("ties with the best", theme.FRONTIER, "circle", inside & ~picked),
+        ("chosen", theme.ACCENT, "diamond", picked),
+    )
+    shown = [(title, colour, symbol, rows.filter(which)) for title, colour, symbol, which in groups]
+    layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=380)
+    latencies = rows["latency_ms"].to_numpy()
+    room = max(0.06 * float(np.ptp(latencies)), 1e-3 * float(latencies.max()), 1e-6)
+    low, high = float(latencies.min()) - room, float(latencies.max()) + room
+    layout["xaxis"]["range"] = [low, high]
+    if 2 * jitter < _STRIP * (high - low):
+        strip = {"x0": max(low, at - jitter), "x1": min(high, at + jitter), "y0": 0, "y1": 1}
+        look = {"type": "rect", "yref": "paper", "fillcolor": theme.SOFT, "line": {"width": 0}}
+        layout["shapes"] = [{**look, **strip, "layer": "below"}]
+    return theme.finished([_marks(*group) for group in shown if not group[-1].is_empty()], layout)
+
+
+def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Spec:
+    quality = rows["quality"].to_numpy()
+    trace: theme.Spec = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": f"{title} ({rows.height:,})" if title != "chosen" else title,
+        "x": rows["latency_ms"].to_numpy(),
+        "y": quality,
+        "marker": {
+            "color": colour,
+            "symbol": symbol,
+            "size": 13 if title == "chosen" else 9,
+            "line": {"width": 2},
+        },
+        "hovertext": [
+            f"{text.escape(row['name'])}<br>{text.ms(row['latency_ms'])} · {text.score(row['quality'])}"
+            f"{text.interval(row['quality_low'], row['quality_high'])}, {text.sample(row['n'])}"
+            for row in rows.iter_rows(named=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+    if title in ("chosen", "ties with the best") and rows.height <= 40:
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": rows["quality_high"].cast(pl.Float64).to_numpy() - quality,
+            "arrayminus": quality - rows["quality_low"].cast(pl.Float64).to_numpy(),
+            "thickness": 1,
+            "width": 2,
+        }
+    return trace
+
+
+def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
+    """Both chances against the number of further queries; what the money pays for as a line."""
+    drawn = rows.filter(pl.col("more") > 0)
+    layout = theme.layout(x="further queries", y="share of the worlds", height=360)
+    ticks = list(USUAL)
+    layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
+    layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+    looks = (
+        ("flip", "another stack is chosen then", theme.FRONTIER, "circle", "solid"),
+        ("left", "yet more would change it", theme.ACCENT, "diamond", "dot"),
+    )
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": title,
+            "x": drawn["more"].to_numpy(),
+            "y": drawn[column].to_numpy(),
+            "line": {"color": colour, "dash": dash, "width": 2},
+            "marker": {"color": colour, "symbol": symbol, "size": 9},
+            "hovertemplate": "%{x:,} more: %{y:.1%}<extra>" + title + "</extra>",
+        }
+        for column, title, colour, symbol, dash in looks
+    ]
+    if affordable and affordable in drawn["more"]:
+        line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"}
+        ends = {"x0": affordable, "x1": affordable, "y0": 0, "y1": 1}
+        layout["shapes"] = [{"type": "line", "line": line, "yref": "y domain", **ends}]
+        note = {"text": f"the money: {affordable:,}", "showarrow": False, "yanchor": "top", "xanchor": "left"}
+        layout["annotations"] = [{"x": float(np.log10(affordable)), "y": 1, "yref": "paper", **note}]
+    return theme.finished(traces, layout)

@@ -1,0 +1,246 @@
+"""Would the choice hold: joint resamples of the queries, and the stacks that tie with the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import HARM
+from core.decide.joint import JointSample, chances
+from core.decide.rules import Constraints, Decision, Rule
+from core.metrics import Measure
+from core.stats.intervals import SEED
+from core.stats.latency import SHARES
+from core.stats.significance import Sample, interval, paired_rows, resampled, weights
+from core.stats.significance.bootstrap import RESAMPLES
+from core.store import Snapshot
+from core.views.decision.facts import CHANCES, status_rows
+from core.views.workspace.harm import harm_measure
+from core.views.workspace.latency_sample import sample
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scores import Floats, at_cutoff, evidence
+
+BEST, ALIKE, SAME, AVERAGE = (
+    "the best",
+    "may be as good",
+    "same score on every query",
+    "only averages are known",
+)
+"""What is known of a stack that ties, beside the best of them."""
+
+
+def certainty(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    scope: Scope,
+    limits: tuple[Constraints, Rule],
+    *,
+    quality: Quality,
+    latency: Latency,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pl.DataFrame:
+    """Resample the queries of a workspace and count how often each stack does what.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table, or some of its rows; the shares are among these stacks.
+        scope: The workspace.
+        limits: Constraints and rule.
+        quality: The measure that stands for quality.
+        latency: The latency that the SLA is about.
+        resamples: How many.
+        seed: Of the resampling; show it beside the shares.
+
+    Returns:
+        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown), varies
+        ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
+    """
+    sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
+    return shares(table, sample, limits, resamples=resamples, seed=seed)
+
+
+def shares(
+    table: pl.DataFrame,
+    sample: JointSample | None,
+    limits: tuple[Constraints, Rule],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pl.DataFrame:
+    """What `certainty` counts, from results per query that were read already (`joint_sample`)."""
+    if sample is None:
+        return _unknown(table, "no results per query: nothing can be resampled")
+    constraints, rule = limits
+    found = chances(sample, constraints, rule, resamples=resamples, seed=seed)
+    counted = dict(zip(CHANCES, (found.frontier, found.sla, found.feasible, found.best), strict=True))
+    varies = _varies(sample)
+    fixed = pl.col("varies").is_null()
+    return table.select("run_id").with_columns(
+        pl.Series("varies", varies, dtype=pl.String),
+        *(pl.Series(name, share, dtype=pl.Float64).fill_nan(None) for name, share in counted.items()),
+    ).select(
+        "run_id",
+        *(pl.when(~fixed).then(pl.col(name)).alias(name) for name in CHANCES),
+        "varies",
+        pl.when(fixed).then(pl.lit("no results per query for this stack")).alias("reason"),
+    )  # fmt: skip
+
+
+def joint_sample(
+    snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
+) -> JointSample | None:
+    """Quality and latency per query of the stacks of a table, on the union of their queries.
+
+    Returns:
+        The sample in the order of the table; None when no stack has results per query.
+    """
+    ids = table["run_id"].to_list()
+    scored = _scored(snapshot, table, scope, quality.measure)
+    name = harm_measure(table)
+    harmful = _scored(snapshot, table, scope, Measure.parse(name) if name else None)
+    timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
+    harmful = harmful.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list()))
+    queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
+    if queries.is_empty():
+        return None
+    return JointSample(
+        quality=_matrix(scored, ids, queries),
+        latency_ms=_matrix(timed, ids, queries),
+        cost=_column(table, "cost"),
+        fixed_quality=_column(table, "quality"),
+        fixed_latency=_column(table, "latency_ms"),
+        share=SHARES[latency.percentile],
+        harm=_matrix(harmful, ids, queries),
+        fixed_harm=HARM.read(table),
+    )
+
+
+def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, measure: Measure | None) -> pl.DataFrame:
+    """run_id, query_id, value of the runs that have rankings."""
+    ranked = table.filter("has_rankings")["run_id"].to_list() if "has_rankings" in table.columns else []
+    golden = scope.golden_set_id
+    schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
+    if measure is None or golden is None or not ranked:
+        return pl.DataFrame(schema=schema)
+    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    values = at_cutoff(found, measure)
+    rows = {
+        "run_id": np.repeat(np.array(found.run_ids), len(found.query_ids)),
+        "query_id": np.tile(np.array(found.query_ids), len(found.run_ids)),
+        "value": values.ravel(),
+    }
+    return pl.DataFrame(rows, schema=schema).filter(pl.col("value").is_not_nan())
+
+
+def _matrix(rows: pl.DataFrame, ids: list[str], queries: pl.Series) -> Floats:
+    """Values by run and query [S, Q]; NaN where there is none."""
+    made = np.full((len(ids), len(queries)), np.nan)
+    if rows.height:
+        run = rows["run_id"].replace_strict(ids, range(len(ids)), return_dtype=pl.Int64)
+        query = rows["query_id"].replace_strict(queries, range(len(queries)), return_dtype=pl.Int64)
+        made[run.to_numpy(), query.to_numpy()] = rows["value"].to_numpy()
+    return made
+
+
+def _column(table: pl.DataFrame, name: str) -> Floats:
+    return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _varies(sample: JointSample) -> list[str | None]:
+    words = {(True, True): "quality and latency", (True, False): "quality", (False, True): "latency"}
+    pairs = zip(sample.quality_varies.tolist(), sample.latency_varies.tolist(), strict=True)
+    return [words.get(pair) for pair in pairs]
+
+
+def _unknown(table: pl.DataFrame, reason: str) -> pl.DataFrame:
+    return table.select(
+        "run_id",
+        *(pl.lit(None, pl.Float64).alias(name) for name in CHANCES),
+        pl.lit(None, pl.String).alias("varies"),
+        pl.lit(reason).alias("reason"),
+    )
+
+
+def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:
+    """Every stack with its chances, the likeliest best first.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        chances: From `core.views.confidence.hold.certainty` on the same rows.
+
+    Returns:
+        run_id, name, status, p_best, p_frontier, p_sla, p_feasible (0..1, null = unknown), quality with
+        interval and n, latency_ms, cost, and unknown (why the chances are null).
+    """
+    statuses = status_rows(table, decision).select("run_id", "status")
+    shares = chances.select("run_id", *CHANCES, pl.col("reason").alias("unknown"))
+    return (
+        table.join(shares, on="run_id", how="left", maintain_order="left")
+        .join(statuses, on="run_id", how="left", maintain_order="left")
+        .sort(
+            ["p_best", "p_frontier", "quality"],
+            descending=[True, True, decision.quality.higher_is_better],
+            nulls_last=True,
+            maintain_order=True,
+        )
+        .select(
+            "run_id",
+            "name",
+            "status",
+            *("p_best", "p_frontier", "p_sla", "p_feasible"),
+            *("quality", "quality_low", "quality_high", "n", "latency_ms", "cost", "unknown"),
+        )
+    )
+
+
+def tie_rows(
+    table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int = SEED
+) -> pl.DataFrame:
+    """The stacks that the rule cannot tell from its best, in its order of preference.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        sample: Results per query in the order of the table; None where there are none.
+        seed: Of the resampling.
+
+    Returns:
+        One row per stack that ties, the chosen one first: row (of the table), run_id, name, quality with
+        interval and n, latency_ms, gap_ms, cost, d_quality with d_low and d_high (less the best's; its 95 %
+        interval, query by query; null = unknown) and reading.
+    """
+    rows = list(decision.ties)
+    merit = decision.quality.merit(decision.quality.read(table))
+    best = rows[int(np.argmax(merit[rows]))] if rows else 0
+    gain = low = high = np.full(len(rows), np.nan)
+    if sample is not None and rows:
+        ours = Sample.means(sample.quality)
+        one, other = paired_rows(ours, pl.Series(rows), pl.Series([best] * len(rows)))
+        drawn = weights(sample.quality.shape[1], seed=seed)
+        gain = one.estimate() - other.estimate()
+        low, high = interval(gain, resampled(one, drawn) - resampled(other, drawn))
+    reading = [
+        BEST
+        if row == best
+        else AVERAGE
+        if sample is None or np.isnan(gain[place])
+        else SAME
+        if np.array_equal(sample.quality[row], sample.quality[best], equal_nan=True)
+        else ALIKE
+        for place, row in enumerate(rows)
+    ]
+    latency = table["latency_ms"][best] if rows else None
+    numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+    return table[rows].select(
+        pl.Series("row", rows, dtype=pl.Int64),
+        *("run_id", "name", *numbers),
+        (pl.col("latency_ms") - latency).cast(pl.Float64).alias("gap_ms"),
+        *(
+            pl.Series(name, values, dtype=pl.Float64).fill_nan(None)
+            for name, values in (("d_quality", gain), ("d_low", low), ("d_high", high))
+        ),
+        pl.Series("reading", reading, dtype=pl.String),
+    )

@@ -1,0 +1,350 @@
+"""Sensitivity: do the order of the stacks and the choice hold when the weights of RA-nWG change?
+
+The paper's robustness grid (arXiv:2511.09545 §2.4, metrics.md §1): alpha {0, 0.5, 1, 2}, cap4 {0.75, 1} and
+cap3 {0.20, 0.25, 0.33}. Rankings are read once; every cell scores the same grades again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from string import ascii_uppercase
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.decide.paired import Paired
+from core.decide.rules import Constraints, decide
+from core.metrics import Measure
+from core.stats.agreement import order_agreement
+from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
+from core.views.compare.page import LEVEL
+from core.views.workspace.scope import Quality
+from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
+
+ALPHAS, CAPS4, CAPS3 = (0.0, 0.5, 1.0, 2.0), (0.75, 1.0), (0.20, 0.25, 0.33)
+KNOBS = ("alpha", "cap4", "cap3")
+_ROWS = 4096  # stacks times cells resampled at a time
+BEST = 12
+"""Stacks whose pairwise orders are followed through the grid: the best of the usual setting."""
+SAME = 1e-9
+"""Scores that differ by no more are equal: sums of the same weights in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One setting of the weights: the exponent of rarity, the largest weights of grades 4 and 3."""
+
+    alpha: float
+    cap4: float
+    cap3: float
+
+    def __str__(self) -> str:
+        return f"alpha {self.alpha:g}, cap4 {self.cap4:g}, cap3 {self.cap3:.2f}"
+
+    def of(self, measure: Measure) -> Measure:
+        """The measure with these weights; its other parameters stay."""
+        rest = tuple(pair for pair in measure.params if pair[0] not in KNOBS)
+        return Measure(measure.name, measure.k, (*rest, *zip(KNOBS, self._values(), strict=True)))
+
+    def _values(self) -> tuple[float, float, float]:
+        return self.alpha, self.cap4, self.cap3
+
+
+CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))
+"""The grid, alpha outermost."""
+
+
+def weighed(quality: Quality) -> tuple[Measure, bool]:
+    """The measure whose weights the grid varies, and whether it is the one of the workspace.
+
+    A measure that has no such weights is replaced by RA-nWG at its cutoff.
+    """
+    measure = quality.measure
+    if measure is not None and all(measure.info.param(name) for name in KNOBS):
+        return measure, True
+    return Measure("RA-nWG", quality.k), False
+
+
+def usual(measure: Measure) -> Cell:
+    """The setting of a measure as it is: the defaults, unless the workspace changes them."""
+    return Cell(*(float(measure.values[name]) for name in KNOBS))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every stack in every cell.
+
+    Attributes:
+        measure: The measure in its usual setting.
+        cells: The settings; the usual one is among them.
+        start: Position of the usual setting.
+        run_ids: The stacks, in the order of the arrays.
+        means: [cells, stacks]; NaN = not applicable.
+        low: The same, lower end of the 95 % bootstrap interval.
+        high: Upper end.
+        n: [stacks], queries that the means rest on.
+        ranks: [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored.
+        taus: [cells], Kendall's tau-b between the order in the usual setting and in the cell.
+        twins: [stacks], position of the first stack with the same score on every query (its own for most).
+        best: Positions of the `BEST` stacks of the usual setting, best first, of twins only the first.
+        best_values: [cells, best, queries], their scores.
+    """
+
+    measure: Measure
+    cells: tuple[Cell, ...]
+    start: int
+    run_ids: tuple[str, ...]
+    means: Floats
+    low: Floats
+    high: Floats
+    n: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    taus: Floats
+    twins: NDArray[np.intp]
+    best: NDArray[np.intp]
+    best_values: Floats
+
+    @property
+    def leader(self) -> str:
+        """run_id of the best stack of the usual setting; the first one where nothing is scored."""
+        return self.run_ids[int(self.best[0]) if len(self.best) else 0]
+
+
+def score_grid(found: Evidence, measure: Measure) -> Grid:
+    """Score all stacks in all cells.
+
+    Args:
+        found: Rankings with grades.
+        measure: The measure in its usual setting; it has the parameters `KNOBS`.
+    """
+    home = usual(measure)
+    cells = CELLS if home in CELLS else (*CELLS, home)
+    as_usual = at_cutoff(found, home.of(measure))
+    scores, n = mean(as_usual)
+    twins = _twins(as_usual)
+    alone = np.flatnonzero((twins == np.arange(len(twins))) & ~np.isnan(scores))
+    best = alone[np.argsort(-scores[alone], kind="stable")][:BEST]
+    parts, kept = [], []
+    step = max(1, _ROWS // max(1, len(twins)))
+    for first in range(0, len(cells), step):  # the scores of all cells at once could need much memory
+        values = np.stack([at_cutoff(found, cell.of(measure)) for cell in cells[first : first + step]])
+        parts.append(_means(values))
+        kept.append(values[:, best])
+    means, low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
+    start = cells.index(home)
+    return Grid(
+        measure=measure,
+        cells=cells,
+        start=start,
+        run_ids=found.run_ids,
+        means=means,
+        low=low,
+        high=high,
+        n=n,
+        ranks=np.stack([_ranks(each) for each in means]),
+        taus=np.array([order_agreement(means[start], each) for each in means]),
+        twins=twins,
+        best=best,
+        best_values=np.concatenate(kept),
+    )
+
+
+def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
+    sample = Sample.means(values.reshape(-1, values.shape[-1]))
+    means = sample.estimate()
+    replicates = resampled(sample, weights(values.shape[-1]))
+    low, high = interval(np.where(sample.n > 1, means, np.nan), replicates)
+    shape = values.shape[:-1]
+    return means.reshape(shape), low.reshape(shape), high.reshape(shape)
+
+
+def _twins(values: Floats) -> NDArray[np.intp]:
+    """Which stack is the first with the same scores: depths below the cutoff often make no difference."""
+    first: dict[bytes, int] = {}
+    rounded = np.round(values, 9)
+    return np.array(
+        [first.setdefault(row.tobytes(), place) for place, row in enumerate(rounded)], dtype=np.intp
+    )
+
+
+def _ranks(scores: Floats) -> NDArray[np.int64]:
+    known = ~np.isnan(scores)
+    rounded = np.round(scores, 9)  # sums of the same weights in another order
+    better = known.sum() - np.searchsorted(np.sort(rounded[known]), rounded, side="right")
+    return np.where(known, better + 1, 0)
+
+
+def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
+    """What the limits select in each cell; the best few are told apart query by query.
+
+    Args:
+        grid: From `score_grid`.
+        table: The stack table: cost and latency are taken from it, quality from the cell.
+        constraints: The limits; the quality floor applies to the measure of the cell.
+
+    Returns:
+        A name per cell; None where nothing is left.
+    """
+    up = grid.measure.info.higher_is_better
+    if up != constraints.higher_is_better:  # another measure is varied, which the floor is not about
+        constraints = replace(constraints, higher_is_better=up, floor=None)
+    scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
+    rows = scored.join(table, on="run_id", how="left", maintain_order="left")
+    made: list[str | None] = []
+    known = np.flatnonzero(np.isin(grid.twins, grid.best))
+    ids = [grid.run_ids[row] for row in known]
+    order = np.argsort(grid.best)
+    place = order[np.searchsorted(grid.best, grid.twins[known], sorter=order)]
+    for means, low, high, scores in zip(grid.means, grid.low, grid.high, grid.best_values, strict=True):
+        named = {"quality": means, "quality_low": low, "quality_high": high}.items()
+        cell = rows.with_columns(pl.Series(name, each).fill_nan(None) for name, each in named)
+        pairs = Paired(ids, scores[place]) if scores.size else None
+        chosen = decide(cell, constraints, paired=pairs).chosen
+        made.append(None if chosen is None else str(rows["name"][chosen]))
+    return made
+
+
+def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
+    """Every stack in every cell: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
+    stacks, cells = len(grid.run_ids), len(grid.cells)
+    said = [names[run_id] for run_id in grid.run_ids]
+    each = {knob: np.repeat([getattr(cell, knob) for cell in grid.cells], stacks) for knob in KNOBS}
+    return pl.DataFrame(
+        {
+            "name": said * cells,
+            **each,
+            "usual": np.repeat(np.arange(cells) == grid.start, stacks),
+            "quality": grid.means.ravel(),
+            "low": grid.low.ravel(),
+            "high": grid.high.ravel(),
+            "n": np.tile(grid.n, cells),
+            "rank": grid.ranks.ravel(),
+            "chosen": [name == choice for choice in chosen for name in said],
+        },
+        schema_overrides={"name": pl.String, "chosen": pl.Boolean},
+    ).with_columns(
+        pl.col("quality", "low", "high").fill_nan(None),
+        pl.when(pl.col("rank") > 0).then(pl.col("rank")).alias("rank"),
+    )
+
+
+def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
+    """How far each stack moves over the grid; stacks that are not scored in the usual setting are left out.
+
+    Returns:
+        name, quality and rank (usual), lowest, highest, best_rank, worst_rank, twin (name of the first stack
+        with the same score on every query; null where it is the first itself), twins (how many more have
+        them); by rank and name.
+    """
+    said = [names[run_id] for run_id in grid.run_ids]
+    sizes = np.bincount(grid.twins, minlength=len(said))
+    own = grid.twins == np.arange(len(said))
+    made = pl.DataFrame(
+        {
+            "name": said,
+            "quality": grid.means[grid.start],
+            "rank": grid.ranks[grid.start],
+            "lowest": grid.means.min(axis=0),
+            "highest": grid.means.max(axis=0),
+            "best_rank": grid.ranks.min(axis=0),
+            "worst_rank": grid.ranks.max(axis=0),
+            "twin": [None if alone else said[first] for alone, first in zip(own, grid.twins, strict=True)],
+            "twins": sizes[grid.twins] - 1,
+        },
+        schema_overrides={"name": pl.String, "twin": pl.String},
+    )
+    return made.filter(pl.col("rank") > 0).sort("rank", "name")
+
+
+READINGS = {
+    (False, False): "within chance either way",
+    (True, False): "real as usual, not told apart there",
+    (False, True): "not told apart as usual, real there",
+    (True, True): "depends on the weights",
+}
+"""What a flip means: whether the order is more than chance (as usual, where it is reversed the most)."""
+
+
+def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
+    """The pairwise orders among the best stacks, and where they turn round.
+
+    Args:
+        grid: From `score_grid`.
+        names: run_id to name.
+        setup: How to test.
+
+    Returns:
+        One row per pair whose scores differ in the usual setting: better and worse (names, as usual),
+        difference with low and high, p_holm (family: all pairs), flips (cells where the order is reversed),
+        reversal (the largest difference the other way, or null), where (the cell of it), p_there (adjusted
+        over the reversed pairs) and reading (`READINGS`; "holds" without a flip). Flipped pairs first.
+    """
+    said = [names[grid.run_ids[place]] for place in grid.best]
+    first, second = np.triu_indices(len(said), 1)
+    gaps = grid.means[:, grid.best][:, first] - grid.means[:, grid.best][:, second]  # [cells, pairs]
+    apart = np.flatnonzero(gaps[grid.start] > SAME)
+    first, second, gaps = first[apart], second[apart], gaps[:, apart]
+    as_usual = compare(Sample.means(_or_one(grid.best_values[grid.start])), second, first, setup)
+    worst = gaps.argmin(axis=0) if len(apart) else np.empty(0, dtype=np.intp)
+    turned = np.flatnonzero((gaps < -SAME).any(axis=0))
+    there = np.full(len(apart), np.nan)
+    if len(turned):
+        sides = [grid.best_values[worst[turned], each[turned]] for each in (first, second)]
+        pairs = np.arange(len(turned))
+        tested = compare(Sample.means(np.concatenate(sides)), pairs, pairs + len(turned), setup)
+        there[turned] = tested["p_holm"].to_numpy()
+    made = as_usual.select("difference", "low", "high", "p_holm").with_columns(
+        pl.Series("better", [said[place] for place in first], dtype=pl.String),
+        pl.Series("worse", [said[place] for place in second], dtype=pl.String),
+        pl.Series("flips", (gaps < -SAME).sum(axis=0), dtype=pl.Int64),
+        pl.Series("reversal", gaps.min(axis=0, initial=np.inf), dtype=pl.Float64),
+        pl.Series("where", [str(grid.cells[cell]) for cell in worst], dtype=pl.String),
+        pl.Series("p_there", there, dtype=pl.Float64).fill_nan(None),
+    )
+    return _read(made)
+
+
+def _or_one(values: Floats) -> Floats:
+    """A table that a comparison of no pairs accepts too."""
+    return values if values.size else np.full((1, 1), np.nan)
+
+
+def _read(rows: pl.DataFrame) -> pl.DataFrame:
+    flipped = pl.col("flips") > 0
+    usual_real = (pl.col("p_holm") < LEVEL).fill_null(value=False)
+    there_real = (pl.col("p_there") < LEVEL).fill_null(value=False)
+    reading = pl.lit("holds")
+    for (one, other), words in READINGS.items():
+        match = flipped & (usual_real == one) & (there_real == other)
+        reading = pl.when(match).then(pl.lit(words)).otherwise(reading)
+    return (
+        rows.select(
+            *(
+                "better",
+                "worse",
+                "difference",
+                "low",
+                "high",
+                "p_holm",
+                "flips",
+                "reversal",
+                "where",
+                "p_there",
+            )
+        )
+        .with_columns(
+            reading.alias("reading"),
+            *(pl.when(flipped).then(pl.col(name)).alias(name) for name in ("reversal", "where")),
+        )
+        .sort("flips", "difference", descending=[True, False])
+    )
+
+
+def letters(chosen: Sequence[str | None], start: int) -> dict[str | None, str]:
+    """A letter per stack that is chosen somewhere: A is the usual choice, – is none."""
+    names = dict.fromkeys(name for name in [chosen[start], *chosen] if name is not None)
+    return {**dict(zip(names, ascii_uppercase, strict=False)), None: "–"}

@@ -1,0 +1,354 @@
+"""What page Confidence says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import LIMITS
+from core.decide.planner import WORLDS, Bill
+from core.decide.rules import Decision
+from core.stats.significance.bootstrap import RESAMPLES
+from core.views import text
+from core.views.compare.page import LEVEL
+from core.views.confidence.flips import Front
+from core.views.confidence.weights import Grid, letters
+from core.views.confidence.worth import REPEATS, Plan
+from core.views.decision.answer import limits
+from core.views.decision.facts import Asked
+from core.views.workspace.scope import Quality, Scope
+
+Card = tuple[str, str, str]
+"""A number of the answer: label, value and what it is of."""
+CALM = 0.05
+"""A chance below this is called small."""
+MOVED = 1.15
+"""From this ratio of the best share to today's a tag is named."""
+
+
+def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame) -> str:
+    """How often the choice is the best, alone and with the stacks that tie with it.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        asked: Constraints, rule, measure and latency.
+        chances: From `core.views.confidence.hold.certainty`.
+    """
+    within = limits(decision.applied(asked.constraints), asked.latency)
+    if decision.chosen is None:
+        return f"No stack{within} is left, so there is no choice to be sure of."
+    name, best = table["name"][decision.chosen], chances["p_best"]
+    if best[decision.chosen] is None:
+        reason = chances["reason"][decision.chosen]
+        return f"How sure the choice of {name} is, is unknown: {reason}."
+    words = f"{name} is the best in {text.percent(best[decision.chosen])} of the resamples"
+    if len(decision.ties) < 2:
+        return f"{words}; no other stack ties with it."
+    together = float(best.gather(list(decision.ties)).fill_null(0.0).sum())
+    others = len(decision.ties) - 1
+    rivals = "the stack that ties" if others == 1 else f"one of the {others:,} stacks that tie"
+    return f"{words}, it or {rivals} with it in {text.percent(min(together, 1.0))}."
+
+
+def held_cards(
+    table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame, queries: int
+) -> list[Card]:
+    """The chances of the chosen stack and its quality; without chances its three numbers."""
+    if decision.chosen is None:
+        return []
+    row = chances.row(decision.chosen, named=True)
+    choice = table.row(decision.chosen, named=True)
+    quality = quality_card(choice, asked.quality)
+    if row["p_best"] is None:
+        latency = ("Latency", text.ms(choice["latency_ms"]), choice["latency_basis"] or "")
+        return [quality, latency, ("Cost", text.cost_of(choice, ""), "per 1,000 queries")]
+    within = limits(decision.applied(asked.constraints), asked.latency).strip() or "no limit is set"
+    drawn = f"{RESAMPLES:,} resamples of {text.count(queries, 'query', 'queries')}"
+    return [
+        ("Best", text.percent(row["p_best"]), drawn),
+        ("Feasible", text.percent(row["p_feasible"]), within),
+        ("On the frontier", text.percent(row["p_frontier"]), "limits or not"),
+        quality,
+    ]
+
+
+def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
+    """The quality of a stack with its interval and n."""
+    interval = text.interval(row["quality_low"], row["quality_high"]).strip()
+    return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()
+
+
+def about_chances(queries: int, seed: int) -> str:
+    """How the chances are counted."""
+    return (
+        f"{RESAMPLES:,} resamples of {text.count(queries, 'query', 'queries')}, seed {seed}: one draw serves "
+        "quality and latency of every stack, and equal bests share one. What other queries and other days "
+        "would bring is not in it."
+    )
+
+
+def turning_words(turned: pl.DataFrame) -> str:
+    """The first half of `turn_rows`, the runner-up's, as a sentence."""
+    if turned.is_empty():
+        return "There is no runner-up within the limits, so nothing is near to winning."
+    mine = turned.head(turned.height // 2)
+    found = mine.filter(pl.col("then").is_not_null())
+    name = mine["stack"][0]
+    if found.is_empty():
+        return f"No change of one number alone lets the runner-up {name} win."
+    ways = [f"{number} {now} → {then}" for number, now, then in found.select("number", "now", "then").rows()]
+    return f"The runner-up {name} would win with one of: {'; '.join(ways)}."
+
+
+def excluded_words(excluded: pl.DataFrame) -> str:
+    """How many stacks each limit excludes, in words."""
+    if excluded.is_empty():
+        return "Nothing: every stack is within the limits."
+    words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
+    counts = excluded.group_by("constraint", maintain_order=True).len().rows()
+    return (
+        f"{text.count(excluded.height, 'stack')}: "
+        + ", ".join(f"{n} by {words.get(name, name)}" for name, n in counts)
+        + "."
+    )
+
+
+def front_cards(front: Front) -> list[Card]:
+    """Size, hypervolume and knee."""
+    return [
+        ("On the frontier", f"{front.size:,}", "stacks within the limits that none beats on all axes"),
+        (
+            "Hypervolume",
+            f"{front.volume:.3f}",
+            f"of the box from the worst stack to the ideal; {front.of_all:.3f} without limits",
+        ),
+        (
+            "Knee",
+            text.shorten(front.knee, 40) if front.knee else "none",
+            "beyond it quality is bought dearest",
+        ),
+    ]
+
+
+def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
+    """Why nothing can be scored again, and what to do; None where something can.
+
+    Args:
+        table: The stack table.
+        scope: Collection and golden set.
+    """
+    if not table["has_rankings"].any():
+        return (
+            "The stacks of this workspace came without per-query data: only their averages are known.",
+            "Other weights need the ranking of every query. Import rankings with their judgements, or run "
+            "stacks here.",
+        )
+    if scope.golden_set_id is None:
+        return (
+            "There are rankings here, but no golden set that could score them.",
+            "Import judgements of this collection.",
+        )
+    return None
+
+
+def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
+    """Whether choice and order hold in the grid, and which pairwise orders turn round.
+
+    Args:
+        grid: From `score_grid`.
+        chosen: From `choices`.
+        turned: From `flips`.
+    """
+    n = int(grid.n.max(initial=0))
+    if not n:
+        return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
+    ours, cells = chosen[grid.start], len(grid.cells)
+    others = Counter(name for name in chosen if name != ours)
+    sample = f"{grid.measure}, n = {n}"
+    if ours is None:
+        head = f"No stack is within the limits as usual ({sample})"
+    elif not others:
+        head = f"{ours} stays the choice in all {cells} settings of alpha, cap4 and cap3 ({sample})"
+    else:
+        rest = ", ".join(f"{name or 'no stack'} in {times}" for name, times in others.most_common(3))
+        head = f"{ours} is the choice in {cells - others.total()} of {cells} settings, {rest} ({sample})"
+    return f"{head}{_order(grid)}.", _turned(grid, turned)
+
+
+def _order(grid: Grid) -> str:
+    taus = grid.taus[~np.isnan(grid.taus)]
+    if not len(taus):
+        return ""
+    stacks = int((grid.ranks[grid.start] > 0).sum())
+    least = f"a Kendall tau-b of at least {taus.min():.2f}"
+    return f"; the order of all {stacks} stacks agrees with the usual one to {least}"
+
+
+def _turned(grid: Grid, turned: pl.DataFrame) -> str:
+    pairs, flipped = turned.height, turned.filter(pl.col("flips") > 0)
+    of = text.count(pairs, "pairwise order")
+    turn = "turns" if flipped.height < 2 else "turn"
+    best = f"the {len(grid.best)} best stacks of different scores"
+    head = f"Among {best} {flipped.height or 'none'} of {of} {turn}"
+    if flipped.is_empty():
+        return f"{head} round anywhere in the grid. {_WHAT}"
+    counts = flipped["reading"].value_counts(sort=True)
+    said = "; ".join(f"{times} {words}" for words, times in counts.iter_rows())
+    return f"{head} round somewhere in the grid: {said}. {_WHAT}"
+
+
+_WHAT = (
+    "Every cell scores the same rankings again; “real” as on page Compare: Holm-adjusted p of a paired "
+    f"randomisation test below {LEVEL}."
+)
+
+
+def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
+    """What the letters of `agreement` stand for."""
+    named = [f"{letter} = {name}" for name, letter in letters(chosen, grid.start).items() if name is not None]
+    none = ["– = none"] if None in chosen else []
+    return (
+        "Left: Kendall's tau-b between the order of the stacks as usual and in the cell, and the stack that "
+        f"the limits choose there: {'; '.join(named + none)}. Right: score and rank of one stack. Framed: "
+        "the weights as usual."
+    )
+
+
+def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) -> tuple[str, str]:
+    """The answer in words: what the money buys, and when to stop.
+
+    Args:
+        rows: From `plan_rows`.
+        affordable: Queries that the money pays for; None = any number.
+        quality: The measure that the decision is about.
+
+    Returns:
+        The sentence to head the page with, and when the doubt that is left becomes small.
+    """
+    n = rows["n"][0]
+    wanted = rows["more"].to_list()[-1] if affordable is None else affordable
+    at = rows.filter(pl.col("more") == wanted)
+    here = f"({quality.name}, n = {n} today)"
+    if at.is_empty() or wanted == 0:
+        sentence = f"The money pays for {text.count(wanted, 'more query', 'more queries')} {here}."
+    else:
+        row = at.row(0, named=True)
+        sentence = (
+            f"{text.count(wanted, 'more query', 'more queries')} ({text.usd(row['usd'], '')}) give a "
+            f"{text.percent(row['flip'])} chance that another stack is chosen {here}."
+        )
+    left = rows["left"][0]
+    if left < CALM:
+        return sentence, (
+            f"Whatever is judged, the choice stays in {text.percent(1 - left)} of the worlds: more queries "
+            "are hardly worth their money."
+        )
+    calm = rows.filter(pl.col("left") < CALM)
+    doubt = f"Today the choice is not the one that judging without end would make in {text.percent(left)}"
+    if calm.is_empty():
+        last = rows.row(-1, named=True)
+        return sentence, (
+            f"{doubt}; with {last['more']:,} more it still is not in {text.percent(last['left'])}: the "
+            "leading stacks are too close for queries of this kind to separate."
+        )
+    row = calm.row(0, named=True)
+    return sentence, f"{doubt}; from {row['more']:,} more on in less than {text.percent(CALM)}."
+
+
+def about_worlds(seed: int) -> str:
+    """How further queries are simulated."""
+    return (
+        f"{WORLDS:,} worlds, seed {seed}: in each the queries seen so far have other shares (Bayesian "
+        "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
+        "with intervals that shrink) are applied again. Further queries are taken to be like those of today."
+    )
+
+
+def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
+    """How many stacks the choice is between, in words."""
+    in_play = rivals.filter(pl.col("final") >= CALM)
+    if in_play.is_empty():
+        return "No stack is chosen in as much as one world of twenty."
+    names = [
+        f"{name} ({text.percent(share)})" for name, share in in_play.select("name", "final").head(3).rows()
+    ]
+    return (
+        f"Of {text.count(leading_ones, 'leading stack')}, {in_play.height} would be chosen in the end with a "
+        f"chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
+    )
+
+
+def price_words(price: Bill, leading_ones: int) -> str:
+    """What a further query costs, in words."""
+    running = "of unknown cost" if price.running is None else f"{text.usd(price.running, '')}"
+    words = f"One query: {text.usd(price.judging, '')} for judging, {running} for running "
+    words += text.count(leading_ones, "leading stack")
+    if price.unpriced and price.running is not None:
+        words += f" ({price.unpriced} of unknown cost left out)"
+    return f"{words}."
+
+
+def timing_words(found: Plan, price: Bill) -> str:
+    """What timing the same queries again would do, in words."""
+    if found.timed is None:
+        return "No stack has a latency per query, so what repeats would do is unknown."
+    if found.timed.left_now == 0:
+        return "Timing the same queries again changes nothing: no latency is near a limit that matters."
+    cost = "" if price.running is None else f" ({text.usd(price.running * found.queries, '')} a round)"
+    parts = [
+        f"{text.count(repeat, 'round')} more: {text.percent(share)}"
+        for repeat, share in zip(REPEATS, found.timed.flip.tolist(), strict=True)
+    ]
+    return f"The chance that timing the same queries again{cost} changes the choice: {'; '.join(parts)}."
+
+
+def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """The head of the page where nothing is known query by query."""
+    if decision.chosen is None:
+        return "Nothing is chosen, so there is no decision that more evaluation could change."
+    row = table.row(decision.chosen, named=True)
+    figures = f"{quality.name} {text.score(row['quality'])}, {text.sample(row['n'])}"
+    return (
+        f"What more queries would do is unknown: of {row['name']} ({figures}) and the others only averages "
+        "are known."
+    )
+
+
+def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:
+    """Which queries to add, in words.
+
+    Args:
+        rows: From `tag_rows`.
+        queries: What it was made from, with judged.
+        one: Name of the first stack.
+        other: Name of the second.
+    """
+    waiting = queries.filter(pl.col("judged") == 0).height
+    first = f"{text.count(waiting, 'stored query', 'stored queries')} without judgements could be next. "
+    head = first if waiting else ""
+    told = rows.filter(pl.col("best") / pl.col("share") >= MOVED)
+    if told.is_empty():
+        return f"{head}Between {one} and {other} no tag stands out: any further queries tell about as much."
+    best = told.row(0, named=True)
+    return (
+        f"{head}Between {one} and {other} the queries with {best['tag']} vary most (standard deviation "
+        f"{best['spread']:.3f}, n = {best['n']}): {text.percent(best['best'])} of further queries instead of "
+        f"{text.percent(best['share'])} would tell most."
+    )
+
+
+def neighbour_words(rows: pl.DataFrame) -> str:
+    """The best of them, in words."""
+    if rows.is_empty():
+        return "No stack one step from the frontier is missing, or too few are known for a guess."
+    best = rows.row(0, named=True)
+    return (
+        f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
+        f"± {best['spread']:.3f}, beats today's choice with a chance of "
+        f"{text.percent(best['chance'])}."
+    )

@@ -1,0 +1,205 @@
+"""What is worth measuring more: queries to judge, timings to repeat, stacks to add, and what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import quality_axis
+from core.decide.frontier import frontier_rows
+from core.decide.joint import JointSample
+from core.decide.neighbours import neighbours
+from core.decide.planner import Bill, Outlook, outlook, stakes
+from core.decide.rules import Constraints, Decision, Rule
+from core.stats.intervals import SEED
+from core.views.workspace.stacks import AXES
+
+USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)
+"""Numbers of further queries that are always looked at."""
+REPEATS = (1, 3, 9)
+"""How often to time the same queries again."""
+LEADING = 30
+"""Stacks that the planner looks at; the others hardly ever win."""
+
+
+LEAST = 5
+"""Queries of a tag below which no spread is told."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What more evaluation would do.
+
+    Attributes:
+        rows: Rows of the stack table that were looked at.
+        judged: With more queries.
+        timed: With the same queries timed again; None where no stack has a timing per query.
+        queries: How many there are today.
+    """
+
+    rows: tuple[int, ...]
+    judged: Outlook
+    timed: Outlook | None
+    queries: int
+
+
+def leading(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> list[int]:
+    """Rows of the stacks that may be chosen: today's choice and runner-up, its ties, the likeliest best.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        chances: From `core.views.confidence.hold.shares` on the same rows.
+    """
+    first = [row for row in (decision.chosen, decision.runner_up) if row is not None]
+    best = chances["p_best"].fill_null(0.0).to_numpy()
+    hopeful = [int(row) for row in np.argsort(-best, kind="stable") if best[row] > 0]
+    frontier = frontier_rows(table, decision)
+    return list(dict.fromkeys([*first, *hopeful, *frontier, *decision.ties]))[:LEADING]
+
+
+def plan(
+    table: pl.DataFrame,
+    rows: Sequence[int],
+    sample: JointSample,
+    limits: tuple[Constraints, Rule],
+    more: Sequence[int],
+    *,
+    seed: int = SEED,
+) -> Plan:
+    """Look ahead for the leading stacks.
+
+    Args:
+        table: The stack table.
+        rows: From `leading`.
+        sample: Results per query in the order of the table.
+        limits: Constraints and rule.
+        more: Numbers of further queries, rising.
+        seed: Of the drawing.
+    """
+    kept = list(rows)
+    part = sample.take(kept)
+    axis = quality_axis(higher_is_better=limits[0].higher_is_better)
+    held = stakes(table[kept], part.quality, axis, seed=seed)
+    queries = sample.quality.shape[1]
+    timed = None
+    if part.latency_varies.any():
+        again = [queries * repeat for repeat in REPEATS]
+        timed = outlook(part, held, limits, again, kind="timings", seed=seed)
+    return Plan(tuple(kept), outlook(part, held, limits, more, seed=seed), timed, queries)
+
+
+def amounts(affordable: int | None) -> tuple[int, ...]:
+    """Numbers of queries to look at: the usual ones, and what the money pays for."""
+    extra = {affordable} if affordable and affordable <= 10 * USUAL[-1] else set()
+    return tuple(sorted({*USUAL, *extra}))
+
+
+def plan_rows(found: Plan, price: Bill) -> pl.DataFrame:
+    """One row per number of further queries, nothing first.
+
+    Returns:
+        more, n (queries then), usd (what they cost; null where a query's price is unknown), flip and left
+        (shares; see `core.decide.planner.Outlook`).
+    """
+    more = [0, *found.judged.more]
+    return pl.DataFrame(
+        {
+            "more": more,
+            "n": [found.queries + each for each in more],
+            "usd": [each * price.per_query for each in more],
+            "flip": [0.0, *found.judged.flip.tolist()],
+            "left": [found.judged.left_now, *found.judged.left.tolist()],
+        }
+    )
+
+
+def rival_rows(table: pl.DataFrame, found: Plan, decision: Decision) -> pl.DataFrame:
+    """Which stacks evaluation without end would choose, the likeliest first.
+
+    Returns:
+        run_id, name, today ("chosen", "runner-up" or null), final (share of the worlds), quality with
+        interval and n, latency_ms, cost; stacks that no world chooses are left out.
+    """
+    marks = {decision.runner_up: "runner-up", decision.chosen: "chosen"}
+    rows = table[list(found.rows)].with_columns(
+        pl.Series("final", found.judged.final, dtype=pl.Float64),
+        pl.Series("today", [marks.get(row) for row in found.rows], dtype=pl.String),
+    )
+    numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+    kept = rows.filter((pl.col("final") > 0) | pl.col("today").is_not_null())
+    return kept.sort("final", descending=True, maintain_order=True).select(
+        "run_id", "name", "today", "final", *numbers
+    )
+
+
+def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
+    """How much the difference of two stacks varies, tag by tag: which further queries tell them apart best.
+
+    For a mean over groups of queries the least error comes from as many queries of a group as its share times
+    the spread of the differences in it (Neyman 1934, J. R. Stat. Soc. 97). Taken so, the groups' means must
+    be weighted back to their shares.
+
+    Args:
+        queries: From `page.query_table` of two stacks: query_id, tags (``key=value``), delta.
+
+    Returns:
+        tag, n, difference (mean), spread (its standard deviation), share (of the queries today) and best (of
+        further queries; within the tags of one key, so that they add up to 1); the largest best / share
+        first. Keys that do not part the queries are left out.
+    """
+    known = queries.filter(pl.col("delta").is_not_null())
+    tagged = known.select("query_id", "delta", pl.col("tags").alias("tag")).explode("tag").drop_nulls("tag")
+    rows = (
+        tagged.group_by("tag", maintain_order=True)
+        .agg(
+            pl.len().alias("n"),
+            pl.col("delta").mean().alias("difference"),
+            pl.col("delta").std().alias("spread"),
+        )
+        .filter(pl.col("n") >= LEAST)
+        .with_columns(pl.col("tag").str.extract(r"^([^=]*)=").fill_null("").alias("key"))
+        .filter(pl.len().over("key") > 1)
+    )
+    weight = pl.col("n") * pl.col("spread")
+    return (
+        rows.with_columns((pl.col("n") / pl.col("n").sum().over("key")).alias("share"))
+        .with_columns(
+            pl.when(weight.sum().over("key") > 0).then(weight / weight.sum().over("key")).alias("best")
+        )
+        .sort(pl.col("best") / pl.col("share"), descending=True, nulls_last=True, maintain_order=True)
+        .select("tag", pl.col("n").cast(pl.Int64), "difference", "spread", "share", "best")
+    )
+
+
+def neighbour_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+    """Stacks that were not evaluated, one step from the frontier, the likeliest to beat the choice first.
+
+    Returns:
+        step (in words), of (the frontier stack), guess and spread (of quality), chance (to score above
+        today's choice); empty where there is no choice, or too few stacks for a guess.
+    """
+    schema = dict.fromkeys(("step", "of"), pl.String) | dict.fromkeys(
+        ("guess", "spread", "chance"), pl.Float64
+    )
+    chosen = decision.chosen
+    target = None if chosen is None else table["quality"][chosen]
+    if target is None:
+        return pl.DataFrame(schema=schema)
+    axes = [axis for axis in AXES if not table[axis].is_null().all()]
+    found = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
+    words = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
+    rows = [
+        {
+            "step": f"{words.get(each.axis, each.axis)} {each.before} → {each.after}",
+            "of": table["name"][each.of],
+            "guess": each.quality,
+            "spread": each.spread,
+            "chance": each.chance,
+        }
+        for each in found
+    ]
+    return pl.DataFrame(rows, schema=schema)

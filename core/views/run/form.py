@@ -1,0 +1,189 @@
+"""The form of page Run: what it asks, where it starts from, and the specification that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.load import presets
+from core.pipeline.sweep.problems import Problem
+from core.store import Snapshot
+from core.views.workspace.scope import Scope
+
+WORKSPACE = "this workspace"
+_FIRST = ("quick-local", "clq-paper")
+AXES: Mapping[str, str] = {
+    "mode": "Search",
+    "embedder": "Embedders",
+    "reranker": "Rerankers",
+    "candidates": "K, passages that the reranker sees",
+    "dim": "Dimensions",
+    "index": "Vector index",
+}
+"""Axis of a specification → its field; of each several values can be chosen."""
+_MODES = ("sparse", "dense", "hybrid")
+_DEPTHS = ("10", "20", "50", "100", "150", "200")
+_KEY = re.compile(
+    r"(?:[^ ,]*, )?(?:axes\.)?"
+    rf"(?P<key>{'|'.join(AXES)}|collection|queries|golden_set|latency|budget|name)\b(?! =)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What the fields of the form hold, as text; empty = nothing is said.
+
+    Attributes:
+        name: Of the evaluation.
+        preset: What holds where the form says nothing.
+        documents: A stored collection, or a path.
+        judgements: A stored golden set, or a path.
+        questions: A path; empty = those of the documents.
+        limit: How many questions are asked; None = all.
+        axes: Axis → the values to combine.
+        repeats: How often every question is asked.
+        budget: Hard limit in dollars; None = none.
+    """
+
+    name: str = "sweep"
+    preset: str = ""
+    documents: str = ""
+    judgements: str = ""
+    questions: str = ""
+    limit: int | None = None
+    axes: Mapping[str, tuple[str, ...]]
+    repeats: int = 3
+    budget: float | None = None
+
+
+def starts(scope: Scope | None) -> dict[str, Form]:
+    """Forms to start from by name: the workspace that is open, then the presets.
+
+    Args:
+        scope: The workspace; None while there is none.
+    """
+    documents = "" if scope is None else scope.collection_id
+    judgements = "" if scope is None else scope.golden_set_id or ""
+    names = sorted(presets(), key=lambda name: (name not in _FIRST, name))
+    forms = {name: replace(_preset(name), documents=documents, judgements=judgements) for name in names}
+    if not judgements:
+        return forms
+    here = Form(
+        name=f"{documents} again",
+        documents=documents,
+        judgements=judgements,
+        axes={
+            "mode": _MODES,
+            "embedder": ("wordllama",),
+            "reranker": ("none",),
+            "candidates": ("20", "50"),
+            "dim": ("128", "256"),
+            "index": ("flat",),
+        },
+    )
+    return {WORKSPACE: here, **forms}
+
+
+def _preset(name: str) -> Form:
+    """What a preset says, in the fields of the form."""
+    told = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
+    said = told.get("axes", {})
+    axes = {axis: _names(said.get(axis, ["none"] if axis == "reranker" else [])) for axis in AXES}
+    repeats = told.get("latency", {}).get("repeats", Form.__dataclass_fields__["repeats"].default)
+    limit = told.get("queries", {}).get("limit")
+    return Form(name=told.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
+
+
+def _names(values: object) -> tuple[str, ...]:
+    """Values of an axis as text; of one with parameters its name."""
+    several = values if isinstance(values, list) else [values]
+    return tuple(str(value["name"]) if isinstance(value, Mapping) else str(value) for value in several)
+
+
+def offered(form: Form) -> dict[str, list[str]]:
+    """What each axis can be, beside what the form has already."""
+    known = Known()
+    dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
+    rerankers = sorted(known.names("reranker"), key=lambda name: (name != "none", ":" in name, name))
+    usual: dict[str, Iterable[str]] = {
+        "mode": _MODES,
+        "embedder": sorted(known.names("embedder")),
+        "reranker": rerankers,
+        "candidates": _DEPTHS,
+        "dim": map(str, sorted(dims)),
+        "index": sorted(known.names("index")),
+    }
+    return {axis: list(dict.fromkeys([*form.axes[axis], *values])) for axis, values in usual.items()}
+
+
+def stored(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
+    """The collections that have passages, and the golden sets with the collection of each."""
+    collections = snapshot.collections().filter(snapshot.collections()["passages"] > 0)
+    golden = snapshot.golden_sets().select("golden_set_id", "collection_id")
+    return collections["collection_id"].to_list(), dict(golden.iter_rows())
+
+
+def specification(form: Form, collections: Container[str], golden_sets: Container[str]) -> str:
+    """The form as the text of a specification (TOML).
+
+    Args:
+        form: The fields.
+        collections: Names under documents that stand for what the store has; others are paths.
+        golden_sets: The same under judgements.
+    """
+    preset = _preset(form.preset) if form.preset else None
+    usual = Form(axes={}) if preset is None else preset
+    axes = {
+        axis: values
+        for axis, values in form.axes.items()
+        if values and (preset is None or values != preset.axes[axis])
+    }
+    return "\n".join(
+        [
+            f"name = {_written(form.name)}",
+            *([f"preset = {_written(form.preset)}"] if form.preset else []),
+            *_place("collection", form.documents, collections),
+            *_place("golden_set", form.judgements, golden_sets),
+            *([f"queries.path = {_written(form.questions)}"] if form.questions else []),
+            *([f"queries.limit = {form.limit}"] if form.limit not in (None, usual.limit) else []),
+            *([f"latency.repeats = {form.repeats}"] if form.repeats != usual.repeats else []),
+            *([f"budget.usd = {form.budget:g}"] if form.budget is not None else []),
+            "",
+            "[axes]",
+            *(f"{axis} = [{', '.join(map(_value, values))}]" for axis, values in axes.items()),
+            "",
+        ]
+    )
+
+
+def _place(key: str, name: str, known: Container[str]) -> list[str]:
+    if not name:
+        return []
+    return [f"{key}.stored = {_written(name)}" if name in known else f"{key} = {_written(name)}"]
+
+
+def _written(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _value(text: str) -> str:
+    """A number as such, all else as text, so that a mistake is found where everything is checked."""
+    return text if text.isascii() and text.isdigit() else _written(text)
+
+
+def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Problem]], list[Problem]]:
+    """Problems by the field of the form that they are about, and those about none."""
+    fields: dict[str, list[Problem]] = {}
+    others: list[Problem] = []
+    for problem in problems:
+        models = {axis for axis, values in form.axes.items() if {*problem.where.split(", ")} & {*values}}
+        key = next(iter(models), None) or ((named := _KEY.match(problem.where)) and named["key"])
+        if key:
+            fields.setdefault(key, []).append(problem)
+        else:
+            others.append(problem)
+    return fields, others

@@ -1,0 +1,50 @@
+"""The page that says how sure the choice is: the rule in the link, limits, who pays for the resampling."""
+
+from pathlib import Path
+
+import pytest
+
+from core.ui.sections import hold
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, rows
+
+
+def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
+    by_quality = open_page(demo_store, "confidence")
+    by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1")
+    for app in (by_quality, by_cost):
+        assert_sound(app, "Confidence")
+        assert not app.warning
+        shown = rows(app)
+        assert shown.filter(status="chosen").height == 1
+        assert shown["p_best"].sum() == pytest.approx(100.0, abs=2.0)  # percent
+        assert shown["p_best"].is_sorted(descending=True)
+        assert "2,000 resamples of " in everything(app)
+    assert (
+        rows(by_cost).filter(status="chosen")["cost"].item()
+        == rows(by_cost).filter(p_feasible=100.0)["cost"].min()
+    )
+
+
+def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
+    assert answer(app).startswith("How sure the choice of ")
+    assert "is unknown: no results per query" in answer(app)
+    app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
+    excluded = rows(app, -1)
+    over = excluded.filter(excluded["unit"] == "ms").drop_nulls("by")
+    assert over.height
+    assert over["by"].is_sorted()
+    assert any("latency" in reason and "unknown" in reason for reason in excluded["reason"])
+
+
+def test_other_pages_do_not_pay_for_the_resampling(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("resampled")
+
+    monkeypatch.setattr(hold, "shares", refuse)
+    monkeypatch.setattr(hold, "joint_sample", refuse)
+    for page in ("decision", "what_if"):
+        assert_sound(open_page(demo_store, page, floor="0.123"))

@@ -1,0 +1,182 @@
+"""The plan of the next evaluation on stacks made by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.decide.joint import JointSample
+from core.decide.planner import bill
+from core.decide.rules import Constraints, decide
+from core.store import Store
+from core.views.confidence import charts, words, worth
+from core.views.confidence.hold import shares
+from tests.views.made import AT_10, PAPER, stacks, table
+
+RNG = np.random.default_rng(9)
+PER_QUERY = np.clip(RNG.normal([[0.60], [0.61], [0.2]], 0.2, size=(3, 40)), 0, 1)
+MEANS = PER_QUERY.mean(axis=1)
+TABLE = stacks(
+    name=["one", "other", "bad"],
+    quality=MEANS.tolist(),
+    quality_low=(MEANS - 0.06).tolist(),
+    quality_high=(MEANS + 0.06).tolist(),
+    n=[40] * 3,
+    latency_ms=[100.0, 110.0, 90.0],
+    cost=[1.0, 2.0, None],
+    candidates=[50, 100, 20],
+)
+NONE = np.full(3, np.nan)
+TIMES = RNG.normal([[100.0], [110.0], [90.0]], 1.0, size=(3, 40))
+SAMPLE = JointSample(PER_QUERY, TIMES, np.array([1.0, 2.0, np.nan]), NONE, NONE)
+FREE = Constraints()
+PRICE = bill(np.array([1.0, 2.0, np.nan]), judgements=20, usd_per_judgement=0.01)
+
+
+def found(sample: JointSample = SAMPLE, constraints: Constraints = FREE):
+    decision = decide(TABLE, constraints)
+    chances = shares(TABLE, sample, (constraints, "quality"), resamples=200, seed=1)
+    rows = worth.leading(TABLE, decision, chances)
+    more = worth.amounts(25)
+    return decision, worth.plan(TABLE, rows, sample, (constraints, "quality"), more)
+
+
+def test_leading_are_those_that_may_be_chosen_and_todays_choice_is_first():
+    decision, made = found()
+    assert made.rows[0] == decision.chosen == 0
+    assert set(made.rows) == {0, 1}  # the last one never wins, and its cost is unknown
+    assert made.queries == 40
+    assert made.judged.now == 0
+
+
+def test_amounts_hold_what_the_money_pays_for():
+    assert worth.amounts(25) == (10, 20, 25, 40, 80, 160, 320, 640, 1280)
+    assert worth.amounts(None) == worth.amounts(0) == worth.USUAL
+    assert worth.amounts(10**9) == worth.USUAL
+
+
+def test_the_rows_begin_with_today_and_carry_n_and_money():
+    rows = worth.plan_rows(found()[1], PRICE)
+    assert rows.row(0) == (0, 40, 0.0, 0.0, rows["left"][0])
+    assert rows.filter(more=25).select("n", "usd").row(0) == (65, pytest.approx(25 * 0.203))
+
+
+@pytest.mark.parametrize(
+    ("flip", "left", "affordable", "sentence", "details"),
+    [
+        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00) give a 10.0 % chance",
+         "from 20 more on in less than 5.0 %"),
+        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00) give a 30.0 % chance",
+         "with 20 more it still is not in 20.0 %"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "The money pays for 0 more", "hardly worth their money"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "The money pays for 7 more queries", "stays in 100.0 %"),
+    ],
+)  # fmt: skip
+def test_the_answer(flip, left, affordable, sentence, details):
+    rows = pl.DataFrame(
+        {"more": [0, 10, 20], "n": [40, 50, 60], "usd": [0.0, 2.0, 4.0], "flip": flip, "left": left}
+    )
+    said = words.plan_answer(rows, affordable, AT_10)
+    assert said[0].startswith(sentence)
+    assert "(RA-nWG@10, n = 40 today)" in said[0]
+    assert details in said[1]
+
+
+def test_the_chart_shows_both_chances_and_the_money():
+    rows = worth.plan_rows(found()[1], PRICE)
+    drawn = charts.plan_chart(rows, 25)
+    assert [list(trace.y) for trace in drawn.data] == [rows["flip"][1:].to_list(), rows["left"][1:].to_list()]
+    assert drawn.layout.shapes[0].x0 == 25
+    assert not charts.plan_chart(rows, None).layout.shapes
+
+
+def test_rivals_are_the_stacks_that_some_world_chooses():
+    decision, made = found()
+    rows = worth.rival_rows(TABLE, made, decision)
+    assert rows["name"].to_list() == sorted(
+        rows["name"], key=lambda name: -dict(rows.select("name", "final").rows())[name]
+    )
+    assert rows["final"].sum() == pytest.approx(1.0)
+    assert dict(rows.select("name", "today").rows())["one"] == "chosen"
+    assert words.rival_words(rows, 3).startswith("Of 3 leading stacks, 2 would be chosen")
+
+
+def test_timings_far_from_any_limit_change_nothing_and_near_one_they_do():
+    assert "changes nothing" in words.timing_words(found()[1], PRICE)
+    near = found(constraints=Constraints(sla_ms=float(np.median(TIMES[0])) + 0.05))[1]
+    assert "changes the choice: 1 round more: " in words.timing_words(near, PRICE)
+    assert "($0.12 a round)" in words.timing_words(near, PRICE)
+    still = JointSample(
+        PER_QUERY, np.full((3, 40), np.nan), SAMPLE.cost, NONE, TABLE["latency_ms"].to_numpy()
+    )
+    assert "unknown" in words.timing_words(found(still)[1], PRICE)
+
+
+def test_the_price_of_a_query_says_what_is_not_in_it():
+    assert words.price_words(PRICE, 3) == (
+        "One query: $0.20 for judging, $0.0030 for running 3 leading stacks (1 of unknown cost left out)."
+    )
+    unknown = bill(np.array([np.nan]), judgements=1, usd_per_judgement=1.0)
+    assert "of unknown cost for running 1 leading stack." in words.price_words(unknown, 1)
+
+
+def test_without_results_per_query_the_page_says_so():
+    said = words.unknown_answer(TABLE, decide(TABLE, FREE), AT_10)
+    assert "n = 40" in said
+    assert "only averages are known" in said
+    assert "Nothing is chosen" in words.unknown_answer(TABLE, decide(TABLE, Constraints(floor=1.0)), AT_10)
+
+
+def test_stacks_to_add_are_guessed_from_published_figures(published_store: Path):
+    whole = table(Store.open(published_store).read(), PAPER)
+    decision = decide(whole, Constraints(sla_ms=600.0))
+    rows = worth.neighbour_rows(whole, decision)
+    assert rows["chance"].to_list() == sorted(rows["chance"], reverse=True)
+    assert 0 < rows["chance"][0] < 1
+    assert " → " in rows["step"][0]
+    assert words.neighbour_words(rows).startswith("The best guess: ")
+    assert words.neighbour_words(rows.clear()).startswith("No stack one step")
+    assert worth.neighbour_rows(whole, decide(whole, Constraints(floor=1.0))).is_empty()
+
+
+def tagged(**groups):
+    """tag → differences; every query also has a tag that parts nothing."""
+    rows = [
+        {"query_id": f"{tag}-{i}", "tags": [tag.replace("_", "="), "all=yes"], "delta": delta, "judged": 1}
+        for tag, deltas in groups.items()
+        for i, delta in enumerate(deltas)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"delta": pl.Float64})
+
+
+def test_shares_follow_size_times_spread():
+    made = tagged(kind_calm=[0.0, 0.1] * 10, kind_wild=[-0.4, 0.4] * 5)
+    rows = worth.tag_rows(made)
+    assert rows["tag"].to_list() == ["kind=wild", "kind=calm"]
+    wild, calm = rows.iter_rows(named=True)
+    assert (wild["n"], calm["n"]) == (10, 20)
+    assert wild["share"] == pytest.approx(1 / 3)
+    ratio = 10 * wild["spread"] / (20 * calm["spread"])
+    assert wild["best"] / calm["best"] == pytest.approx(ratio)
+    assert wild["best"] + calm["best"] == pytest.approx(1.0)
+    said = words.tag_words(rows, made, "a", "b")
+    assert "kind=wild" in said
+    assert "instead of 33.3 %" in said
+
+
+def test_tags_that_are_rare_alone_or_without_key():
+    assert worth.tag_rows(tagged(kind_one=[0.1, 0.2] * 3)).is_empty()  # parts nothing
+    assert worth.tag_rows(tagged(kind_one=[0.1, 0.2] * 3, kind_two=[0.1] * 4)).is_empty()  # too rare
+    assert set(worth.tag_rows(tagged(one=[0.1, 0.2] * 3, two=[0.1, 0.3] * 3))["tag"]) == {"one", "two"}
+
+
+def test_nothing_stands_out():
+    same = tagged(kind_one=[0.1, 0.2] * 5, kind_two=[0.1, 0.2] * 5)
+    assert "no tag stands out" in words.tag_words(worth.tag_rows(same), same, "a", "b")
+    still = tagged(kind_one=[0.1] * 5, kind_two=[0.1] * 5)
+    assert "no tag stands out" in words.tag_words(worth.tag_rows(still), still, "a", "b")
+    unknown = same.with_columns(pl.lit(None, pl.Float64).alias("delta"), pl.lit(0).alias("judged"))
+    assert words.tag_words(worth.tag_rows(unknown), unknown, "a", "b").startswith(
+        "20 stored queries without judgements"
+    )
