@@ -29,6 +29,7 @@ from core.views.curves.page import curve_table, curves
 from core.views.decision.facts import status_rows
 from core.views.decision.verdict import Verdict
 from core.views.golden import page as evidence
+from core.views.golden import words as golden_words
 from core.views.headroom import words as headroom_words
 from core.views.headroom.page import conventions, headroom
 from core.views.text import count, percent
@@ -140,12 +141,12 @@ def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, st
     judged = evidence.judged(case.snapshot, case.scope)
     if judged is None:
         return ["There are no judgements here: figures are as they were reported."], [], {}
-    sentence, details = evidence.answer(judged, found.table, case.asked.quality)
+    sentence, details = golden_words.summary(judged, found.table, case.asked.quality)
     mix = [
         (_grade(str(row["grade"])), f"{row['total']:,} judgements, {percent(row['share'])}")
         for row in judged.mix.iter_rows(named=True)
     ]
-    words = [sentence, *([f"{details}."] if details else [])]
+    words = [sentence, *([details] if details else [])]
     bounds = evidence.with_bounds(found.table, higher_is_better=case.asked.quality.higher_is_better)
     if bounds.is_empty():
         return words, mix, {}

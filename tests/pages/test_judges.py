@@ -17,7 +17,7 @@ def made(tmp_path: Path) -> Path:
 
 def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path):
     store = made(tmp_path)
-    app = open_page(store, "golden")
+    app = open_page(store, "golden/judges")
     assert_sound(app, "Golden sets")
     assert "Krippendorff's alpha (ordinal) of 2 judges is" in everything(app)
     assert "n = 12 passages of 6 queries" in everything(app)
@@ -36,5 +36,5 @@ def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path)
 
 
 def test_one_judge_says_what_is_missing(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "golden")
+    app = open_page(demo_store, "golden/judges")
     assert "It takes two golden sets" in everything(app)

@@ -9,7 +9,7 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.views.golden import judges
+from core.views.golden import judges, words
 from core.views.golden.judges import POLICIES
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TA
     context: Context = ctx.obj
     found = judges.judged(context.store().read(), sets)
     pairs = judges.agreement(found)
-    complain(judges.answer(found, pairs, judges.alpha(found)))
+    complain(words.agreement(found, pairs, judges.alpha(found)))
     emit(pairs, form)
 
 

@@ -153,26 +153,6 @@ def alpha(found: Judged) -> Agreement:
     return alpha_of(coincidences(found.grades, found.query), several)
 
 
-def answer(found: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
-    """The agreement in one sentence."""
-    if not overall.n:
-        return "These golden sets have no judged passage in common."
-    value = "not defined" if np.isnan(overall.value) else f"{overall.value:.3f}"
-    sentence = (
-        f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
-        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
-        f"{text.count(overall.queries, 'query', 'queries')} judged by two or more"
-    )
-    if pairs.height == 1:
-        row = pairs.row(0, named=True)
-        sentence += f"; the same grade for {text.percent(row['same'])}"
-        if row["quadratic"] is not None:
-            sentence += f", quadratic kappa {row['quadratic']:.3f}" + text.interval(
-                row["quadratic_low"], row["quadratic_high"]
-            )
-    return sentence + "."
-
-
 def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
     """One grade per passage by a policy: [pairs], 1..5. Ties never raise a grade."""
     if policy == "latest":

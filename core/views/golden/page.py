@@ -12,15 +12,15 @@ from core.records import part_id
 from core.store import Snapshot
 from core.tables import TABLES
 from core.views import text, theme
-from core.views.golden import bias, doubts, labels
+from core.views.golden import soundness
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence
 from core.views.workspace.stacks import runs_in
 
 SPANS = "spans, as they were graded"
-BARS = 40
-"""Stacks drawn at most; the table has every one."""
+BARS = 20
+"""Stacks drawn at most besides the chosen one; the table has every one."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Judged:
 
     Attributes:
         unit: What carries the grades: "judged passage" or "span".
-        queries: What `labels.per_query` returns.
-        mix: What `labels.summary` returns.
-        copies: What `doubts.duplicates` returns for the collection's passages.
-        apart: What `doubts.graded_apart` returns.
-        disagreements: What `doubts.disagreements` returns.
+        queries: What `soundness.per_query` returns.
+        mix: What `soundness.summary` returns.
+        copies: What `soundness.duplicates` returns for the collection's passages.
+        apart: What `soundness.graded_apart` returns.
+        disagreements: What `soundness.disagreements` returns.
     """
 
     unit: str
@@ -99,40 +99,40 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
         return None
     known = snapshot.golden_sets(parts=True).filter(collection_id=collection)
     others = [snapshot.judgements(name) for name in known["golden_set_id"] if name != golden]
-    queries = labels.per_query(judgements)
-    copies = doubts.duplicates(snapshot.passages(collection))
+    queries = soundness.per_query(judgements)
+    copies = soundness.duplicates(snapshot.passages(collection))
     return Judged(
         unit="judged passage",
         queries=queries,
-        mix=labels.summary(queries),
+        mix=soundness.summary(queries),
         copies=copies,
-        apart=doubts.graded_apart(copies, judgements),
-        disagreements=doubts.disagreements(judgements, pl.concat([judgements.clear(), *others])),
+        apart=soundness.graded_apart(copies, judgements),
+        disagreements=soundness.disagreements(judgements, pl.concat([judgements.clear(), *others])),
     )
 
 
 def _of_spans(snapshot: Snapshot, golden_set_id: str) -> Judged:
     """The spans of a golden set: no passages, and so no copies among them."""
-    queries = labels.per_query(snapshot.spans(golden_set_id))
-    copies = doubts.duplicates(pl.DataFrame(schema=TABLES["passages"]))
+    queries = soundness.per_query(snapshot.spans(golden_set_id))
+    copies = soundness.duplicates(pl.DataFrame(schema=TABLES["passages"]))
     nothing = pl.DataFrame(schema=TABLES["judgements"])
     return Judged(
         unit="span",
         queries=queries,
-        mix=labels.summary(queries),
+        mix=soundness.summary(queries),
         copies=copies,
-        apart=doubts.graded_apart(copies, nothing),
-        disagreements=doubts.disagreements(nothing, nothing),
+        apart=soundness.graded_apart(copies, nothing),
+        disagreements=soundness.disagreements(nothing, nothing),
     )
 
 
 def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Leave-one-run-out for the workspace's runs, with their names; see `bias.leave_one_out`.
+    """Leave-one-run-out for the workspace's runs, with their names; see `soundness.leave_one_out`.
 
     Returns:
         The columns of `leave_one_out` with `name` in front; runs of one chunking among themselves. No rows
-        for fewer than two ranked runs of a chunking or more than `bias.MAX_RUNS`, without grades of passages,
-        or for a measure that is not computed here.
+        for fewer than two ranked runs of a chunking or more than `soundness.MAX_RUNS`, without grades of
+        passages, or for a measure that is not computed here.
     """
     runs = runs_in(snapshot, scope).filter("has_rankings")
     schema = {"name": pl.String, "run_id": pl.String, "unique": pl.Int64}
@@ -147,7 +147,7 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     found = [
         _left_out(snapshot, scope, quality.measure, golden, ids)
         for golden, ids in together.items()
-        if 2 <= len(ids) <= bias.MAX_RUNS and not snapshot.judgements(golden).is_empty()
+        if 2 <= len(ids) <= soundness.MAX_RUNS and not snapshot.judgements(golden).is_empty()
     ]
     rows = pl.concat(found) if found else pl.DataFrame(schema=schema).drop("name")
     return (
@@ -165,55 +165,12 @@ def _left_out(
         snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
     )
     counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(found.query_ids)))
-    return bias.leave_one_out(found, snapshot.rankings(run_ids), counted, measure)
-
-
-def answer(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """The page's answer: how many judgements per query, and how much of what is shown nobody judged.
-
-    Args:
-        found: What `judged` returned.
-        table: The stack table.
-        quality: Measure and cutoff.
-
-    Returns:
-        A sentence, and a quieter one with what weakens the evidence.
-    """
-    if found is None:
-        return "There are no judgements of passages here.", "Import a golden set (qrels) for this workspace."
-    everything = found.mix.row(-1, named=True)
-    words = "judgement" if found.unit == "judged passage" else "graded span"
-    holes = table["hole"].drop_nulls()
-    unjudged = (
-        f"; for {quality.name}, {text.percent(_float(holes.median()))} of the Top-{quality.k} is unjudged "
-        "in the median stack"
-        if len(holes)
-        else ""
-    )
-    queries = text.count(found.queries.height, "query", "queries")
-    sentence = (
-        f"{text.count(everything['total'], words)} of {queries}, "
-        f"{everything['median']:g} per query in the median{unjudged}."
-    )
-    fallback = int(found.queries["fallback"].sum())
-    parts = [
-        f"{text.count(fallback, 'query has', 'queries have')} no passage of grade 5, so that RA-nWG uses its "
-        "fallback weights"
-        if fallback
-        else "",
-        f"{text.count(found.apart.height, 'time')} copies of one passage were graded differently"
-        if found.apart.height
-        else "",
-        f"{text.count(found.disagreements.height, 'judgement')} differ from another golden set"
-        if found.disagreements.height
-        else "",
-    ]
-    return sentence, ". ".join(part for part in parts if part)
+    return soundness.leave_one_out(found, snapshot.rankings(run_ids), counted, measure)
 
 
 def mix_figure(found: Judged) -> go.Figure:
-    """Passages per query by grade, one box per grade with every query as a point."""
-    grades = [f"grade {grade}" for grade in reversed(labels.GRADES)]
+    """Draw passages per query by grade, one box per grade with every query as a point."""
+    grades = [f"grade {grade}" for grade in reversed(soundness.GRADES)]
     boxes = [
         go.Box(
             x=found.queries[name].to_numpy(),
@@ -240,14 +197,19 @@ def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.Dat
     )
 
 
-def bounds_figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
-    """The score of every stack with what its holes could make of it."""
-    shown = rows.head(BARS).reverse()
-    places = list(range(shown.height))
-    score = shown["quality"].to_numpy()
+def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = None) -> go.Figure:
+    """Draw the score of the best stacks, and of the chosen one, with what their holes could make of it.
+
+    Args:
+        rows: Of `with_bounds`.
+        quality: Measure and cutoff.
+        chosen: The stack that is marked.
+    """
+    shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
+    told = zip(*(shown[name] for name in ("name", "quality", "hole_low", "hole_high", "hole")), strict=True)
     marks = go.Scatter(
-        x=score,
-        y=places,
+        x=shown["quality"].to_numpy(),
+        y=list(range(shown.height)),
         mode="markers",
         marker={"color": theme.OKABE_ITO[0], "size": 9},
         error_x={
@@ -258,28 +220,13 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality) -> go.Figure:
             "color": theme.NEUTRAL,
             "thickness": 2,
         },
-        customdata=list(
-            zip(
-                [text.escape(name) for name in shown["name"]],
-                map(text.score, shown["hole_low"]),
-                map(text.score, shown["hole_high"]),
-                map(text.percent, shown["hole"]),
-                strict=True,
-            )
-        ),
-        hovertemplate="%{customdata[0]}<br>score %{x:.3f}<br>if every hole were grade 1 … 5: "
-        "%{customdata[1]} … %{customdata[2]}<br>unjudged %{customdata[3]}<extra></extra>",
+        customdata=[
+            f"{text.escape(name)}: {score:.3f}<br>if every hole were grade 1 … 5: {text.score(low)} … "
+            f"{text.score(high)}<br>unjudged {text.percent(hole)}"
+            for name, score, low, high, hole in told
+        ],
+        hovertemplate="%{customdata}<extra></extra>",
     )
-    fig = theme.figure(
-        [marks], x=f"{quality.name}, and its bounds by holes", height=140 + 24 * shown.height, legend=False
-    )
-    fig.update_yaxes(
-        range=[-0.7, shown.height - 0.3],
-        tickvals=places,
-        ticktext=[text.shorten(text.escape(name), 60) for name in shown["name"]],
-    )
-    return fig
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+    height = 100 + 38 * max(shown.height, 2)
+    fig = theme.figure([marks], x=f"{quality.name}, and its bounds by holes", height=height, legend=False)
+    return theme.name_rows(fig, shown["name"].to_list(), chosen)

@@ -5,7 +5,7 @@ import pytest
 
 from core.store import Store
 from core.tables import frame
-from core.views.golden import bias, doubts, labels, page
+from core.views.golden import page, soundness, words
 from core.views.workspace.scope import Quality, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table
@@ -23,9 +23,9 @@ def judged(rows: dict[str, dict[str, int]], golden_set_id: str = "gold") -> pl.D
 
 
 def test_the_mix_of_grades():
-    queries = labels.per_query(judged({"q1": {"a": 5, "b": 3, "c": 3}, "q2": {"a": 4}}))
+    queries = soundness.per_query(judged({"q1": {"a": 5, "b": 3, "c": 3}, "q2": {"a": 4}}))
     assert queries.rows() == [("q1", 3, 1, 0, 2, 0, 0, False), ("q2", 1, 0, 1, 0, 0, 0, True)]
-    mix = {row["grade"]: row for row in labels.summary(queries).iter_rows(named=True)}
+    mix = {row["grade"]: row for row in soundness.summary(queries).iter_rows(named=True)}
     assert mix["3"] == {
         "grade": "3", "total": 2, "share": 0.5, "median": 1.0, "mean": 1.0, "most": 2,
         "prevalence": 1 / 3, "present": 0.5,
@@ -39,9 +39,9 @@ def test_the_mix_of_grades():
 def test_copies_are_found_whatever_their_case_and_blanks():
     texts = {"a": "One  text", "b": "one text", "c": "another", "d": " ", "e": "  "}
     rows = [{"collection_id": "c", "passage_id": key, "text": text} for key, text in texts.items()]
-    copies = doubts.duplicates(frame("passages", rows))
+    copies = soundness.duplicates(frame("passages", rows))
     assert copies.select("group", "passage_id").rows() == [("a", "a"), ("a", "b")]
-    apart = doubts.graded_apart(
+    apart = soundness.graded_apart(
         copies, judged({"q1": {"a": 5, "b": 2}, "q2": {"a": 3, "b": 3}, "q3": {"a": 1}})
     )
     assert apart.rows() == [("q1", "a", ["a", "b"], [5, 2], 3)]
@@ -50,7 +50,7 @@ def test_copies_are_found_whatever_their_case_and_blanks():
 def test_other_golden_sets_that_disagree():
     mine = judged({"q1": {"a": 5, "b": 2}, "q2": {"a": 1}})
     others = judged({"q1": {"a": 5, "b": 4}, "q2": {"a": 2}, "q3": {"a": 2}}, "second")
-    assert doubts.disagreements(mine, others).rows() == [
+    assert soundness.disagreements(mine, others).rows() == [
         ("q1", "b", 2, "second", 4, 2),
         ("q2", "a", 1, "second", 2, 1),
     ]
@@ -86,7 +86,7 @@ def test_too_few_or_too_many_runs_give_no_bias(tmp_path: Path, monkeypatch: pyte
     lab.run("two", final={"q1": ["a"]})
     snapshot = lab.write(tmp_path / "more").read()
     assert page.pool_bias(snapshot, LAB, AT_10).height == 2
-    monkeypatch.setattr(bias, "MAX_RUNS", 1)
+    monkeypatch.setattr(soundness, "MAX_RUNS", 1)
     assert page.pool_bias(snapshot, LAB, AT_10).is_empty()
 
 
@@ -96,18 +96,28 @@ def test_the_demo_page(demo_store: Path):
     assert found is not None
     assert found.queries["judged"].sum() == snapshot.judgements("python-docs-graded").height
     rows = table(snapshot, DEMO)
-    sentence, _ = page.answer(found, rows, AT_10)
+    sentence, _ = words.summary(found, rows, AT_10)
     assert sentence.startswith(f"{found.queries['judged'].sum():,} judgements of 64 queries")
     bounds = page.with_bounds(rows)
     assert bounds.height == rows.height
     assert bounds.select((pl.col("hole_low") <= pl.col("quality")).all()).item()
     assert bounds.select((pl.col("quality") <= pl.col("hole_high") + 1e-12).all()).item()
     assert len(page.bounds_figure(bounds, AT_10).data[0].x) == rows.height
+    assert list(page.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
+    said = [words.answer(found, doubt, rows) for doubt in ("2 stacks", None)]
+    assert said == ["Judging more could overturn the choice.", "Judging more could not overturn the choice."]
+    assert words.answer(found, None, rows.clear()).startswith("1")
+    assert words.caveats(found, "2 stacks")["could be overturned"] == "2 stacks"
+    cards = words.cards(found, rows, AT_10)
+    assert cards[0][1] == f"{found.mix['median'][-1]:g}"
+    assert sentence.startswith(f"{cards[0][2]}, {cards[0][1]} per query")
     assert [box.name for box in page.mix_figure(found).data] == [f"grade {grade}" for grade in range(1, 6)]
 
 
 def test_without_judgements_it_says_so(published_store: Path):
     snapshot = Store.open(published_store).read()
     assert page.judged(snapshot, PAPER) is None
-    assert page.answer(None, table(snapshot, PAPER), AT_10)[0] == "There are no judgements of passages here."
+    assert (
+        words.summary(None, table(snapshot, PAPER), AT_10)[0] == "There are no judgements of passages here."
+    )
     assert page.pool_bias(snapshot, Scope("clq-paper"), AT_10).is_empty()

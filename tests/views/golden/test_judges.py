@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.store import Store
-from core.views.golden import judges
+from core.views.golden import judges, words
 from core.views.golden.judges import POLICIES, judged, merge, write_merged
 from tests.stores import Lab
 
@@ -41,11 +41,11 @@ def test_agreement_of_every_two(store: Store):
     assert rows["same"].to_list() == pytest.approx([1 / 3, 1 / 4, 1 / 3])
     overall = judges.alpha(found)
     assert overall.n == 4
-    said = judges.answer(found, rows, overall)
+    said = words.agreement(found, rows, overall)
     assert said.startswith("Krippendorff's alpha (ordinal) of 3 judges is 0.")
     assert said.endswith("n = 4 passages of 2 queries judged by two or more.")
     two = judged(store.read(), ["anne", "ben"])
-    assert "the same grade for 33.3 %" in judges.answer(two, judges.agreement(two), judges.alpha(two))
+    assert "the same grade for 33.3 %" in words.agreement(two, judges.agreement(two), judges.alpha(two))
     figure = judges.pair_figure(two, 0, 1)
     assert figure.data[0].z.sum() == 3
 
@@ -68,13 +68,13 @@ def test_a_merged_golden_set(store: Store, policy: str):
     assert (golden.golden_set_id, golden.name, golden.collection_id) == ("Agreed on", "Agreed on", "lab")
     assert golden.judge == "anne, ben, cleo"
     assert golden.mapping == "merged, grades 1-5 of: anne (1-5); ben (1-5); cleo (1-5)"
-    for words in (
+    for note in (
         f"Merged by {policy} (",
         "at revision 7",
         "4 passages judged by two or more, 4 of them",
         "2 by one",
     ):
-        assert words in golden.notes
+        assert note in golden.notes
     by = {
         (query, passage): who
         for query, passage, who in rows.select("query_id", "passage_id", "judge").iter_rows()
@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_is_said(store: Store, tmp_path: Path):
 def test_judges_without_a_passage_in_common(tmp_path: Path):
     store = Lab().judge({"q": {"a": 1}}, "one").judge({"q": {"b": 1}}, "two").write(tmp_path / "store")
     found = judged(store.read(), ["one", "two"])
-    assert judges.answer(found, judges.agreement(found), judges.alpha(found)).startswith(
+    assert words.agreement(found, judges.agreement(found), judges.alpha(found)).startswith(
         "These golden sets have no"
     )
     assert judges.agreement(found)["kappa"].to_list() == [None]

@@ -8,7 +8,7 @@ import pytest
 
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.views.golden import page
+from core.views.golden import page, words
 from core.views.workspace.scope import Quality, Scope
 from tests.store import chunked
 from tests.store.material import rankings, run
@@ -41,10 +41,10 @@ def test_each_chunking_and_the_spans_can_be_looked_at(snapshot: Snapshot):
     assert [found.mix["total"][-1] for found in (halves, pages, spans)] == [3, 1, 2]
     assert halves.queries.select("query_id", "grade 5", "grade 4").rows() == [("q1", 2, 0), ("q2", 0, 1)]
     assert spans.queries["fallback"].to_list() == [False, True]
-    assert page.answer(spans, table(snapshot, ANCHORED, AT_2), AT_2)[0].startswith(
+    assert words.summary(spans, table(snapshot, ANCHORED, AT_2), AT_2)[0].startswith(
         "2 graded spans of 2 queries"
     )
-    assert "2 query" not in page.answer(pages, table(snapshot, ANCHORED, AT_2), AT_2)[0]
+    assert "2 query" not in words.summary(pages, table(snapshot, ANCHORED, AT_2), AT_2)[0]
     assert page.mix_figure(spans).layout.xaxis.title.text == "spans per query"
     first = page.judged(snapshot, ANCHORED)
     assert first is not None

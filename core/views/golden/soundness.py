@@ -1,0 +1,164 @@
+"""How sound judgements are: their mix of grades, copies and golden sets that contradict, bias of the pool."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from core.metrics import Measure
+from core.views.workspace.scores import Evidence, at_cutoff, mean
+
+GRADES = (5, 4, 3, 2, 1)
+GOOD = "4+5"
+"""The row of `summary` for all that is good."""
+MAX_RUNS = 200
+"""Runs that are compared at most; every further one makes the judgements of the others less unique."""
+_PAIR = ("query_id", "passage_id")
+
+
+def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
+    """How many passages of a query have which grade.
+
+    Args:
+        judgements: Frame of `TABLES["judgements"]`.
+
+    Returns:
+        query_id, judged, grade 5 … grade 1, and fallback (no passage of grade 5, so that RA-nWG weighs by its
+        fallback rule), sorted by query.
+    """
+    counts = [(pl.col("grade") == grade).sum().alias(f"grade {grade}") for grade in GRADES]
+    return (
+        judgements.group_by("query_id")
+        .agg(pl.len().alias("judged"), *counts)
+        .with_columns((pl.col("grade 5") == 0).alias("fallback"))
+        .sort("query_id")
+    )
+
+
+def summary(queries: pl.DataFrame) -> pl.DataFrame:
+    """The mix over all queries.
+
+    Args:
+        queries: What `per_query` returns.
+
+    Returns:
+        grade, total, share (of all judgements), median, mean, most (per query), prevalence (share of a
+        query's judged passages, median over the queries; for 4+5 the paper's pool prevalence, §3.5) and
+        present (share of the queries that have it at all); grade 5 first, then 4 and 5 together, then all.
+    """
+    rows = [_row(queries, pl.col(f"grade {grade}"), str(grade)) for grade in GRADES]
+    good = _row(queries, pl.col("grade 5") + pl.col("grade 4"), GOOD)
+    return pl.concat([*rows, good, _row(queries, pl.col("judged"), "all")])
+
+
+def _row(queries: pl.DataFrame, held: pl.Expr, name: str) -> pl.DataFrame:
+    return queries.select(
+        pl.lit(name).alias("grade"),
+        held.sum().alias("total"),
+        (held.sum() / pl.col("judged").sum()).alias("share"),
+        held.median().alias("median"),
+        held.mean().alias("mean"),
+        held.max().alias("most"),
+        (held / pl.col("judged")).median().alias("prevalence"),
+        (held > 0).mean().alias("present"),
+    )
+
+
+def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
+    """Passages whose text is the same up to letter case and white space."""
+    bare = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    return (
+        passages.select("passage_id", "text", bare=bare)
+        .filter(pl.col("bare") != "")
+        .filter(pl.len().over("bare") > 1)
+        .with_columns(pl.col("passage_id").min().over("bare").alias("group"))
+        .select("group", "passage_id", "text")
+        .sort("group", "passage_id")
+    )
+
+
+def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
+    """Copies of one passage that were graded differently for one query."""
+    return (
+        copies.join(judgements, on="passage_id")
+        .sort("passage_id")
+        .group_by("query_id", "group")
+        .agg(
+            pl.col("passage_id").alias("passages"),
+            pl.col("grade").cast(pl.Int64).alias("grades"),
+            (pl.col("grade").max() - pl.col("grade").min()).alias("spread"),
+        )
+        .filter(pl.col("spread") > 0)
+        .sort("spread", "query_id", "group", descending=[True, False, False])
+    )
+
+
+def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that another golden set of the collection grades differently.
+
+    Args:
+        judgements: The golden set that is looked at.
+        others: Judgements of the collection's other golden sets.
+
+    Returns:
+        query_id, passage_id, grade, other_set, other_grade, by (distance); largest distance first.
+    """
+    return (
+        judgements.select(*_PAIR, "grade")
+        .join(
+            others.select(*_PAIR, pl.col("golden_set_id").alias("other_set"), other_grade=pl.col("grade")),
+            on=_PAIR,
+        )
+        .with_columns((pl.col("grade") - pl.col("other_grade")).abs().alias("by"))
+        .filter(pl.col("by") > 0)
+        .sort("by", "other_set", *_PAIR, descending=[True, False, False, False])
+    )
+
+
+def leave_one_out(
+    found: Evidence, rankings: pl.DataFrame, judgements: pl.DataFrame, measure: Measure
+) -> pl.DataFrame:
+    """Score every run without the judgements of passages that no other run ranks (leave-one-run-out).
+
+    A passage is judged because some run found it. A run that helped to fill the pool is judged on all that it
+    finds, a new one is not; leaving out one run at a time shows how much that is worth.
+    """
+    unique = _unique(rankings, judgements)
+    grades = found.grades[:, :, : measure.k].copy()
+    counts = np.broadcast_to(found.pool_counts, (*grades.shape[:2], 5)).copy()
+    run, query = _places(unique["run_id"], found.run_ids), _places(unique["query_id"], found.query_ids)
+    np.subtract.at(counts, (run, query, unique["grade"].to_numpy() - 1), 1)
+    shown = (unique["rank"] <= grades.shape[2]).fill_null(False).to_numpy()
+    grades[run[shown], query[shown], unique["rank"].to_numpy()[shown].astype(np.int64) - 1] = 0
+    without = mean(found.rescored(measure, grades, counts))[0]
+    score = mean(at_cutoff(found, measure))[0]
+    return (
+        pl.DataFrame(
+            {
+                "run_id": found.run_ids,
+                "unique": np.bincount(run, minlength=len(found.run_ids)),
+                "score": score,
+                "without": without,
+            }
+        )
+        .with_columns(pl.col("score", "without").fill_nan(None))
+        .with_columns((pl.col("score") - pl.col("without")).alias("bias"))
+        .sort("bias", "run_id", descending=[True, False], nulls_last=True)
+    )
+
+
+def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
+    """run_id, query_id, passage_id, grade and final rank (or null) of what one run alone brings."""
+    alone = (
+        rankings.group_by(_PAIR)
+        .agg(pl.col("run_id").n_unique().alias("runs"), pl.col("run_id").first())
+        .filter(pl.col("runs") == 1)
+        .join(judgements.select(*_PAIR, "grade"), on=_PAIR)
+    )
+    final = rankings.filter(pl.col("stage") == "final").select("run_id", *_PAIR, "rank")
+    return alone.join(final, on=["run_id", *_PAIR], how="left")
+
+
+def _places(names: pl.Series, known: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    places = {name: place for place, name in enumerate(known)}
+    return np.array([places[name] for name in names], dtype=np.int64)

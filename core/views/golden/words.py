@@ -1,0 +1,162 @@
+"""What the page on golden sets says."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from core.stats.judges import Agreement
+from core.views import text
+from core.views.golden.judges import POLICIES, differing
+from core.views.golden.judges import Judged as Judges
+from core.views.golden.page import Judged
+from core.views.workspace.scope import Quality
+
+NOTHING = ("There are no judgements of passages here.", "Import a golden set (qrels) for this workspace.")
+PART = (
+    "The grades are anchored to characters of the documents. Every chunking has the grades that follow "
+    "for its passages; they score its stacks."
+)
+PREVALENCE = "Share of a query's judged passages, median over the queries (CLQ paper: 12.6 % for 4+5)."
+FALLBACK = "No passage of grade 5: RA-nWG weighs grade 4 like 1 (metrics: fallback)."
+HOLES = (
+    "A passage that nobody judged counts as 0. The line reaches from all of them being of grade 1 to "
+    "all being of grade 5. Where lines overlap, judging more could change the order."
+)
+BIAS = (
+    "Leave one run out: its score without the judgements of passages that no other run ranks. A large "
+    "bias says that a new stack, which nobody judged for, would look worse than it is."
+)
+TWO_JUDGES = (
+    "It takes two golden sets of this collection, one per judge.",
+    "Import another one's judgements under another name, or a table with a column “judge”.",
+)
+JUDGES = "Each judge is a golden set of its own; grades are compared after their mapping to 1-5."
+KAPPA = (
+    "Cohen's kappa: 1 = always the same grade, 0 = as often as by chance. Quadratic: a grade that is "
+    "two off weighs four times as much as one that is one off. Intervals: 95 %, 2,000 resamples of the "
+    "queries, fixed seed."
+)
+
+
+def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
+    """Whether judging more could change the decision.
+
+    Args:
+        found: What the golden set holds.
+        overturned: What `core.views.workspace.holes.overturned` says.
+        table: The stack table.
+    """
+    if overturned:
+        return "Judging more could overturn the choice."
+    if table["hole_high"].count():
+        return "Judging more could not overturn the choice."
+    return f"{_judgements(found)} carry the scores here."
+
+
+def _judgements(found: Judged) -> str:
+    words = "judgement" if found.unit == "judged passage" else "graded span"
+    queries = text.count(found.queries.height, "query", "queries")
+    return f"{text.count(found.mix['total'][-1], words)} of {queries}"
+
+
+def cards(found: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
+    """How much was judged, how much of it is good, how much is not judged: label, number, what it is."""
+    mix = {row["grade"]: row for row in found.mix.iter_rows(named=True)}
+    return (
+        ("Judged per query", f"{mix['all']['median']:g}", _judgements(found)),
+        ("Grade 4 or 5", text.percent(mix["4+5"]["prevalence"]), "of what is judged, median query"),
+        (
+            f"Unjudged, {quality.name}",
+            text.percent(_unjudged(table)),
+            f"of the Top-{quality.k}, median stack",
+        ),
+    )
+
+
+def _unjudged(table: pl.DataFrame) -> float | None:
+    median = table["hole"].median()
+    return median if isinstance(median, float) else None
+
+
+def caveats(found: Judged, overturned: str | None) -> dict[str, str]:
+    """What weakens the evidence, by the words of its chip."""
+    told = (
+        ("fallback weights", int(found.queries["fallback"].sum()),
+         "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
+         "queries have no passage of grade 5, so that RA-nWG uses its fallback weights."),
+        ("copies graded apart", found.apart.height, "time, copies of one passage were graded differently.",
+         "times, copies of one passage were graded differently."),
+        ("other golden sets", found.disagreements.height, "judgement differs from another golden set.",
+         "judgements differ from another golden set."),
+    )  # fmt: skip
+    doubts = {label: text.count(number, one, many) for label, number, one, many in told if number}
+    return {"could be overturned": overturned or "", **doubts}
+
+
+def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
+    """How many judgements there are and what weakens them, in two sentences, for files that have no cards.
+
+    Args:
+        found: What `page.judged` returned.
+        table: The stack table.
+        quality: Measure and cutoff.
+    """
+    if found is None:
+        return NOTHING
+    holes = _unjudged(table)
+    unjudged = (
+        f"; for {quality.name}, {text.percent(holes)} of the Top-{quality.k} is unjudged in the median stack"
+        if holes is not None
+        else ""
+    )
+    sentence = f"{_judgements(found)}, {found.mix['median'][-1]:g} per query in the median{unjudged}."
+    return sentence, " ".join(filter(None, caveats(found, None).values()))
+
+
+def copies(found: Judged) -> str:
+    """How many passages have the text of another one, and whether those were graded alike."""
+    apart = (
+        "graded differently for one query:" if found.apart.height else "no query has them graded differently."
+    )
+    return f"{text.count(found.copies.height, 'copy', 'copies')} of passages in the collection; {apart}"
+
+
+def others(found: Judged) -> str:
+    """Whether another golden set of the collection grades a passage differently."""
+    if found.disagreements.is_empty():
+        return "No other golden set of this collection grades a passage differently."
+    return "Grades that another golden set of this collection gives differently:"
+
+
+def merging(found: Judges) -> str:
+    """What merging some golden sets would have to settle, and by which policies."""
+    both = text.count(int((found.judges > 1).sum()), "passage")
+    alone = int((found.judges == 1).sum())
+    told = f"{both} judged by two or more, {differing(found):,} of them differently; {alone:,} by one."
+    return f"{told} {'. '.join(f'{name}: {policy}' for name, policy in POLICIES.items())}."
+
+
+def merged(golden_set_id: str) -> str:
+    """That the merged golden set is written."""
+    return f"Written in one transaction: golden set {golden_set_id}. Choose it in the settings."
+
+
+def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
+    """The agreement in one sentence."""
+    if not overall.n:
+        return "These golden sets have no judged passage in common."
+    value = "not defined" if np.isnan(overall.value) else f"{overall.value:.3f}"
+    sentence = (
+        f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
+        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
+        f"{text.count(overall.queries, 'query', 'queries')} judged by two or more"
+    )
+    if pairs.height == 1:
+        row = pairs.row(0, named=True)
+        sentence += f"; the same grade for {text.percent(row['same'])}"
+        if row["quadratic"] is not None:
+            sentence += f", quadratic kappa {row['quadratic']:.3f}" + text.interval(
+                row["quadratic_low"], row["quadratic_high"]
+            )
+    return sentence + "."
