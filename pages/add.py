@@ -13,7 +13,7 @@ from core.views.text import count, plain
 
 def results() -> None:
     """Look at result files, match them with the workspace, and write them."""
-    show.head(words.NOTHING_YET)
+    st.caption(words.NOTHING_YET)
     if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()

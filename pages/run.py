@@ -182,9 +182,10 @@ def start(text: str, made: Plan) -> None:
     """The plan in a line, the button that begins, and the plan whole."""
     missing = any(str(problem.severity) == "missing" for problem in made.problems)
     with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(f"{size_of(made)}. {dollars(made)}"), width="stretch")
-            pressed = st.button(plain(button(made)), type="primary", key="run_now", disabled=missing)
+        said, press = st.columns([2, 1], vertical_alignment="center")
+        said.markdown(plain(f"{size_of(made)}. {dollars(made)}"))
+        label = plain(button(made))
+        pressed = press.button(label, type="primary", key="run_now", disabled=missing, width="stretch")
         with st.expander("The plan: calls, time, memory, stacks"):
             for sentence in (*services(made), *time_and_memory(made)):
                 st.markdown(plain(sentence))

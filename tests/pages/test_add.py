@@ -178,7 +178,7 @@ def test_a_run_goes_into_the_open_workspace_where_its_ids_match(open_page: OpenP
     held(store)
     app = upload(open_page(store, "add"), mine_trec=RUN.replace(b" p", b" "))
     assert_sound(app)
-    assert "2 of 2 queries exist in c" in everything(app)
+    assert "2 of 2 queries · 2 of 2 passages exist in c" in everything(app)
     import_now(app)
     assert Store.open(store).read().runs()["collection_id"].to_list() == ["c"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -40,12 +39,10 @@ def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str
     for place, file in enumerate(seen):
         if file.name in skip or (place >= _BLOCKS and not file.problem):
             continue
-        _head(file, place, alone=len(seen) == 1)
+        row = _head(file, place, alone=len(seen) == 1)
         places[file.name] = st.container()
-        if (said := _columns(file, place)) is not None:
+        if (said := _columns(file, row, place)) is not None:
             tables[file.name] = said
-        elif not file.columns:
-            _rows(file.rows, place)
         chosen |= _choose(file.choices, place)
     if more := len(seen) - len(places) - len(skip):
         st.caption(f"And {count(more, 'more file')}.")
@@ -83,24 +80,33 @@ def _left_out(seen: Sequence[Preview]) -> list[str]:
     return st.multiselect("Left out", names, key=SKIP, placeholder="nothing")
 
 
-def _head(file: Preview, place: int, *, alone: bool) -> None:
-    """Name, format and size of a file, and the button that leaves it out."""
+def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
+    """Name, format and size of a file, what one of its rows is, and the button that leaves it out."""
+    row = file.row
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(file.name)}**", width="content")
         title = f"{file.title or 'not recognised'}, {weight(file.bytes)}"
         st.badge(plain(title), color="orange" if file.problem else "gray")
+        if file.columns:
+            st.markdown("One row is", width="content")
+            row = st.segmented_control(
+                "One row is",
+                list(mapping.ROWS),
+                default=file.row,
+                format_func=mapping.ROWS.__getitem__,
+                key=f"row{place}",
+                label_visibility="collapsed",
+                width="content",
+            )
+        elif not file.rows.is_empty():
+            with st.popover("First rows", type="tertiary", width="content"):
+                rows = upright(file.rows.head(_ROWS))
+                st.dataframe(rows, hide_index=True, width="stretch", key=f"look{place}")
         if not alone:
             st.button(
                 "Leave out", key=f"leave{place}", type="tertiary", on_click=leave_out, args=(file.name,)
             )
-
-
-def _rows(rows: pl.DataFrame, place: int) -> None:
-    with st.expander("First rows"):
-        if rows.is_empty():
-            st.caption("Nothing of it can be shown as text.")
-        else:
-            st.dataframe(upright(rows.head(_ROWS)), hide_index=True, width="stretch", key=f"look{place}")
+    return row or file.row
 
 
 def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:
@@ -113,18 +119,10 @@ def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:
     }
 
 
-def _columns(file: Preview, place: int) -> TableAs | None:
-    """Ask what a row is, and above each column what it means; what is recognised is chosen already."""
+def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
+    """Ask above each column what it means; what is recognised is chosen already."""
     if not file.columns:
         return None
-    row: Row | None = st.segmented_control(
-        "One row is",
-        list(mapping.ROWS),
-        default=file.row,
-        format_func=mapping.ROWS.__getitem__,
-        key=f"row{place}",
-    )
-    row = row or file.row
     chosen = dict(_meanings(file, row, place))
     if more := len(file.columns) - len(chosen):
         st.caption(f"{count(more, 'more column')} as recognised; --column on the command line maps them too.")

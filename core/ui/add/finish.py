@@ -25,11 +25,12 @@ def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Seque
     with st.container(border=True):
         changes = settle(cache.snapshot(None), made).changes
         choice = decision([str(change) for change in changes]) if changes else None
-        with st.container(horizontal=True, vertical_alignment="center"):
-            waits = f" {', '.join(waiting)} waits for you." if waiting else ""
-            st.markdown(plain(words.adds(made) + waits), width="stretch")
-            open_ = bool(waiting) or (bool(changes) and choice is None)
-            pressed = st.button(f"Add {words.things(made)}", key="add_now", type="primary", disabled=open_)
+        said, button = st.columns([4, 1], vertical_alignment="center")
+        waits = f" {', '.join(waiting)} waits for you." if waiting else ""
+        said.markdown(plain(words.adds(made) + waits))
+        open_ = bool(waiting) or (bool(changes) and choice is None)
+        label = f"Add {words.things(made)}"
+        pressed = button.button(label, key="add_now", type="primary", disabled=open_, width="stretch")
         lacks = words.missing_parts(cache.snapshot(None), made, imports.collection_of(made) or "")
         if lacks:
             st.caption(plain(f"Still missing after it: {'; '.join(lacks)}."))

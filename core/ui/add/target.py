@@ -121,9 +121,9 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
     """How far the ids exist where the files go, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
     lines = words.matched([match for match in plan.matches if match not in strange])
-    for line in lines[:_LINES]:
-        st.markdown(f":green[:material/check:] {plain(line)}")
-    if lines[_LINES:]:
+    for line, whole in list(lines.items())[:_LINES]:
+        st.markdown(f"{':green[:material/check:]' if whole else ':material/link:'} {plain(line)}")
+    if len(lines) > _LINES:
         st.caption(f"And {len(lines) - _LINES} more workspaces.")
     if plan.suggested:
         line = plain("; ".join(words.matched(plan.suggested)))

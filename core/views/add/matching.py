@@ -69,9 +69,13 @@ class Match:
 
     def __str__(self) -> str:
         """In words: ``222 of 225 queries (98 %) exist in cranfield``."""
-        said = _AMONG.get(self.among, "exist in")
+        return f"{self.share} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """What those that exist do, and where: ``exist in cranfield``."""
         sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
-        return f"{self.share} {said} {shown(self.collection_id)}{sample}"
+        return f"{_AMONG.get(self.among, 'exist in')} {shown(self.collection_id)}{sample}"
 
     @property
     def share(self) -> str:
