@@ -16,8 +16,9 @@ from core.ui.startup import ready
 
 def dashboard() -> None:
     """Draw the page that the address names."""
-    st.set_page_config(page_title="CLQ Explorer", page_icon=ICON, layout="wide")
+    st.set_page_config(page_icon=ICON, layout="wide", initial_sidebar_state=232)
     page, script = open_page()
+    st.set_page_config(page_title=f"{page.title} · CLQ Explorer")
     with shell(page):
         script.run()
 

@@ -11,7 +11,7 @@ from core.store import Kind, Snapshot
 from core.ui import access, cache, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
-from core.ui.view import end, find_view
+from core.ui.view import end, find_place
 from core.views.library import deletion, inventory
 from core.views.library.deletion import NAMES, goes_along
 from core.views.library.published import printed, printed_tables
@@ -252,7 +252,7 @@ def published() -> None:
     show.table(figures, "published", dict.fromkeys(figures.columns))
 
 
-view = find_view()
+view = find_place()
 snapshot = cache.snapshot(None) if view is None else view.snapshot
 pinned = snapshot.revision != cache.store().revision()
 forbidden = (

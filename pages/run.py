@@ -13,8 +13,8 @@ from core.pipeline.sweep import Problem, SpecError, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
 from core.ui import access, cache, show
-from core.ui.sidebar import go_to_workspace
-from core.ui.view import find_view
+from core.ui.view import find_place
+from core.ui.workspace import go_to_workspace
 from core.views.run import evaluations as told
 from core.views.run import form as asked
 from core.views.run.form import AXES, Form
@@ -262,7 +262,7 @@ def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
 
 def new_evaluation() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
-    view = find_view()
+    view = find_place()
     offered = asked.starts(None if view is None else view.scope)
     begin = st.segmented_control(
         "Start from", list(offered), default=next(iter(offered)), required=True, width="content"

@@ -12,6 +12,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered
+from core.ui.state import bound
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.views.workspace.narrow import (
     Choices,
@@ -25,9 +26,6 @@ from core.views.workspace.narrow import (
 )
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
 from core.views.workspace.scope import Judging, Latency, Quality, Scope
-
-KEYS = ("cq", "figs", "env", "gq", "jq")
-"""Settings of the address that say how runs that differ are compared."""
 
 
 def compared(
@@ -77,8 +75,7 @@ class _Asking(Choices):
             [SHARED, EVERY],
             default=SHARED if sets.differ else EVERY,
             required=True,
-            key="cq",
-            bind="query-params",
+            **bound("cq", SHARED if sets.differ else EVERY),
             help="Not every stack was asked every judged query. shared queries: the n = "
             f"{sets.shared} that all were asked. all queries: one that a stack does not rank counts as 0.",
         )
@@ -91,8 +88,7 @@ class _Asking(Choices):
             [SAME, ALL],
             default=SAME,
             required=True,
-            key="figs",
-            bind="query-params",
+            **bound("figs", SAME),
             help="Averages that came from elsewhere and rest on other queries or judgements than the rest.",
         )
         return chosen == ALL
@@ -115,8 +111,7 @@ class _Asking(Choices):
         chosen = st.selectbox(
             "Latency measured on",
             options,
-            key="env",
-            bind="query-params",
+            **bound("env", options[0]),
             help="Latencies of different machines do not compare; stacks timed elsewhere keep quality "
             "and cost.",
         )
@@ -129,8 +124,7 @@ def _everywhere(offer: Offer) -> bool:
         [ONE_SET, EVERY_SET],
         default=ONE_SET,
         required=True,
-        key="gq",
-        bind="query-params",
+        **bound("gq", ONE_SET),
         help="The golden sets of this collection judge different queries; "
         f"n = {offer.everywhere} are judged in all of them.",
     )
@@ -146,8 +140,7 @@ def _least(offer: Offer) -> str:
         options,
         default=ANY,
         required=True,
-        key="jq",
-        bind="query-params",
+        **bound("jq", ANY),
         help=f"Compare only on queries of whose Top-{offer.k} every stack has at least half, most (80 %) or "
         f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
     )

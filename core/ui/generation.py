@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.stats.generation import Generation, Speed
 from core.ui import cache
+from core.ui.state import bound
 from core.views.latency.generation import fitted
 from core.views.latency.generation import timed_answers as read_answers
 from core.views.latency.words import speed as in_words
@@ -38,7 +39,7 @@ def generation(revision: int, scope: Scope) -> Generation | None:
     """
     with st.expander("Generation, modelled", expanded=True):
         typed = [
-            st.number_input(label, min_value=0.0, value=None, key=key, bind="query-params", help=text)
+            st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
             for key, label, text in _SPEEDS
         ]
         found = fitted(timed_answers(revision, scope))
@@ -52,11 +53,11 @@ def generation(revision: int, scope: Scope) -> Generation | None:
         elif speed is found.speed:
             st.caption(in_words(found))
         chunks = st.number_input(
-            "Chunks sent", 0, 1000, 10, key="gchunk", bind="query-params",
+            "Chunks sent", 0, 1000, 10, **bound("gchunk", 10),
             help="For stacks whose specification does not say how many passages they send.",
         )  # fmt: skip
         sizes = [
-            st.number_input(label, min_value=0, value=usual, key=key, bind="query-params")
+            st.number_input(label, min_value=0, value=usual, **bound(key, usual))
             for key, label, usual in (
                 ("gtok", "Tokens per chunk", 500),
                 ("gprompt", "Other prompt tokens", 100),

@@ -13,6 +13,7 @@ import streamlit as st
 from core.decide.axes import HARM, QUALITY, Axis, Floats, axes
 from core.decide.jitter import JITTER_MS
 from core.decide.rules import Constraints
+from core.ui.state import bound
 from core.views.text import plain
 from core.views.workspace.harm import harm_measure
 from core.views.workspace.jitter import jitter_kinds
@@ -136,12 +137,13 @@ def forget_ranges() -> None:
     st.session_state[_NEW_RANGES] = True
 
 
-def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
-    """Draw the sliders, and the field of the jitter band.
+def constraints(table: pl.DataFrame, quality: Quality, jitter_ms: float | None) -> Constraints:
+    """Draw the sliders.
 
     Args:
         table: The stack table, which the ranges come from.
         quality: The measure that the floor is about.
+        jitter_ms: The band that was set; None = that of the table.
 
     Returns:
         What they say.
@@ -151,28 +153,32 @@ def constraints(table: pl.DataFrame, quality: Quality) -> Constraints:
         values = {each.key: _slider(each) for each in found}
         if free := [each.word for each in found if values[each.key] is None]:
             st.caption(f"Not limited: {', '.join(free)}.")
+    if st.session_state.pop(_NEW_RANGES, False):
+        # A slider with a new range begins with the value of the address; from the second run on ours counts.
+        st.session_state[_NEW_RANGES] = False
+        st.rerun()
+    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
+    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=quality.higher_is_better)
+
+
+def jitter(table: pl.DataFrame) -> float | None:
+    """Draw the field of the jitter band, a setting that is rarely changed."""
     bands = jitter_kinds(table)
-    jitter = st.number_input(
+    value: float | None = st.number_input(
         "Jitter (ms)",
         min_value=0.0,
         value=None,
         step=5.0,
         format="%g",
         placeholder=f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0],
-        key="jitter",
-        bind="query-params",
+        **bound("jitter", None),
         help="Latencies that differ by less are not told apart (CLQ paper §3.2): of the stacks within it "
         "that are not significantly worse than the best, query by query, the one with the smaller prompt is "
         "chosen. Left empty it is measured where passes were repeated, else 75 ms.",
     )
-    if jitter is None and bands:
+    if value is None and bands:
         st.caption(plain("; ".join(bands)))
-    if st.session_state.pop(_NEW_RANGES, False):
-        # A slider with a new range begins with the value of the address; from the second run on ours counts.
-        st.session_state[_NEW_RANGES] = False
-        st.rerun()
-    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
-    return Constraints(**given, jitter_ms=jitter, higher_is_better=quality.higher_is_better)
+    return value
 
 
 def _slider(limit: Limit) -> float | None:

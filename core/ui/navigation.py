@@ -23,7 +23,6 @@ def open_page() -> tuple[Page, Any]:
         page.name: st.Page(
             page.file,
             title=page.title,
-            icon=page.icon,
             url_path=_ROOT if page.name == first else page.name,
             default=page.name == first,
         )

@@ -38,6 +38,21 @@ class Page:
     recorded: bool = False
 
     @property
+    def group(self) -> str:
+        """The group that it stands in."""
+        return next(group for group, pages in GROUPS.items() if self in pages)
+
+    @property
+    def limits(self) -> bool:
+        """Whether the limits stand on it."""
+        return self.group in ("Decide", "Explain")
+
+    @property
+    def settings(self) -> bool:
+        """Whether it reads results, and so has settings."""
+        return self.group != "Data"
+
+    @property
     def file(self) -> str:
         """Where its script is, as Streamlit wants it."""
         return f"pages/{self.name}.py"

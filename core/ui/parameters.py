@@ -6,10 +6,9 @@ import streamlit as st
 
 from core.metrics import REGISTRY, Measure
 from core.params import Param, Value
+from core.ui.state import bound
 from core.views.link import parameter_key
 from core.views.text import plain
-
-KEYS = ("alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "gain")
 
 
 def parameters(name: str) -> str:
@@ -30,15 +29,14 @@ def parameters(name: str) -> str:
 
 
 def _widget(param: Param) -> Value:
-    key = parameter_key(param)
+    key = parameter_key(param) or param.name
     if param.choices:
         chosen: str = st.selectbox(
             param.name,
             param.choices,
             index=param.choices.index(str(param.default)),
-            key=key,
-            bind="query-params",
             help=param.text,
+            **bound(key, str(param.default)),
         )
         return chosen
     low, high, step, about = param.low, param.high, param.step, param.text
@@ -49,11 +47,10 @@ def _widget(param: Param) -> Value:
             int(high),
             param.default,
             int(step),
-            key=key,
-            bind="query-params",
             help=about,
+            **bound(key, param.default),
         )
         return whole
     low, high, usual, step = float(low), float(high), float(param.default), float(step)
-    number: float = st.slider(param.name, low, high, usual, step, key=key, bind="query-params", help=about)
+    number: float = st.slider(param.name, low, high, usual, step, help=about, **bound(key, usual))
     return number

@@ -38,7 +38,7 @@ def offer(
         weak: Whether the page shows the paper's form of the frontier.
     """
     case = partial(case_of, view, rule, weak=weak)
-    with place.popover("Decision record", icon=":material/fact_check:"):
+    with place.popover("Record", icon=":material/fact_check:"):
         st.caption(
             "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
             "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "

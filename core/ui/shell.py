@@ -1,4 +1,4 @@
-"""The frame around every page: start-up, sidebar, the link, and errors that a user can act on."""
+"""The frame around every page: answer, limits and buttons, the link, and errors that a user can act on."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from core.errors import ClqError, refusal
 from core.ui import cache, record
 from core.ui.pages import Page
 from core.ui.pareto_views import FORMS
-from core.ui.sidebar import sidebar
+from core.ui.share import share
 from core.ui.startup import bound_handles, tame_collector
-from core.ui.state import LATEST, SETTINGS, build, problems, unreadable
-from core.ui.view import PageEnd, arrive, find_view, remember
+from core.ui.state import LATEST, SETTINGS, problems, unreadable
+from core.ui.view import Frame, PageEnd, Place, arrive, find_place, find_view, remember
+from core.ui.workspace import open_workspace
 from core.views.library.deletion import gone
-from core.views.link import RULES
+from core.views.link import RULES, pinned
 from core.views.text import count, plain
 
 _ASKED = "_asked"
+
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
+_STYLE = Path(__file__).with_name("frame.css")
 
 
 @contextmanager
@@ -34,23 +37,27 @@ def shell(page: Page) -> Iterator[None]:
     Args:
         page: The page.
 
-    The sidebar comes first, then the page, then what needs to know what the page's widgets took: the link and
-    the notice about an address that could not be followed.
+    Workspace, settings and limits come first, then the page, then what needs to know what the page's widgets
+    took: the link and the notice about an address that could not be followed.
     """
     bound_handles()
-    arrive(page)
     st.logo(ICON, size="large")
+    st.html(_STYLE)
     _read_address()
     notice = st.empty()
-    heading = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-    heading.title(page.title, anchor=False, width="content")
-    bar = heading.container(horizontal=True, width="content")
+    top = st.container(horizontal=True, vertical_alignment="top", key="top")
+    frame = Frame(
+        top.container(gap="xsmall", key="answer"),
+        top.container(horizontal=True, width="content", key="bar"),
+        st.container(key="strip"),
+    )
+    arrive(page, frame)
     started = again = False
-    remember(None)  # until the sidebar is through, nothing may start the app over or use an old workspace
+    remember(None)  # until the workspace is known, nothing may start the app over or use an old one
     try:
-        view = sidebar()
-        remember(view, emptied=view is None and bool(_gone().get("ws")))
-        _newer()
+        place = open_workspace(frame)
+        remember(place, emptied=place is None and bool(_gone().get("ws")))
+        _newer(place)
         started = True
         yield
     except PageEnd:
@@ -67,7 +74,9 @@ def shell(page: Page) -> Iterator[None]:
     finally:  # also when a page has stopped early
         if not again:  # else it would be gone before anybody saw it
             _notice(notice)
-        _take_away(bar, page)
+        if not frame.headed:
+            frame.head.title(page.title, anchor=False)
+        _take_away(frame.bar, page)
         tame_collector(page.name)
     if not started:
         st.stop()  # without it a page that never started would count as an error of its own
@@ -94,18 +103,18 @@ def show_error(error: ClqError) -> None:
     st.error(plain(str(error)), icon=":material/error:")
 
 
-def _notice(place: DeltaGenerator) -> None:
+def _notice(spot: DeltaGenerator) -> None:
     """Once per session: say what of the opened address could not be followed."""
     asked = st.session_state.pop(_ASKED, None)
     st.session_state[_ASKED] = None
     if asked:
         values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-        view = find_view()
-        if view is not None:  # a single golden set is used without a list of them
-            values.setdefault("gs", view.scope.golden_set_id or "")
+        place = find_place()
+        if place is not None:  # a single golden set is used without a list of them
+            values.setdefault("gs", place.scope.golden_set_id or "")
         found = problems(asked, values, _gone())
         if found:
-            place.warning(
+            spot.warning(
                 f"Part of this link could not be followed; defaults are shown: {plain('; '.join(found))}.",
                 icon=":material/link_off:",
             )
@@ -113,20 +122,19 @@ def _notice(place: DeltaGenerator) -> None:
 
 def _gone() -> Mapping[str, Sequence[str]]:
     """What an address may name that was deleted; nothing where the store cannot be read, which is said."""
-    view = find_view()
+    place = find_place()
     with suppress(ClqError):
-        return gone(cache.snapshot(None) if view is None else view.snapshot)
+        return gone(cache.snapshot(None) if place is None else place.snapshot)
     return {}
 
 
-def _newer() -> None:
+def _newer(place: Place | None) -> None:
     """Say that the view is pinned to older data, with one click to move on."""
-    view = find_view()
-    newer = cache.store().revision() - view.snapshot.revision if view else 0
-    if view and newer > 0:
+    newer = cache.store().revision() - place.snapshot.revision if place else 0
+    if place and newer > 0:
         bar = st.container(horizontal=True, vertical_alignment="center")
         bar.info(
-            f"Pinned to revision {view.snapshot.revision}; {count(newer, 'newer revision')} since.",
+            f"Pinned to revision {place.snapshot.revision}; {count(newer, 'newer revision')} since.",
             icon=":material/update:",
         )
         bar.button("Show the newest data", on_click=_to_latest)
@@ -136,22 +144,17 @@ def _to_latest() -> None:
     st.session_state["rev"] = LATEST
 
 
-def _take_away(place: DeltaGenerator, page: Page) -> None:
+def _take_away(bar: DeltaGenerator, page: Page) -> None:
     """The link to this view of this data, and on the pages that decide the record of the decision."""
     view = find_view()
     if view is None:
         return
-    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-    address = build(st.context.url or "", values, view.snapshot.revision)
     if page.recorded:
+        asked = {key: st.query_params.get_all(key) for key in SETTINGS}
         # For a moment after a change of the page the settings of the one before are still there.
-        words = values.get("rule") if page.name == "confidence" else None
-        weak = page.name == "decision" and values.get("form") == FORMS[1]
-        record.offer(place, view, address, RULES.get(str(words), "quality"), weak=weak)
-    with place.popover("Copy link", icon=":material/link:"):
-        pinned = st.session_state.get("rev", LATEST) != LATEST
-        st.caption(
-            f"Opens this view with the data of revision {view.snapshot.revision}"
-            + (" (pinned)." if pinned else ", also after newer data have come.")
-        )
-        st.code(address, language=None, wrap_lines=True)
+        words = st.session_state.get("rule") if page.name == "confidence" else None
+        weak = page.name == "decision" and st.session_state.get("form") == FORMS[1]
+        link = pinned(st.context.url or "", asked, view.snapshot.revision)
+        record.offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
+    with bar:
+        share(view.snapshot.revision)

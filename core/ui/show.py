@@ -13,7 +13,7 @@ import polars as pl
 import streamlit as st
 
 from core.ui import prices
-from core.ui.view import current_page, find_view
+from core.ui.view import View, current_frame, current_page, find_view
 from core.views import text
 from core.views.tables import to_csv, to_parquet, upright
 from core.views.text import plain
@@ -39,31 +39,33 @@ def head(answer: str, details: str = "", warning: str = "") -> None:
         details: A second, quieter sentence.
         warning: What could overturn the answer.
     """
-    st.markdown(f"#### {plain(answer)}")
-    if details:
-        st.markdown(plain(details))
-    if warning:
-        st.markdown(f":material/warning: {plain(warning)}")
-    view = find_view()
-    if view is not None:
-        prices.chip(view.book)
-    _differing()
+    frame = current_frame()
+    frame.headed = True
+    with frame.head:
+        st.title(plain(answer), anchor=False)
+        if details:
+            st.markdown(plain(details))
+        if warning:
+            st.markdown(f":material/warning: {plain(warning)}")
+        view = find_view()
+        if view is not None:
+            with st.container(horizontal=True, gap="small"):
+                prices.chip(view.book)
+                _differing(view)
 
 
-def _differing() -> None:
-    """What the runs of the workspace differ in, on the pages that compare them."""
-    view = find_view()
-    if view is None or not current_page().compares:
+def _differing(view: View) -> None:
+    """What the runs of the workspace differ in, as a chip on the pages that compare them."""
+    sentences = [plain(sentence) for sentence in (*view.compared.sentences, *view.compared.offers)]
+    if not sentences or not current_page().compares:
         return
-    sentences = [plain(each) for each in (*view.compared.sentences, *view.compared.offers)]
-    if not sentences:
-        return
-    listed = "\n".join(f"- {each}" for each in sentences) if len(sentences) > 1 else sentences[0]
-    st.info(listed, icon=":material/balance:")
-    if view.compared.apart.height:
-        with st.expander(f"Set apart: {text.count(view.compared.apart.height, 'stack')}"):
+    apart = view.compared.apart
+    label = f"{text.count(apart.height, 'stack')} set apart" if apart.height else "what compares"
+    with st.popover(label, icon=":material/balance:", type="tertiary", width="content"):
+        st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
+        if apart.height:
             columns = {"name": text_column("stack", width=290), "why": text_column("not compared because")}
-            table(view.compared.apart, "set_apart", columns)
+            table(apart, "set_apart", columns)
 
 
 def cards(*cards: tuple[str, str, str]) -> None:

@@ -1,141 +1,154 @@
 """View state in the address: which settings a link carries, what it looks like, what is wrong with one.
 
-Widgets are bound to the address by their key, so a copied address restores them. A link made by `build`
-besides names every setting, defaults included, and pins the revision of the store, so that it shows the same
-numbers when the data or the defaults have changed.
+Widgets are bound to the address by their key, which names what differs from the defaults; a copied address
+restores them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
-from core.views.link import pinned, written
+import streamlit as st
+
+from core.views.link import written
 
 LATEST = "latest"
+_DEFAULTS = "_defaults"
 
-SETTINGS: Mapping[str, str] = {
-    "sec": "section",
-    "ws": "workspace",
-    "gs": "golden set",
-    "runs": "runs",
-    "m": "measure",
-    "k": "cutoff",
-    "alpha": "alpha",
-    "cap4": "cap4",
-    "cap3": "cap3",
-    "beta": "beta",
-    "mix": "alpha between 0 and 1",
-    "p": "persistence p",
-    "rel": "relevance threshold",
-    "gain": "gain",
-    "ref": "measure that is explained",
-    "on": "latency percentile",
-    "lat": "latency scope",
-    "sla": "SLA",
-    "budget": "budget",
-    "floor": "quality floor",
-    "cap": "quality cap",
-    "harm": "harm cap",
-    "jitter": "jitter band",
-    "held": "collection of the runs",
-    "named": "name of the runs",
-    "sets": "golden sets compared",
-    "judges": "pair of judges",
-    "cq": "queries compared on",
-    "figs": "averages from elsewhere",
-    "env": "machine of the latencies",
-    "gq": "golden sets that judge the queries",
-    "jq": "share of the Top-K that is judged",
-    "book": "price book",
-    "price": "changed price",
-    "rev": "data revision",
-    "stack": "selected stack",
-    "vs": "second stack",
-    "q": "query",
-    "colour": "colour",
-    "size": "size",
-    "curves": "stacks in the chart",
-    "pool": "pool convention",
-    "tag": "tag",
-    "find": "search",
-    "sort": "sort order",
-    "queries": "queries per month",
-    "base": "starting stack",
-    "cand": "candidates",
-    "tokc": "tokens per candidate",
-    "tokq": "query tokens",
-    "emb": "embedder",
-    "rer": "reranker",
-    "chunks": "chunks sent",
-    "toks": "tokens per chunk",
-    "gen": "generator",
-    "prompt": "prompt tokens",
-    "out": "output tokens",
-    "cpu": "local machine time",
-    "gpu": "local graphics time",
-    "npas": "passages",
-    "tokp": "tokens per passage",
-    "spread": "queries that the corpus is spread over",
-    "idx": "index",
-    "dims": "dimensions",
-    "copies": "copies of the index",
-    "swing": "range of the sensitivity",
-    "seg": "answers",
-    "corr": "correlation",
-    "against": "measure compared",
-    "less": "measure compared with",
-    "kx": "x axis of the curves",
-    "kgen": "generator that reads what is sent",
-    "cutof": "stack that is cut",
-    "least": "answers per cell",
-    "cmp": "stacks compared",
-    "each": "way of comparing",
-    "ci": "interval",
-    "tol": "tie tolerance",
-    "part": "grades of a chunking",
-    "pair": "pair",
-    "change": "change",
-    "fam": "stack that is routed",
-    "among": "stacks that are routed between",
-    "ks": "depths",
-    "sig": "signal",
-    "most": "share sent deeper",
-    "thrby": "who sets the threshold",
-    "thr": "threshold",
-    "thr2": "thresholds",
-    "rx": "x axis of the routing",
-    "gbase": "base time of the generator",
-    "gin": "time per prompt token",
-    "gout": "time per output token",
-    "gchunk": "chunks sent to the generator",
-    "gtok": "tokens per chunk sent",
-    "gprompt": "other prompt tokens",
-    "gans": "tokens of an answer",
-    "lats": "stacks in the latency charts",
-    "shape": "shape of the latency charts",
-    "rule": "what is best",
-    "view": "way of drawing",
-    "form": "form of the frontier",
-    "slas": "latency targets",
-    "per": "price of a step",
-    "scen": "own scenarios",
-    "perq": "judgements per query",
-    "spend": "money for judging",
-    "judge": "cost of a judgement",
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that may stand in an address.
+
+    Attributes:
+        word: What people read for it.
+        number: Whether its values are numbers.
+        dependent: Whether it means something in its workspace alone, and so is forgotten with it.
+        rare: Whether it stands behind the button "Settings", which counts it.
+    """
+
+    word: str
+    number: bool = False
+    dependent: bool = False
+    rare: bool = False
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "sec": Setting("section"),
+    "ws": Setting("workspace"),
+    "gs": Setting("golden set", dependent=True, rare=True),
+    "runs": Setting("runs", dependent=True, rare=True),
+    "m": Setting("measure", dependent=True, rare=True),
+    "k": Setting("cutoff", dependent=True, rare=True),
+    "alpha": Setting("alpha", number=True, dependent=True, rare=True),
+    "cap4": Setting("cap4", number=True, dependent=True, rare=True),
+    "cap3": Setting("cap3", number=True, dependent=True, rare=True),
+    "beta": Setting("beta", number=True, dependent=True, rare=True),
+    "mix": Setting("alpha between 0 and 1", number=True, dependent=True, rare=True),
+    "p": Setting("persistence p", number=True, dependent=True, rare=True),
+    "rel": Setting("relevance threshold", number=True, dependent=True, rare=True),
+    "gain": Setting("gain", dependent=True, rare=True),
+    "ref": Setting("measure that is explained"),
+    "on": Setting("latency percentile", rare=True),
+    "lat": Setting("latency scope", dependent=True, rare=True),
+    "sla": Setting("SLA", number=True),
+    "budget": Setting("budget", number=True),
+    "floor": Setting("quality floor", number=True),
+    "cap": Setting("quality cap", number=True),
+    "harm": Setting("harm cap", number=True),
+    "jitter": Setting("jitter band", number=True, rare=True),
+    "held": Setting("collection of the runs"),
+    "named": Setting("name of the runs"),
+    "sets": Setting("golden sets compared", dependent=True),
+    "judges": Setting("pair of judges", dependent=True),
+    "cq": Setting("queries compared on", dependent=True, rare=True),
+    "figs": Setting("averages from elsewhere", dependent=True, rare=True),
+    "env": Setting("machine of the latencies", dependent=True, rare=True),
+    "gq": Setting("golden sets that judge the queries", dependent=True, rare=True),
+    "jq": Setting("share of the Top-K that is judged", dependent=True, rare=True),
+    "book": Setting("price book", rare=True),
+    "price": Setting("changed price"),
+    "rev": Setting("data revision", number=True, rare=True),
+    "stack": Setting("selected stack", dependent=True),
+    "vs": Setting("second stack", dependent=True),
+    "q": Setting("query", dependent=True),
+    "colour": Setting("colour"),
+    "size": Setting("size"),
+    "curves": Setting("stacks in the chart", dependent=True),
+    "pool": Setting("pool convention"),
+    "tag": Setting("tag", dependent=True),
+    "find": Setting("search"),
+    "sort": Setting("sort order"),
+    "queries": Setting("queries per month", number=True),
+    "base": Setting("starting stack", dependent=True),
+    "cand": Setting("candidates", number=True),
+    "tokc": Setting("tokens per candidate", number=True),
+    "tokq": Setting("query tokens", number=True),
+    "emb": Setting("embedder"),
+    "rer": Setting("reranker"),
+    "chunks": Setting("chunks sent", number=True),
+    "toks": Setting("tokens per chunk", number=True),
+    "gen": Setting("generator"),
+    "prompt": Setting("prompt tokens", number=True),
+    "out": Setting("output tokens", number=True),
+    "cpu": Setting("local machine time", number=True),
+    "gpu": Setting("local graphics time", number=True),
+    "npas": Setting("passages", number=True),
+    "tokp": Setting("tokens per passage", number=True),
+    "spread": Setting("queries that the corpus is spread over", number=True),
+    "idx": Setting("index"),
+    "dims": Setting("dimensions", number=True),
+    "copies": Setting("copies of the index", number=True),
+    "swing": Setting("range of the sensitivity", number=True),
+    "seg": Setting("answers", dependent=True),
+    "corr": Setting("correlation"),
+    "against": Setting("measure compared"),
+    "less": Setting("measure compared with"),
+    "kx": Setting("x axis of the curves"),
+    "kgen": Setting("generator that reads what is sent"),
+    "cutof": Setting("stack that is cut"),
+    "least": Setting("answers per cell", number=True),
+    "cmp": Setting("stacks compared", dependent=True),
+    "each": Setting("way of comparing"),
+    "ci": Setting("interval"),
+    "tol": Setting("tie tolerance", number=True),
+    "part": Setting("grades of a chunking"),
+    "pair": Setting("pair", dependent=True),
+    "change": Setting("change", dependent=True),
+    "fam": Setting("stack that is routed", dependent=True),
+    "among": Setting("stacks that are routed between", dependent=True),
+    "ks": Setting("depths", dependent=True),
+    "sig": Setting("signal", dependent=True),
+    "most": Setting("share sent deeper", number=True),
+    "thrby": Setting("who sets the threshold"),
+    "thr": Setting("threshold", number=True, dependent=True),
+    "thr2": Setting("thresholds", number=True, dependent=True),
+    "rx": Setting("x axis of the routing"),
+    "gbase": Setting("base time of the generator", number=True, rare=True),
+    "gin": Setting("time per prompt token", number=True, rare=True),
+    "gout": Setting("time per output token", number=True, rare=True),
+    "gchunk": Setting("chunks sent to the generator", number=True, rare=True),
+    "gtok": Setting("tokens per chunk sent", number=True, rare=True),
+    "gprompt": Setting("other prompt tokens", number=True, rare=True),
+    "gans": Setting("tokens of an answer", number=True, rare=True),
+    "lats": Setting("stacks in the latency charts", dependent=True),
+    "shape": Setting("shape of the latency charts"),
+    "rule": Setting("what is best"),
+    "view": Setting("way of drawing"),
+    "form": Setting("form of the frontier"),
+    "slas": Setting("latency targets"),
+    "per": Setting("price of a step"),
+    "scen": Setting("own scenarios"),
+    "perq": Setting("judgements per query", number=True),
+    "spend": Setting("money for judging", number=True),
+    "judge": Setting("cost of a judgement", number=True),
 }
-"""Every setting that may stand in an address, by its key, with the word that people read."""
+"""Every setting that may stand in an address, by its key."""
 
-
-NUMBERS = frozenset({
-    "alpha", "cap4", "cap3", "beta", "mix", "p", "rel", "sla", "budget", "floor", "cap", "harm", "jitter",
-    "queries",
-    "cand", "tokc", "tokq", "chunks", "toks", "prompt", "out", "cpu", "gpu", "npas", "tokp", "spread",
-    "dims", "copies", "swing", "least", "tol", "most", "thr", "thr2", "gbase", "gin", "gout", "gchunk",
-    "gtok", "gprompt", "gans", "perq", "spend", "judge", "rev",
-})  # fmt: skip
-"""The settings whose values are numbers."""
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e9
 _LONGEST = 2_000
@@ -159,23 +172,9 @@ def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _sound(key: str, text: str) -> bool:
-    if key in NUMBERS and (key, text) != ("rev", LATEST):
+    if SETTINGS[key].number and (key, text) != ("rev", LATEST):
         return _NUMBER.fullmatch(text) is not None and abs(float(text)) <= _LARGEST
     return 0 < len(text) <= _LONGEST
-
-
-def build(address: str, values: Mapping[str, object], revision: int) -> str:
-    """A link that opens the same view of the same data anywhere.
-
-    Args:
-        address: The address that the page is open at; its query is replaced.
-        values: Current values by key; keys outside `SETTINGS` and empty values are left out.
-        revision: The revision that the numbers on screen come from.
-
-    Returns:
-        The link, every setting named and the revision pinned.
-    """
-    return pinned(address, {key: values.get(key) for key in SETTINGS}, revision)
 
 
 def problems(
@@ -200,7 +199,7 @@ def problems(
         elif key in values and not _same(texts, written(values[key])):
             gone = not {*deleted.get(key, ())}.isdisjoint(texts)
             why = "was deleted, and page Library can restore it" if gone else "does not exist here"
-            found.append(f"{SETTINGS[key]} “{', '.join(texts)[:60]}” {why}")
+            found.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
     return found
 
 
@@ -215,3 +214,32 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def forget_defaults() -> None:
+    """Before the settings are drawn: other data, other defaults."""
+    st.session_state[_DEFAULTS] = {}
+
+
+def bound(key: str, default: object) -> dict[str, Any]:
+    """Return the options that bind a widget to its setting, and note what the setting is by default."""
+    st.session_state[_DEFAULTS][key] = default
+    return {"key": key, "bind": "query-params"}
+
+
+def changed(keys: Iterable[str]) -> int:
+    """Count the settings that differ from their defaults, as far as those are known from the last drawing."""
+    defaults = st.session_state.get(_DEFAULTS, {})
+    return sum(
+        written(st.session_state.get(key, defaults[key])) != written(defaults[key])
+        if key in defaults
+        else key in st.query_params and key not in st.session_state
+        for key in keys
+    )
+
+
+def back_to_defaults(keys: Iterable[str]) -> None:
+    """In a callback: set what differs to its default."""
+    for key in keys:
+        if key in st.session_state[_DEFAULTS]:
+            st.session_state[key] = st.session_state[_DEFAULTS][key]

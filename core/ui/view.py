@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, Decision
@@ -18,16 +19,44 @@ from core.views.workspace.comparable import Comparability
 from core.views.workspace.scope import Latency, Quality, Scope
 
 _SLOT, _EMPTIED = "_view", "_emptied"
-_PAGE, _ARRIVED = "_page", "_arrived"
+_PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"
+
+
+@dataclass
+class Frame:
+    """The places that stand on every page, above what is its own.
+
+    Attributes:
+        head: The answer.
+        bar: Buttons beside the answer.
+        strip: The limits, below it.
+        headed: Whether the page has said its answer.
+    """
+
+    head: DeltaGenerator
+    bar: DeltaGenerator
+    strip: DeltaGenerator
+    headed: bool = False
 
 
 @dataclass(frozen=True)
-class View:
-    """The workspace of one script run.
+class Place:
+    """The workspace of one script run, on pages that read no results.
 
     Attributes:
         snapshot: The data at the chosen revision.
         scope: Collection, golden set and runs.
+    """
+
+    snapshot: Snapshot
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class View(Place):
+    """The workspace of one script run, with what is asked of it.
+
+    Attributes:
         quality: Measure and cutoff.
         latency: Percentile and scope.
         constraints: SLA, budget and quality floor.
@@ -38,8 +67,6 @@ class View:
         compared: What differs between the runs and is kept off the charts.
     """
 
-    snapshot: Snapshot
-    scope: Scope
     quality: Quality
     latency: Latency
     constraints: Constraints
@@ -50,19 +77,20 @@ class View:
     compared: Comparability
 
 
-def remember(view: View | None, *, emptied: bool = False) -> None:
+def remember(place: Place | None, *, emptied: bool = False) -> None:
     """Keep the workspace of this script run for the page.
 
     Args:
-        view: The workspace; None while there is none.
+        place: The workspace; None while there is none.
         emptied: Whether there is none because every collection was deleted.
     """
-    st.session_state[_SLOT] = view
+    st.session_state[_SLOT] = place
     st.session_state[_EMPTIED] = emptied
 
 
-def arrive(page: Page) -> None:
-    """Note which page this script run shows."""
+def arrive(page: Page, frame: Frame) -> None:
+    """Note which page this script run shows, and where."""
+    st.session_state[_FRAME] = frame
     st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page.name
     st.session_state[_PAGE] = page.name
 
@@ -86,10 +114,22 @@ def just_arrived() -> bool:
     return bool(st.session_state.get(_ARRIVED))
 
 
-def find_view() -> View | None:
+def current_frame() -> Frame:
+    """The places of this script run that stand on every page."""
+    frame: Frame = st.session_state[_FRAME]
+    return frame
+
+
+def find_place() -> Place | None:
     """The workspace, or None while the store is empty."""
-    view: View | None = st.session_state[_SLOT]
-    return view
+    place: Place | None = st.session_state[_SLOT]
+    return place
+
+
+def find_view() -> View | None:
+    """The workspace with what is asked of it; None while the store is empty, and on pages about data."""
+    place = find_place()
+    return place if isinstance(place, View) else None
 
 
 def current_view(*, runs: bool = True) -> View:

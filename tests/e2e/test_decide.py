@@ -86,4 +86,4 @@ def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
 ) -> None:
     page = visit(f"{own_server.url}/headroom?ws=clq-paper")
     assert page.page.locator("h1").inner_text() == "Headroom"
-    expect(page.page.get_by_role("button", name="Copy link")).to_be_visible()
+    expect(page.page.get_by_role("button", name="Share")).to_be_visible()

@@ -62,7 +62,7 @@ def test_the_record_opens_from_disk_without_a_network(
     server: Server, visit: Open, browser: Browser, tmp_path: Path
 ) -> None:
     page = visit(f"{server.url}/?ws=python-docs&jitter=0")
-    page.page.get_by_role("button", name="Decision record").click()
+    page.page.get_by_role("button", name="Record").click()
     data = json.loads(save(page, "JSON", tmp_path).read_text(encoding="utf-8"))
     assert data["answer"]["sentence"] == page.answer
     file = save(page, "HTML", tmp_path)

@@ -61,7 +61,7 @@ class Visit:
     @property
     def answer(self) -> str:
         """The sentence that heads the page."""
-        return self.page.locator("[data-testid=stMain] h4").first.inner_text()
+        return self.page.locator("[data-testid=stMain] h1").first.inner_text()
 
     @property
     def address(self) -> str:
@@ -80,13 +80,11 @@ class Visit:
         self.settle()
 
     def copy_link(self) -> str:
-        """The address that “Copy link” offers."""
-        self.page.get_by_role("button", name="Copy link").click()
-        code = self.page.locator("[data-testid=stCode]").last
-        expect(code).to_be_visible()
-        link = code.inner_text().strip()
-        self.page.keyboard.press("Escape")
-        return link
+        """The address that “Share” puts on the clipboard."""
+        button = self.page.get_by_role("button", name="Share")
+        button.click()
+        expect(self.page.get_by_text("Link copied").first).to_be_visible()
+        return str(self.page.evaluate("navigator.clipboard.readText()"))
 
     def walk(self) -> Iterator[str]:
         """Go to every page of the navigation, one after another, as a person does.

@@ -12,7 +12,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from core.ui.pages import MOVED, SECTION
+from core.ui.pages import MOVED, SECTION, Page
 from core.ui.pages import PAGES as PAGES_OF
 
 TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
@@ -33,7 +33,9 @@ def like_a_server(began: Callable[..., None]) -> Callable[..., None]:
 def go(app: AppTest, place: str) -> AppTest:
     """Have the next run show a page, a section ("page/section") or what an old address leads to."""
     name, _, section = place.partition("/")
-    if name in MOVED:  # no file stands behind it
+    if name == next(iter(PAGES_OF)):
+        app._page_hash = ""
+    elif name in MOVED:  # no file stands behind it
         app._page_hash = calc_hash(name)
     elif name:
         app.switch_page(f"pages/{name}.py")
@@ -50,17 +52,19 @@ def unescaped(markdown: str) -> str:
     return _ESCAPE.sub(r"\1", markdown).replace("\u2060", "")
 
 
+def page_of(app: AppTest) -> Page:
+    """The page that is shown."""
+    return PAGES_OF[app.session_state["_page"]]
+
+
 def answer(app: AppTest) -> str:
     """The first sentence of a page."""
-    first = next(each.value for each in app.main.markdown if each.value.startswith("#### "))
-    return unescaped(first.removeprefix("#### "))
+    return unescaped(app.title[0].value)
 
 
 def details(app: AppTest) -> str:
     """The quieter sentence below it."""
-    values = [each.value for each in app.main.markdown]
-    place = next(i for i, value in enumerate(values) if value.startswith("#### "))
-    return unescaped(values[place + 1])
+    return unescaped(app.main.markdown[0].value)
 
 
 def opening(app: AppTest) -> str:
@@ -83,20 +87,24 @@ def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
 
 def figures(app: AppTest) -> list[dict[str, Any]]:
     """Every chart of the page: the live one first, then those that Streamlit draws."""
-    specs = [live(app)["figure"]] if app.get("bidi_component") else []
+    specs = [json.loads(each.proto.mixed.json)["figure"] for each in _live(app)]
     return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
+
+
+def _live(app: AppTest) -> list[Any]:
+    return [each for each in app.get("bidi_component") if "figure" in each.proto.mixed.json]
 
 
 def live(app: AppTest) -> dict[str, Any]:
     """What the live chart of the page is sent beside its numbers."""
-    (sent,) = app.get("bidi_component")
+    (sent,) = _live(app)
     data: dict[str, Any] = json.loads(sent.proto.mixed.json)
     return data
 
 
 def live_points(app: AppTest) -> pl.DataFrame:
     """The numbers that the live chart of the page compares with its limits."""
-    (sent,) = app.get("bidi_component")
+    (sent,) = _live(app)
     (blob,) = sent.proto.mixed.arrow_blobs.values()
     return pl.read_ipc_stream(blob.data)
 
@@ -112,4 +120,4 @@ def assert_sound(app: AppTest, title: str | None = None) -> None:
     assert not app.error, [each.value for each in app.error]
     assert len(app.title) == 1, [each.value for each in app.title]
     if title:
-        assert app.title[0].value == title
+        assert page_of(app).title == title

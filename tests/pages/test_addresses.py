@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.ui.state import NUMBERS, SETTINGS, unreadable
+from core.ui.state import SETTINGS, unreadable
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, everything
+from tests.pages.reading import PAGES, TITLES, everything, page_of
 
 ENDLESS = "9" * 5_000
 BAD = (
@@ -57,7 +57,7 @@ def test_every_setting_with_a_value_that_makes_no_sense(
 ):
     app = open_page(demo_store, page, **dict.fromkeys(SETTINGS, value))
     assert not app.exception
-    assert [each.value for each in app.title] == [TITLES[page]]
+    assert page_of(app).title == TITLES[page]
     (said,) = [each.value for each in app.warning if "could not be followed" in each.value]
     assert said.count(r"latency percentile") == 1
 
@@ -76,10 +76,11 @@ def test_addresses_drawn_at_random(open_page: OpenPage, demo_store: Path, seed: 
     page = PAGES[seed % len(PAGES)]
     app = open_page(demo_store, page, **address)
     assert not app.exception
-    assert [each.value for each in app.title] == [TITLES[page]]
+    assert page_of(app).title == TITLES[page]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store: Path, page: str):
     app = open_page(demo_store, page, lat="end-to-end")
-    assert {each.key for each in [*app.number_input, *app.slider]} & set(SETTINGS) <= NUMBERS
+    asked = {widget.key for widget in [*app.number_input, *app.slider]} & set(SETTINGS)
+    assert all(SETTINGS[key].number for key in asked)

@@ -157,10 +157,10 @@ def test_published_figures_cannot_be_paired_and_the_page_says_so(open_page: Open
 
 def test_a_choice_of_another_workspace_does_not_carry_over(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", cmp=[SPARSE, HYBRID])
-    app.sidebar.selectbox(key="ws").set_value("clq-paper").run()
+    app.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app, "Compare")
     assert "came without per-query data" in answer(app)
-    app.sidebar.selectbox(key="ws").set_value("python-docs").run()
+    app.selectbox(key="ws").set_value("python-docs").run()
     assert_sound(app, "Compare")
     assert "RA-nWG@10" in answer(app)
 

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 import pytest
@@ -42,7 +41,7 @@ def marks(spec: dict[str, object]) -> dict[str, int]:
 def test_the_sla_slider_changes_marks_frontier_and_headline(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision")
     before, loose = answer(app), marks(figure(app))
-    app.sidebar.slider(key="sla").set_value(520.0).run()
+    app.slider(key="sla").set_value(520.0).run()
     assert_sound(app)
     assert answer(app) != before
     assert "within 520 ms (p50)" in answer(app)
@@ -173,13 +172,10 @@ def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage
         assert "Pinned to revision 1" in app.info[0].value
 
 
-def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: OpenPage, demo_store: Path):
+def test_a_link_that_pins_the_revision_restores_the_view(open_page: OpenPage, demo_store: Path):
     asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
     app = open_page(demo_store, "decision", **asked)
-    link = next(each.value for each in app.code if "rev=" in each.value)
-    settings = dict(parse_qsl(urlsplit(link).query))
-    assert settings["rev"] == str(Store.open(demo_store).revision())
-    again = open_page(demo_store, "decision", **settings)
+    again = open_page(demo_store, "decision", **asked, rev=str(Store.open(demo_store).revision()))
     assert_sound(again)
     assert not again.warning
     assert answer(again) == answer(app)
@@ -189,11 +185,11 @@ def test_the_copied_link_pins_the_revision_and_restores_the_view(open_page: Open
 def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", k="25", floor="0.3", sla="0.01")
     assert app.session_state["sla"] == 0.01
-    app.sidebar.selectbox(key="ws").set_value("clq-paper").run()
+    app.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app)
     assert "n = 50" in answer(app)
     assert app.session_state["k"] == 10
-    assert app.session_state["sla"] == app.sidebar.slider(key="sla").max
+    assert app.session_state["sla"] == app.slider(key="sla").max
     assert app.session_state["floor"] == 0.0
 
 
@@ -244,7 +240,7 @@ def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_stor
     assert "0.610" in answer(app)
     app.button(key="near_0").click().run()
     assert_sound(app)
-    assert app.sidebar.slider(key="sla").value == 510
+    assert app.slider(key="sla").value == 510
     assert app.query_params["sla"] == "510"
     assert "within 510 ms (p50)" in answer(app)
     assert "0.805" in answer(app)

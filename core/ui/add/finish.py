@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.importers import Import
 from core.ui import access, cache, show
-from core.ui.sidebar import go_to_workspace
 from core.ui.view import end
+from core.ui.workspace import go_to_workspace
 from core.views.add import imports, words
 from core.views.add.changed import Choice, offers, told
 from core.views.add.matching import Unmatched

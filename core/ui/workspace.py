@@ -1,88 +1,102 @@
-"""The sidebar: what defines the decision, the same on every page, all of it in the address."""
+"""What a page works on: the workspace above the navigation, the settings behind their button, the limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.rules import decide
+from core.decide.axes import axes
+from core.decide.rules import Constraints, decide
 from core.metrics import REGISTRY
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache, comparing, prices
 from core.ui.generation import generation
-from core.ui.limits import constraints, forget_ranges
+from core.ui.limits import constraints, current, forget_ranges, jitter, limits
 from core.ui.navigation import links
-from core.ui.parameters import KEYS, parameters
+from core.ui.parameters import parameters
 from core.ui.pick import still_offered
-from core.ui.state import LATEST
-from core.ui.view import View
+from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
+from core.ui.view import Frame, Place, View, current_page
 from core.views.workspace.choices import Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
-_DEPENDENT = (
-    "gs",
-    "runs",
-    "m",
-    "k",
-    *KEYS,
-    *comparing.KEYS,
-    "lat",
-    "stack",
-    "vs",
-    "q",
-    "curves",
-    "tag",
-    "base",
-    "seg",
-    "cmp",
-    "pair",
-    "change",
-    "sets",
-    "judges",
-    "fam",
-    "among",
-    "ks",
-    "sig",
-    "thr",
-    "thr2",
-    "lats",
-)
-_NEXT = "_next_workspace"
+_NEXT, _COUNTED = "_next_workspace", "_settings_counted"
+_RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)
+"""The settings behind the button."""
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
 
-def sidebar() -> View | None:
-    """Draw the sidebar.
+def open_workspace(frame: Frame) -> Place | None:
+    """Draw what a page works on: the workspace and, where the page has them, its settings and limits.
 
     Returns:
-        The workspace that it sets; None while the store is empty.
+        The workspace, a `View` on pages that read results; None while the store is empty.
     """
     _move()
-    top, rooms, main, foot = (st.sidebar.container() for _ in range(4))
+    top, rooms = st.sidebar.container(), st.sidebar.container()
     with rooms:
         links()
+    page = current_page()
+    if not page.settings:
+        snapshot = _pinned()
+        workspaces = cache.workspaces(str(cache.store().path), snapshot.revision)
+        with top:
+            name = _pick(workspaces)
+        return None if name is None else Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
+    counted = changed(_RARE)
+    with frame.bar.popover(
+        f"Settings · {counted}" if counted else "Settings", icon=":material/tune:", key="settings"
+    ):
+        view = _view(top, frame)
+        st.button(
+            "Back to defaults",
+            on_click=back_to_defaults,
+            args=(_RARE,),
+            icon=":material/undo:",
+            key="defaults",
+        )
+    if changed(_RARE) != counted and not st.session_state.get(_COUNTED):
+        st.session_state[_COUNTED] = True  # a link may name defaults, which are known only now
+        st.rerun()
+    st.session_state[_COUNTED] = False
+    return view
+
+
+def _view(top: DeltaGenerator, frame: Frame) -> View | None:
+    """Draw the settings, the limits and the workspace's name in their places."""
+    forget_defaults()
+    measure, rest, differing, foot = (st.container() for _ in range(4))
     with foot:
         snapshot = _snapshot()
     path = str(cache.store().path)
     workspaces = cache.workspaces(path, snapshot.revision)
-    if not workspaces:
+    with top:
+        collection = _pick(workspaces)
+    if collection is None:
         return None
-    scope, offered = _scope(snapshot, workspaces, top, main)
-    with main:
+    with rest:
+        scope, offered = _scope(snapshot, collection, workspaces[collection])
+    with measure:
         quality = _quality(offered)
+    with rest:
         latency = _latency(offered, snapshot.revision, scope)
-        differing, limits = st.container(), st.container()
     with foot:
         book = _book()
     with differing:
         found = comparing.compared(snapshot, scope, quality, latency, book)
     scope, latency, table = found.scope, found.latency, found.table
-    with limits:
-        asked = constraints(table, quality)
+    with differing:
+        band = jitter(table)
+    if current_page().limits:
+        with frame.strip:
+            asked = constraints(table, quality, band)
+    else:
+        asked = _standing(table, quality, band)
     paired = cache.paired(table, path, snapshot.revision, scope=scope, quality=quality)
     return View(
         snapshot=snapshot,
@@ -98,6 +112,24 @@ def sidebar() -> View | None:
     )
 
 
+def _standing(table: pl.DataFrame, quality: Quality, jitter_ms: float | None) -> Constraints:
+    """The limits as they were set on other pages."""
+    offered = limits(table, quality)
+    stand = current(offered)
+    set_to = {limit.key: stand[limit.key] for limit in offered if stand[limit.key] != limit.none}
+    given = {axis.field: set_to.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
+    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=quality.higher_is_better)
+
+
+def _pinned() -> Snapshot:
+    """The data as of the revision that was chosen on another page, or that the address asks for."""
+    asked = str(st.session_state.get("rev", st.query_params.get("rev", LATEST)))
+    known = asked.isdigit() and 0 < int(asked) <= cache.store().revision()
+    if known:
+        st.session_state["rev"] = asked
+    return cache.snapshot(int(asked) if known else None)
+
+
 def _snapshot() -> Snapshot:
     latest = cache.store().revision()
     earlier = [str(number) for number in range(latest, max(0, latest - _REVISIONS_SHOWN), -1)]
@@ -107,8 +139,7 @@ def _snapshot() -> Snapshot:
     chosen = st.selectbox(
         "Data as of revision",
         [LATEST, *earlier],
-        key="rev",
-        bind="query-params",
+        **bound("rev", LATEST),
         help="Every import, run and delete makes a revision. A shared link pins one.",
     )
     return cache.snapshot(None if chosen == LATEST else int(chosen))
@@ -130,19 +161,21 @@ def _move() -> None:
 
 def _forget_dependent() -> None:
     """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
-    for key in _DEPENDENT:
-        st.session_state.pop(key, None)
+    for key, setting in SETTINGS.items():
+        if setting.dependent:
+            st.session_state.pop(key, None)
     forget_ranges()
 
 
-def _scope(
-    snapshot: Snapshot, found: Mapping[str, tuple[str, ...]], top: DeltaGenerator, main: DeltaGenerator
-) -> tuple[Scope, Choices]:
-    names = list(found)
-    if st.session_state.get("ws", names[0]) not in found:  # it was deleted
+def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Draw the choice of the workspace; None while there is none."""
+    names = list(workspaces)
+    if not names:
+        return None
+    if st.session_state.get("ws", names[0]) not in workspaces:  # it was deleted
         _forget_dependent()
     still_offered("ws", names)
-    collection = top.selectbox(
+    name: str = st.selectbox(
         "Workspace",
         names,
         key="ws",
@@ -150,23 +183,22 @@ def _scope(
         on_change=_forget_dependent,
         help="One collection: results on different corpora never share a chart.",
     )
-    golden = found[collection]
+    return name
+
+
+def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tuple[Scope, Choices]:
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
         still_offered("gs", golden)
-        golden_set = main.selectbox("Golden set", golden, key="gs", bind="query-params")
+        golden_set = st.selectbox("Golden set", golden, **bound("gs", golden[0]))
     whole = Scope(collection, golden_set)
     offered = cache.offered(str(cache.store().path), snapshot.revision, whole)
     chosen: list[str] = []
     if 1 < len(offered.runs) <= _RUNS_LISTED:
         if "runs" in st.session_state:  # another session may have deleted some
             st.session_state["runs"] = [name for name in st.session_state["runs"] if name in offered.runs]
-        chosen = main.multiselect(
-            "Runs",
-            list(offered.runs),
-            key="runs",
-            bind="query-params",
-            placeholder=f"all {len(offered.runs)}",
+        chosen = st.multiselect(
+            "Runs", list(offered.runs), placeholder=f"all {len(offered.runs)}", **bound("runs", [])
         )
     return Scope(collection, golden_set, tuple(offered.runs[name] for name in chosen)), offered
 
@@ -176,15 +208,14 @@ def _quality(offered: Choices) -> Quality:
     name = left.selectbox(
         "Quality",
         offered.measures,
-        key="m",
-        bind="query-params",
+        **bound("m", offered.measures[0]),
         help="  \n".join(
             f"**{name}** {REGISTRY[name].text}" for name in offered.measures if name in REGISTRY
         ),
     )
     cutoffs = offered.cutoffs(name)
-    default = cutoffs.index(offered.usual_cutoff(name))
-    k = right.selectbox("at K", cutoffs, index=default, key="k", bind="query-params", help="The cutoff.")
+    usual = offered.usual_cutoff(name)
+    k = right.selectbox("at K", cutoffs, index=cutoffs.index(usual), help="The cutoff.", **bound("k", usual))
     return Quality(parameters(name) if offered.computed else name, k)
 
 
@@ -194,8 +225,7 @@ def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
         ["p50", "p95", "p99"],
         default="p50",
         required=True,
-        key="on",
-        bind="query-params",
+        **bound("on", "p50"),
         help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. "
         "p99: withheld below 299.",
     )
@@ -204,8 +234,7 @@ def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
         ["path", "rerank", "end-to-end"] if offered.reranked else ["path", "end-to-end"],
         default="path",
         required=True,
-        key="lat",
-        bind="query-params",
+        **bound("lat", "path"),
         help="path: embed + retrieve + rerank. rerank: the reranker call alone. end-to-end: the path and the "
         "generator, modelled where it was not timed.",
     )
@@ -215,5 +244,7 @@ def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
 
 def _book() -> PriceBook:
     books = cache.books()
-    name = st.selectbox("Prices", list(books), key="book", bind="query-params", help="Price book; see Cost.")
+    name = st.selectbox(
+        "Prices", list(books), help="Price book; see Cost.", **bound("book", next(iter(books)))
+    )
     return prices.in_force(books[name])
