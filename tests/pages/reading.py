@@ -87,24 +87,25 @@ def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
 
 def figures(app: AppTest) -> list[dict[str, Any]]:
     """Every chart of the page: the live one first, then those that Streamlit draws."""
-    specs = [json.loads(each.proto.mixed.json)["figure"] for each in _live(app)]
+    specs = [json.loads(each.proto.mixed.json)["figure"] for each in live_charts(app)]
     return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
 
 
-def _live(app: AppTest) -> list[Any]:
+def live_charts(app: AppTest) -> list[Any]:
+    """What the live charts of the page are sent."""
     return [each for each in app.get("bidi_component") if "figure" in each.proto.mixed.json]
 
 
 def live(app: AppTest) -> dict[str, Any]:
     """What the live chart of the page is sent beside its numbers."""
-    (sent,) = _live(app)
+    (sent,) = live_charts(app)
     data: dict[str, Any] = json.loads(sent.proto.mixed.json)
     return data
 
 
 def live_points(app: AppTest) -> pl.DataFrame:
     """The numbers that the live chart of the page compares with its limits."""
-    (sent,) = _live(app)
+    (sent,) = live_charts(app)
     (blob,) = sent.proto.mixed.arrow_blobs.values()
     return pl.read_ipc_stream(blob.data)
 

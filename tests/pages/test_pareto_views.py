@@ -6,7 +6,7 @@ import pytest
 
 from core.views.decision.space import VIEWS
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, figure, rows
+from tests.pages.reading import answer, assert_sound, figure, live_charts, rows
 
 KINDS = {VIEWS[1]: "scatter3d", VIEWS[2]: "parcoords"}
 
@@ -18,7 +18,7 @@ def test_another_view_of_the_same_stacks(open_page: OpenPage, published_store: P
     assert_sound(app, "Decision")
     assert answer(app) == answer(flat)
     assert {trace["type"] for trace in figure(app)["data"]} == {KINDS[view]}
-    assert not app.get("bidi_component")
+    assert not live_charts(app)
     assert rows(app).equals(rows(flat))
 
 
