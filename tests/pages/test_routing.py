@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from core.ui.routing import OF_MY_CHOICE
+from core.ui.sections.routing import OF_MY_CHOICE
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, details, figures, rows
+from tests.pages.reading import answer, assert_sound, everything, figures, rows
 from tests.views.what_if.routing import routed
 
 
@@ -16,12 +16,17 @@ def reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return routed.write(tmp_path_factory.mktemp("page") / "s", (5, 20)).path
 
 
+def all_columns(app):
+    app.toggle(key="more_routing").set_value(True).run()
+    return rows(app)
+
+
 def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "what_if/routing")
     assert_sound(app)
     assert app.selectbox(key="fam").value == OF_MY_CHOICE
-    assert "goes through both stacks" in details(app)
-    ways = rows(app)
+    assert "goes through both stacks" in everything(app)
+    ways = all_columns(app)
     assert ways["way"].to_list()[2:4] == ["routed, cross-validated", "routed, in sample (optimistic)"]
     assert ways["n"].unique().to_list() == [64]
     assert len(figures(app)) == 1
@@ -47,7 +52,7 @@ def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, rerank
     )
     assert_sound(app)
     assert not app.warning
-    ways = rows(app)
+    ways = all_columns(app)
     assert ways["way"].to_list()[:2] == ["always K = 10", "always K = 20"]
     assert ways["latency_basis"].to_list()[:2] == ["modelled", "measured"]
     assert "your threshold (optimistic)" in ways["way"].to_list()

@@ -7,7 +7,7 @@ import polars as pl
 from core.importers.formats.published import read_figures
 from core.prices.cost import QUERY_TOKENS
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, rows
+from tests.pages.reading import answer, assert_sound, everything, figure, figures, rows
 from tests.views.made import BOOK
 
 TABLE_8 = read_figures().filter(pl.col("table") == 8)
@@ -16,6 +16,7 @@ TABLE_8 = read_figures().filter(pl.col("table") == 8)
 def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "what_if", ws="clq-paper")
     assert_sound(app, "What if")
+    app.toggle(key="more_scenarios").set_value(True).run()
     shown = rows(app)
     for name in TABLE_8["note"].unique():
         printed = TABLE_8.filter(note=name)
@@ -36,9 +37,8 @@ def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
 
 
 def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "what_if", ws="clq-paper", scen="Fast: quality, sla 700", slas="600")
+    app = open_page(published_store, "what_if", ws="clq-paper", scen="Fast: quality, sla 700")
     assert rows(app).filter(scenario="Fast").height == 1
-    assert rows(app, 1)["sla_ms"].to_list() == [600.0]
     app.text_input(key="_scen_name").set_value("Cheap")
     app.selectbox(key="_scen_rule").set_value("lowest cost")
     app.number_input(key="_scen_floor").set_value(0.7)
@@ -49,9 +49,25 @@ def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenP
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_stays(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "what_if", ws="clq-paper", scen="**x**: best", slas="soon")
+    app = open_page(published_store, "what_if", ws="clq-paper", scen="**x**: best")
     assert_sound(app, "What if")
     assert "n = 50" in answer(app)
-    said = everything(app)
-    assert "Your scenarios are left out." in said
-    assert "“soon” is no latency" in said
+    assert "Your scenarios are left out." in everything(app)
+    app = open_page(published_store, "what_if/latency targets", ws="clq-paper", slas="soon")
+    assert_sound(app, "What if")
+    assert "n = 50" in answer(app)
+    assert "“soon” is no latency" in everything(app)
+
+
+def test_targets_of_the_link_share_axes_and_legend(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "what_if/latency targets", ws="clq-paper", slas="600, 800")
+    assert_sound(app, "What if")
+    assert rows(app)["sla_ms"].to_list() == [600.0, 800.0]
+    assert len(figures(app)) == 1
+
+
+def test_what_a_larger_k_buys_marks_the_chosen_stack(open_page: OpenPage, published_store: Path):
+    app = open_page(published_store, "what_if/larger K", ws="clq-paper", sla="600", budget="2.5")
+    assert_sound(app, "What if")
+    assert set(rows(app)["pays"]) == {"yes", "no"}
+    assert figure(app)["data"][0]["name"] == "voyage-3.5 512 d + rerank-2.5 · chosen"

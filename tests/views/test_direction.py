@@ -20,8 +20,8 @@ from core.views.decision.facts import frontier_rows, status_rows
 from core.views.golden.page import with_bounds
 from core.views.latency import page as latency
 from core.views.queries import page as queries
-from core.views.what_if import scenario_page
-from core.views.what_if.deeper_chart import step_rows
+from core.views.what_if import scenarios
+from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.holes import overturned
 from core.views.workspace.scope import Latency, Quality
@@ -158,13 +158,13 @@ def test_steps_in_k(higher):
 def test_scenarios(higher):
     rows = made()
     limits = Constraints(higher_is_better=higher, jitter_ms=0.0)
-    best = scenario_page.choose(rows, Scenario("best"), limits)
+    best = scenarios.choose(rows, Scenario("best"), limits)
     assert best == f"r{first_is_best(higher)[0]}"
     worst = Scenario("worst", floor=0.4, max_harm=0.3)
     harmed = rows.with_columns(harm=pl.Series([0.5, 0.1, 0.1]) if not higher else pl.Series([0.1, 0.1, 0.5]))
-    assert scenario_page.choose(harmed, worst, limits) == ("r1" if higher else None)
+    assert scenarios.choose(harmed, worst, limits) == ("r1" if higher else None)
     saver = next(
-        each for each in scenario_page.derived(rows, higher_is_better=higher) if each.name == "Cost saver"
+        each for each in scenarios.derived(rows, higher_is_better=higher) if each.name == "Cost saver"
     )
     assert (saver.floor < 0.8) if higher else (saver.floor > 0.2)
     assert f"quality at {'least' if higher else 'most'}" in saver.words(higher_is_better=higher)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import re
+from typing import Literal
 
 import numpy as np
+import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.axes import quality_axis
@@ -14,10 +16,18 @@ from core.decide.scaling import reranker_scaling
 from core.stats.intervals import SEED
 from core.stats.significance import Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot
+from core.views import text, theme
 from core.views.confidence.hold import joint_sample
+from core.views.what_if.routing.families import without_depth
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
+
+Per = Literal["100 ms", "$1 / 1k"]
+PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1 / 1k": "per_usd"}
+SHOWN = 8
+"""Families of stacks in the chart; the table has all."""
+_DEPTH = re.compile(r",? K = \d+")
 
 
 def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
@@ -59,7 +69,7 @@ def steps(
         As `core.decide.marginal.marginal`; series is the specification without K.
     """
     axis = quality_axis(higher_is_better=quality.higher_is_better)
-    series = [_without_depth(spec) for spec in table["spec"]]
+    series = [without_depth(spec) for spec in table["spec"]]
     rows = table.with_columns(pl.Series("series", series, dtype=pl.String), pl.col("candidates"))
     rows = rows.with_row_index("row").sort("series", "candidates", "cost", "run_id")
     rows = rows.unique(["series", "candidates"], keep="first", maintain_order=True)
@@ -79,6 +89,92 @@ def steps(
     return marginal(rows.join(gains, on="run_id", how="left", maintain_order="left"), quality=axis)
 
 
-def _without_depth(spec: str) -> str:
-    parts = {name: value for name, value in json.loads(spec).items() if name != "candidates"}
-    return json.dumps(parts, sort_keys=True, ensure_ascii=False)
+def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
+    """Name the families of `core.views.what_if.deeper.steps`.
+
+    Returns:
+        family (name without K), from_k, to_k, d_quality, gain interval where known, d_ms, d_usd, per_100_ms,
+        per_usd, pays, reason, run_id; families in the order of their best quality.
+    """
+    names = table.select("run_id", "name", "quality")
+    rows = steps.join(names, on="run_id", how="left", maintain_order="left")
+    families = [_DEPTH.sub("", name or "") for name in rows["name"]]
+    best = pl.col("quality").max() if higher_is_better else pl.col("quality").min()
+    return (
+        rows.with_columns(pl.Series("family", families, dtype=pl.String))
+        .with_columns(best.over("series").alias("best"))
+        .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)
+        .select(
+            "family",
+            *("from_k", "to_k", "d_quality", "d_ms", "d_usd", "per_100_ms", "per_usd", "pays", "reason"),
+            "run_id",
+            "series",
+        )
+    )
+
+
+def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Figure | None:
+    """Quality bought per 100 ms or per dollar, at each step of each family; hollow where it does not pay.
+
+    Args:
+        rows: From `step_rows`.
+        per: What is paid.
+        chosen: Specification without K of the chosen stack (`without_depth`), which is always drawn.
+
+    Returns:
+        The chart; None where no step has a price in that currency, or none moves quality.
+    """
+    column = PER[per]
+    known = rows.filter(pl.col(column).is_not_null())
+    if not (known["d_quality"] != 0).any():
+        return None
+    layout = theme.layout(x="step to K", y=f"quality per {per} more", height=380)
+    depths = sorted(set(known["to_k"]))
+    place = {depth: at for at, depth in enumerate(depths)}
+    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [str(depth) for depth in depths]}
+    layout["yaxis"] |= {"zeroline": True}
+    own = [chosen] if chosen in known["series"] else []
+    kept = list(dict.fromkeys([*own, *known["series"].unique(maintain_order=True)]))[:SHOWN]
+    titles = [known.filter(pl.col("series") == series)["family"][0] for series in kept]
+    colours = theme.colours_for(titles)
+    traces = [
+        _trace(
+            known.filter(pl.col("series") == series),
+            title,
+            colours[title],
+            (column, place),
+            own=series in own,
+        )
+        for series, title in zip(kept, titles, strict=True)
+    ]
+    return theme.finished(traces, layout)
+
+
+def _trace(
+    rows: pl.DataFrame, title: str, colour: str, axes: tuple[str, dict[int, int]], *, own: bool
+) -> theme.Spec:
+    column, place = axes
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": text.escape(text.shorten(title, 40)) + (" · chosen" if own else ""),
+        "x": [place[depth] for depth in rows["to_k"]],
+        "y": rows[column].to_numpy(),
+        "line": {"color": theme.ACCENT if own else colour, "width": 3 if own else 1.5},
+        "marker": {
+            "size": 10,
+            "color": theme.ACCENT if own else colour,
+            "symbol": ["circle" if pays else "circle-open" for pays in rows["pays"]],
+        },
+        "hovertext": [
+            f"{text.escape(row['family'])}<br>K {row['from_k']} → {row['to_k']}: {row['d_quality']:+.3f}, "
+            f"{_signed(row['d_ms'], 'ms')}, {_signed(row['d_usd'], '$ / 1k')}"
+            f"{'<br>' + text.escape(row['reason']) if row['reason'] else ''}"
+            for row in rows.iter_rows(named=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _signed(value: float | None, unit: str) -> str:
+    return f"{unit} unknown" if value is None else f"{value:+.3g} {unit}"

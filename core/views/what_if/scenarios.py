@@ -1,24 +1,137 @@
-"""The scenario matrix: named stacks side by side (CLQ paper §5.5, Table 8)."""
+"""Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
+from core.decide.efficiency import COMPONENTS, efficiency
+from core.decide.paired import Paired
+from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot
+from core.views import text
 from core.views.scoring.figures import figures
+from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import costs
+from core.views.workspace.stacks import costs, stack_table
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))
 """The paper's columns."""
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
 """The paper's scenarios, as published runs name them."""
+PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)
+"""What the leaderboards average."""
+YOURS = "Your limits"
+"""The scenario of the limits that hold on every page."""
+SAVED = 0.85
+"""Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one scenario comes to.
+
+    Attributes:
+        name: Of the scenario.
+        asked: What it asks for, in words.
+        run_id: What it chooses; None = nothing is left.
+        kind: "published" (a stack that the paper names), "derived" (the product's own), "yours" or "own".
+    """
+
+    name: str
+    asked: str
+    run_id: str | None
+    kind: str
+
+
+def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:
+    """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
+    best = table["quality"].max() if higher_is_better else table["quality"].min()
+    dims, depths = table["dim"].unique(), table["candidates"].unique()
+    found = [Scenario("Baseline")]
+    if isinstance(best, float) and best > 0:
+        kept = np.floor(1000 * SAVED * best) if higher_is_better else np.ceil(1000 * best / SAVED)
+        found.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
+    found.append(Scenario("Quality push", jitter_ms=0.0))
+    if dims.drop_nulls().len() > 1:
+        found.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
+    if depths.drop_nulls().len() > 1:
+        found.append(Scenario("High-K check", depth=float(depths.drop_nulls().max() or 0)))  # type: ignore[arg-type]
+    return found
+
+
+def choose(
+    table: pl.DataFrame, scenario: Scenario, limits: Constraints, paired: Paired | None = None
+) -> str | None:
+    """run_id of the stack that a scenario selects; None where no stack is left.
+
+    Args:
+        table: The stack table.
+        scenario: What it asks for; a stack whose dimension or K is unknown does not meet a limit on it.
+        limits: Those that hold on every page; the scenario's take the place of its limits.
+        paired: Quality per query, where it is known.
+    """
+    rows = table
+    if scenario.dim is not None:
+        rows = rows.filter(pl.col("dim") <= scenario.dim)
+    if scenario.depth is not None:
+        rows = rows.filter(pl.col("candidates") >= scenario.depth)
+    own = replace(
+        limits,
+        sla_ms=scenario.sla_ms,
+        budget=scenario.budget,
+        floor=scenario.floor,
+        max_harm=scenario.max_harm,
+        jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
+    )
+    chosen = decide(rows, own, scenario.rule, paired=paired).chosen
+    return None if chosen is None else str(rows["run_id"][chosen])
+
+
+def choices(
+    table: pl.DataFrame,
+    published: Mapping[str, str],
+    own: Sequence[Scenario],
+    limits: Constraints,
+    *,
+    paired: Paired | None = None,
+) -> list[Choice]:
+    """What every scenario of the page comes to.
+
+    Args:
+        table: The stack table.
+        published: Scenarios that runs of the collection are the example of (`named`).
+        own: The user's.
+        limits: Those that hold on every page.
+        paired: Quality per query, where it is known.
+
+    Returns:
+        The published ones, else the derived ones; the limits that hold; the user's own, which take the
+        place of those of the same name.
+    """
+    known, names = set(table["run_id"]), {each.name for each in own}
+    made = [
+        Choice(name, "as the paper names it", run_id, "published")
+        for name, run_id in published.items()
+        if run_id in known
+    ]
+    up = limits.higher_is_better
+
+    def choice(each: Scenario, kind: str) -> Choice:
+        return Choice(each.name, each.words(higher_is_better=up), choose(table, each, limits, paired), kind)
+
+    if not made:
+        made = [choice(each, "derived") for each in derived(table, higher_is_better=up)]
+    side = {axis.field: limits.of(axis) for axis in limits.axes}
+    made.append(choice(Scenario(YOURS, "quality", **side), "yours"))
+    return [each for each in made if each.name not in names] + [choice(each, "own") for each in own]
 
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
@@ -73,3 +186,136 @@ def scenario_matrix(
         schema={"scenario": pl.String, "run_id": pl.String},
     )
     return wanted.join(table, on="run_id", how="left", maintain_order="left")
+
+
+def matrix(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    scope: Scope,
+    found: Sequence[Choice],
+    book: PriceBook,
+    *,
+    quality: Quality,
+    latency: Latency,
+) -> pl.DataFrame:
+    """The scenarios with their stacks' numbers, each with interval and n where they are known.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        scope: The workspace.
+        found: From `choices`.
+        book: Prices.
+        quality: The measure of the limits; shown first if it is none of the paper's columns.
+        latency: The latency of the limits.
+
+    Returns:
+        One row per scenario: scenario, asked, kind, run_id, name (null where nothing is left), embedder, dim,
+        reranker, candidates, cost with note, latency_ms (of the limits) with interval, rerank_ms (the paper's
+        column: the reranker's median) and, per measure, its value under its name and in words with interval
+        and n under its name and " in words".
+    """
+    ids = tuple(dict.fromkeys(each.run_id for each in found if each.run_id is not None))
+    heads = pl.DataFrame(
+        [(each.name, each.asked, each.kind, each.run_id) for each in found],
+        schema={"scenario": pl.String, "asked": pl.String, "kind": pl.String, "run_id": pl.String},
+        orient="row",
+    )
+    shown = measures(quality)
+    part = replace(scope, run_ids=ids) if ids else scope
+    known = {each.name: str(each.run_id) for each in found if each.run_id is not None}
+    base = scenario_matrix(snapshot, part, known, book, measures=shown).drop("run_id", "name", "latency_note")
+    base = base.rename({"latency_ms": "rerank_ms"})
+    took = table.select(
+        "run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis"
+    )
+    made = heads.join(took, on="run_id", how="left", maintain_order="left")
+    made = made.join(base, on="scenario", how="left", maintain_order="left")
+    for each in shown:
+        numbers = stack_table(snapshot, part, each, latency, book)
+        words = numbers.select("run_id", pl.Series(f"{each.name} in words", _words(numbers), dtype=pl.String))
+        made = made.join(words, on="run_id", how="left", maintain_order="left")
+    return made
+
+
+def measures(quality: Quality) -> tuple[Quality, ...]:
+    """The columns of quality: the paper's, and that of the limits before them where it is another."""
+    return MEASURES if quality in MEASURES else (quality, *MEASURES)
+
+
+def _words(rows: pl.DataFrame) -> list[str | None]:
+    return [
+        None if value is None else f"{text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
+        for value, low, high, n in rows.select("quality", "quality_low", "quality_high", "n").iter_rows()
+    ]
+
+
+def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -> pl.DataFrame:
+    """Stacks by average quality per second of median latency.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace.
+        end_to_end: Divide by the whole retrieval path rather than by the reranker alone.
+
+    Returns:
+        One row per run, the best first and those of unknown efficiency last: rank (null where unknown),
+        run_id, name, efficiency (quality per second), average (0..1), average_basis ("four measures", or
+        "as reported" where the source gives only their mean), latency_ms, latency_note, reason (why the
+        efficiency is unknown).
+    """
+    rows = figures(snapshot, scope, PARTS)
+    parts = rows.select(quality.name for quality in PARTS).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    own = pl.Series("own", parts.mean(axis=1), dtype=pl.Float64).fill_nan(None)
+    reported = pl.Series("reported", [_reported(text) for text in rows["manifest"]], dtype=pl.Float64)
+    took = latencies(snapshot, rows, Latency("p50", "path" if end_to_end else "rerank"))
+    table = (
+        rows.select("run_id", "name")
+        .with_columns(own, reported)
+        .join(took.select("run_id", "latency_ms", "latency_note"), on="run_id", how="left")
+        .with_columns(
+            pl.coalesce("own", "reported").alias("average"),
+            pl.when(pl.col("own").is_not_null())
+            .then(pl.lit("four measures"))
+            .when(pl.col("reported").is_not_null())
+            .then(pl.lit("as reported"))
+            .alias("average_basis"),
+        )
+    )
+    return _ranked(table)
+
+
+def _reported(manifest: str) -> float | None:
+    """The average that a source printed without all of its four parts."""
+    printed = json.loads(manifest).get("printed")
+    value = printed.get("avg_quality") if isinstance(printed, dict) else None
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _ranked(table: pl.DataFrame) -> pl.DataFrame:
+    per_second = [
+        efficiency(average, ms) if average is not None and ms is not None and ms > 0 else None
+        for average, ms in table.select("average", "latency_ms").iter_rows()
+    ]
+    reason = (
+        pl.when(pl.col("latency_ms").is_null())
+        .then(pl.coalesce("latency_note", pl.lit("unknown latency")))
+        .when(pl.col("average").is_null())
+        .then(pl.lit("not all of its four measures are known"))
+    )
+    return (
+        table.with_columns(pl.Series("efficiency", per_second, dtype=pl.Float64), reason.alias("reason"))
+        .with_columns(pl.col("efficiency").rank("min", descending=True).cast(pl.Int64).alias("rank"))
+        .sort(["efficiency", "name"], descending=[True, False], nulls_last=True)
+        .select(
+            "rank",
+            "run_id",
+            "name",
+            "efficiency",
+            "average",
+            "average_basis",
+            "latency_ms",
+            "latency_note",
+            "reason",
+        )
+    )

@@ -17,6 +17,7 @@ from core.views.workspace.scores import Floats
 USUAL_MS = (350.0, 500.0, 750.0, 1000.0)
 """The paper's first targets and two wider ones."""
 MOST = 8
+_ACROSS, _TALL, _GAP = 2, 250, 50
 _MARKS = 1500
 """Marks of one small chart; with more, several charts take long to draw."""
 
@@ -93,67 +94,97 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
     return pl.DataFrame(rows, schema={name: kinds.get(name, pl.Float64) for name in columns})
 
 
-def target_words(rows: pl.DataFrame) -> str:
-    """What a looser target buys, in words."""
-    left = rows.filter(pl.col("chosen").is_not_null())
-    if left.is_empty():
-        return "No stack meets any of these targets."
-    first, last = left.row(0, named=True), left.row(-1, named=True)
-    words = f"Within {text.ms(first['sla_ms'])}: {first['chosen']} ({text.score(first['quality'])})"
-    if first["chosen"] == last["chosen"]:
-        return f"{words}; looser targets up to {text.ms(last['sla_ms'])} do not change that."
-    gained = last["quality"] - first["quality"]
-    return (
-        f"{words}; within {text.ms(last['sla_ms'])}: {last['chosen']} ({text.score(last['quality'])}, "
-        f"{gained:+.3f})."
-    )
-
-
-def panel_title(row: dict[str, object]) -> tuple[str, str]:
-    """The target and what it leaves, for a row of `target_rows`: a heading, and the chosen stack."""
-    sla = row["sla_ms"]
-    left = text.count(int(str(row["feasible"])), "stack")
-    head = f"At most {text.ms(sla) if isinstance(sla, float) else text.UNKNOWN}: {left}."
-    return head, f"Chosen: {row['chosen']}." if row["chosen"] else "Nothing to choose."
-
-
-def panel(
-    table: pl.DataFrame, one: Conditioned, quality: Quality, ranges: tuple[Floats, Floats]
-) -> go.Figure:
-    """Cost and quality of what one target leaves, its frontier as steps, the chosen stack ringed.
+def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
+    """Cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
 
     Args:
         table: The stack table.
-        one: From `core.decide.slo.conditioned`.
+        found: From `core.decide.slo.conditioned`.
         quality: The y axis.
-        ranges: From `spans`, the same for all panels.
+
+    Returns:
+        A panel per target, two in a row, all on the same axes and with one legend; None where no stack has
+        both a cost and a quality.
     """
-    layout = theme.layout(x="$ / 1k", y=quality.name, height=280, legend=False)
-    layout["xaxis"]["range"], layout["yaxis"]["range"] = ranges[0].tolist(), ranges[1].tolist()
-    layout["xaxis"] |= {"exponentformat": "none", "nticks": 5}
-    layout["margin"]["t"] = 8
-    rows = table.with_row_index("row").with_columns(pl.Series("feasible", one.decision.feasible))
+    ranges = spans(table)
+    if ranges is None:
+        return None
+    rows = -(-len(found) // _ACROSS)
+    height = _TALL * rows + 70
+    layout = theme.layout(height=height)
+    layout["margin"]["t"] = 60
+    layout["legend"]["y"] = 1 + 30 / (height - 70)
+    layout["annotations"] = []
+    traces: list[theme.Spec] = []
+    for place, target in enumerate(found):
+        row, column = divmod(place, _ACROSS)
+        axes = "" if not place else str(place + 1)
+        top = 1 - row / rows
+        left = column / _ACROSS + (0.04 if column else 0.0)
+        across, up = [left, left + 1 / _ACROSS - 0.04], [top - 1 / rows + _GAP / height, top - 24 / height]
+        style = {"zeroline": False, "automargin": True}
+        layout[f"xaxis{axes}"] = {
+            "domain": across,
+            "anchor": f"y{axes}",
+            "range": ranges[0].tolist(),
+            "nticks": 5,
+            **style,
+            "exponentformat": "none",
+            "title": {"text": "$ / 1k" if row == rows - 1 else ""},
+        }
+        layout[f"yaxis{axes}"] = {
+            "domain": up,
+            "anchor": f"x{axes}",
+            "range": ranges[1].tolist(),
+            **style,
+            "title": {"text": "" if column else text.escape(quality.name)},
+        }
+        left_over = text.count(int(target.decision.feasible.sum()), "stack")
+        layout["annotations"].append(
+            {"text": f"<b>{_named(target)}</b>: {left_over}", "x": left, "y": up[1], "xref": "paper",
+             "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        )  # fmt: skip
+        traces += [{**trace, "xaxis": f"x{axes}", "yaxis": f"y{axes}"} for trace in _panel(table, target)]
+    return theme.finished(_once(traces), layout)
+
+
+def _named(target: Conditioned) -> str:
+    return "no target" if target.sla_ms is None else f"≤ {text.ms(target.sla_ms)}"
+
+
+def _once(traces: list[theme.Spec]) -> list[theme.Spec]:
+    """Each kind of mark stands once in the legend, wherever it first has any."""
+    seen: set[str] = set()
+    for trace in traces:
+        trace["showlegend"] = trace["name"] not in seen and len(trace["x"]) > 0
+        trace["legendgroup"] = trace["name"]
+        if trace["showlegend"]:
+            seen.add(trace["name"])
+    return traces
+
+
+def _panel(table: pl.DataFrame, target: Conditioned) -> list[theme.Spec]:
+    rows = table.with_row_index("row").with_columns(pl.Series("feasible", target.decision.feasible))
     known = rows.filter(pl.col("cost").is_not_null(), pl.col("quality").is_not_null())
     marks = known.gather_every(thinning(table))
-    line = table[one.frontier.tolist()]
-    traces: list[theme.Spec] = [
-        _marks(marks.filter(~pl.col("feasible")), theme.NEUTRAL, theme.DIMMED),
-        _marks(marks.filter("feasible"), theme.OKABE_ITO[4], 0.9),
+    line = table[target.frontier.tolist()]
+    chosen = -1 if target.decision.chosen is None else target.decision.chosen
+    ring = _marks("chosen", known.filter(pl.col("row") == chosen), theme.ACCENT, 1.0)
+    ring["marker"] |= {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
+    return [
+        _marks("breaks a limit", marks.filter(~pl.col("feasible")), theme.NEUTRAL, theme.DIMMED),
+        _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], 0.9),
         {
             "type": "scatter",
             "mode": "lines",
+            "name": "frontier",
             "x": line["cost"].to_numpy(),
             "y": line["quality"].to_numpy(),
             "line": {"shape": "hv", "color": theme.FRONTIER, "width": 2},
             "hoverinfo": "skip",
         },
+        ring,
     ]
-    ring = known.filter(pl.col("row") == (-1 if one.decision.chosen is None else one.decision.chosen))
-    if not ring.is_empty():
-        trace = _marks(ring, theme.ACCENT, 1.0)
-        trace["marker"] |= {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
-        traces.append(trace)
-    return theme.finished(traces, layout)
 
 
 def thinning(table: pl.DataFrame) -> int:
@@ -174,10 +205,11 @@ def spans(table: pl.DataFrame) -> tuple[Floats, Floats] | None:
     return made[0], made[1]
 
 
-def _marks(rows: pl.DataFrame, colour: str, opacity: float) -> theme.Spec:
+def _marks(name: str, rows: pl.DataFrame, colour: str, opacity: float) -> theme.Spec:
     return {
         "type": "scatter",
         "mode": "markers",
+        "name": name,
         "x": rows["cost"].to_numpy(),
         "y": rows["quality"].to_numpy(),
         "marker": {"color": colour, "size": 7, "opacity": opacity},

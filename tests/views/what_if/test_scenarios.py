@@ -10,8 +10,7 @@ from core.importers.formats.published import read_figures
 from core.prices import load_books
 from core.prices.cost import QUERY_TOKENS
 from core.store import Store
-from core.views.what_if.leaderboard import leaderboard
-from core.views.what_if.scenarios import ORDER, named, scenario_matrix
+from core.views.what_if.scenarios import ORDER, leaderboard, named, scenario_matrix
 from core.views.workspace.scope import Latency, Scope
 from tests.views.made import BOOK, DEMO, PAPER
 

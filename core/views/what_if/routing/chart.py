@@ -57,8 +57,7 @@ def chart(
     shown = rows.filter(pl.col(axis).is_not_null())
     layout = theme.layout(x=AXES[axis], y=quality.name, height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
-    centre = shown[axis].mean()
-    traces += [_mark(row, axis, centre) for row in shown.iter_rows(named=True)]
+    traces += [_mark(row, axis) for row in shown.iter_rows(named=True)]
     layout["annotations"] = [theme.better(higher=quality.higher_is_better)]
     if not shown.is_empty():
         drawn = pl.concat([path.select(axis, "quality"), shown.select(axis, "quality")])
@@ -112,7 +111,7 @@ def _line(path: pl.DataFrame, kind: str, axis: str) -> theme.Spec:
     }
 
 
-def _mark(row: Mapping[str, Any], axis: str, centre: Any) -> theme.Spec:  # noqa: ANN401 - a mean
+def _mark(row: Mapping[str, Any], axis: str) -> theme.Spec:
     kind, name = str(row["kind"]), str(row["way"])
     symbol, colour, size = _MARKS[kind]
     low, high, at = row["low"], row["high"], row["quality"]
@@ -131,12 +130,10 @@ def _mark(row: Mapping[str, Any], axis: str, centre: Any) -> theme.Spec:  # noqa
         }
     return {
         "type": "scatter",
-        "mode": "markers+text" if kind == "always" else "markers",
+        "mode": "markers",
         "x": [row[axis]],
         "y": [at],
         "marker": {"symbol": symbol, "size": size, "color": colour},
-        "text": [text.escape(text.shorten(name.removeprefix("always "), 28))],
-        "textposition": "top right" if row[axis] <= centre else "top left",
         "hovertext": [text.escape(name)],
         "hovertemplate": "%{hovertext}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
         "name": text.escape(text.shorten(name, 40)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +73,7 @@ class Simulation:
 
     rows: pl.DataFrame
     sentence: str
-    details: str
+    details: Mapping[str, str]
     path: pl.DataFrame
     thresholds: tuple[float, ...]
 

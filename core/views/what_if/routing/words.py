@@ -36,19 +36,31 @@ def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quali
         )
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
-        stays = rows.row(0, named=True)
         return (
             f"Not worth it: learnt from other queries, the rule by {signal.label} leaves every query at "
-            f"{labels[0]}, {quality.name} {text.score(stays['quality'])}"
-            f"{text.interval(stays['low'], stays['high'])}, n = {stays['n']}."
+            f"{labels[0]}."
         )
     target = f"to {labels[-1]}" if len(labels) == 2 else "deeper"
+    verdict, why = _verdict(routed, top)
     return (
-        f"Routing {100 * routed['deeper']:.0f} % of the queries {target} by {signal.label} gives "
-        f"{quality.name} {text.score(routed['quality'])}{text.interval(routed['low'], routed['high'])}, "
-        f"n = {routed['n']}, instead of {text.score(top['quality'])} with {top['way']}: "
-        f"{_verdict(routed, top)}."
+        f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries {target} by {signal.label} {why}."
     )
+
+
+def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
+    """Quality as routed, over the best depth for all, over chance, and as the oracle has it."""
+    routed, top, best = _row(rows, "routed"), best_single(rows, quality), _row(rows, "oracle")
+    interval = text.interval(routed["low"], routed["high"]).strip()
+    return [
+        (f"{quality.name} routed", text.score(routed["quality"]), f"{interval} n = {routed['n']}".strip()),
+        ("Over one depth", *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}")),
+        ("Over chance", *_span(routed, "gain", "at the same rate")),
+        (
+            "Oracle",
+            text.score(best["quality"]),
+            f"no router does better; {100 * best['deeper']:.0f} % deeper",
+        ),
+    ]
 
 
 def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
@@ -64,25 +76,22 @@ def _row(rows: pl.DataFrame, kind: str) -> dict[str, Any]:
     return rows.row(by_predicate=pl.col("kind") == kind, named=True)
 
 
-def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
+def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, str]:
     """Worth it: the signal tells more than chance, and routing gains quality or loses none and costs less."""
-    chance = _span(routed, "gain", "chance at the same rate")
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
-        shown = "does worse than chance" if (routed["gain_high"] or 0) < 0 else "is not shown to help"
-        return f"not worth it, the signal {shown} ({chance})"
-    single = _span(routed, "over", top["way"])
+        worse = (routed["gain_high"] or 0) < 0
+        return "Not worth it", "does worse than chance" if worse else "is not shown to help"
     if routed["over_low"] > 0:
-        return f"worth it ({single}; {chance})"
+        return "Worth it", f"is better than {top['way']}"
     saved = _saved(routed, top)
     if routed["over_high"] >= 0 and saved:
-        return f"worth it for what it saves, {saved}, with no loss shown ({single}; {chance})"
-    return f"not worth it, though better than chance: {top['way']} is as good or better ({single})"
+        return f"Worth it for what it saves, {saved}", "shows no loss"
+    return "Not worth it", f"beats chance, but {top['way']} is as good or better"
 
 
-def _span(routed: Mapping[str, Any], stem: str, over: str) -> str:
+def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
     low, high = routed[f"{stem}_low"], routed[f"{stem}_high"]
-    span = "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
-    return f"{routed[stem]:+.3f}{span} over {over}"
+    return f"{routed[stem]:+.3f}", (f"[{low:+.3f}, {high:+.3f}] " if low is not None else "") + over
 
 
 def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
@@ -100,41 +109,29 @@ def details(
     signal: Signal,
     learnt: Any,  # noqa: ANN401 - thresholds or tags
     jitter_ms: float = JITTER_MS,
-) -> str:
-    """The oracle, the rule to use with its optimistic figure, and the limits of what is shown.
-
-    Args:
-        found: The queries and depths.
-        rows: As in `core.views.what_if.routing.policies.Simulation`.
-        signal: What the rule looks at.
-        learnt: What the rule learnt from all queries.
-        jitter_ms: Latencies that differ by less are not told apart.
-    """
-    best, told = _row(rows, "oracle"), _row(rows, "optimistic")
-    sentences = []
-    if not found.depths.same:
-        sentences += [
-            f"No router can do better than the oracle's {text.score(best['quality'])}, which sends "
-            f"{100 * best['deeper']:.0f} % deeper.",
-            f"The rule learnt from all queries: {_rule(found, signal, learnt)}; judged on the same queries "
-            f"it scores {text.score(told['quality'])}, which is optimistic.",
-        ]
-    else:
-        sentences.append(
-            "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a larger "
-            "cutoff in the sidebar, stacks with a reranker, or stacks of your own choice."
-        )
-    sentences += found.notes
+) -> dict[str, str]:
+    """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
+    told = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
-    if len(waits) == len(found.options) and _spread(waits) < jitter_ms:
-        sentences.append(
-            f"Their medians differ by less than the jitter of {jitter_ms:g} ms, so latency "
-            "is no reason to route."
-        )
-    if found.left_out:
-        queries = text.count(found.left_out, "judged query is", "judged queries are")
-        sentences.append(f"{queries} left out: a depth cannot score them.")
-    return " ".join(sentences)
+    close = len(waits) == len(found.options) and _spread(waits) < jitter_ms
+    queries = text.count(found.left_out, "judged query is", "judged queries are")
+    return {
+        "why": "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a "
+        "larger cutoff, stacks with a reranker, or stacks of your own choice."
+        if found.depths.same
+        else "",
+        "the rule": ""
+        if found.depths.same
+        else f"Learnt from all queries: {_rule(found, signal, learnt)}. Judged on the same queries it scores "
+        f"{text.score(told['quality'])}, which is optimistic; the answer is judged on others (5 folds dealt "
+        "10 ways, fixed seed).",
+        "what is known when": " ".join(found.notes),
+        "latency": f"Their medians differ by less than the jitter of {jitter_ms:g} ms, so latency is no "
+        "reason to route."
+        if close
+        else "",
+        "left out": f"{queries} left out: a depth cannot score them." if found.left_out else "",
+    }
 
 
 def _spread(values: pl.Series) -> float:

@@ -6,6 +6,7 @@ import pytest
 
 from core.decide.routing.policies import Depths
 from core.store import Snapshot, Store
+from core.views.what_if.routing import words
 from core.views.what_if.routing.chart import chart, drawable
 from core.views.what_if.routing.data import Routable, Way, gather
 from core.views.what_if.routing.families import (
@@ -88,7 +89,7 @@ def test_a_family_offers_what_was_run_and_what_can_be_replayed(store: Snapshot):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "reason"),
     [
         ({"reranker": "rebel-one-turn:gpt-4o-mini"}, "listwise"),
         ({"reranker": "house-ranker"}, "is not known here"),
@@ -100,11 +101,11 @@ def test_a_family_offers_what_was_run_and_what_can_be_replayed(store: Snapshot):
     ],
 )  # fmt: skip
 def test_what_cannot_be_replayed_is_refused_with_the_reason(
-    store: Snapshot, change: dict[str, str], words: str
+    store: Snapshot, change: dict[str, str], reason: str
 ):
     run = rows_of(store).row(-1, named=True) | change
     said = refusal(store, run)
-    assert (words in said) if words else said == ""
+    assert (reason in said) if reason else said == ""
 
 
 def test_a_run_without_its_pool_cannot_be_replayed(demo_store: Path):
@@ -171,7 +172,7 @@ def test_without_a_reranker_a_deeper_pool_changes_nothing_and_the_page_says_so(d
     assert found is not None
     made = simulate(found, available(snapshot, family.options[0], DEMO.collection_id)[0], AT_10)
     assert made.sentence.startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")
-    assert "nothing brings them up" in made.details
+    assert "nothing brings them up" in made.details["why"]
 
 
 def test_published_averages_have_no_families(published_store: Path):
@@ -199,21 +200,25 @@ GAINS = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.7)])
 def test_a_signal_that_parts_the_queries_is_worth_it():
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(GAINS), margin(values), AT_10)
-    assert made.sentence.startswith(
-        "Routing 30 % of the queries to K = 100 by top margin gives RA-nWG@10 0.830 "
+    assert made.sentence == (
+        "Worth it: sending 30 % of the queries to K = 100 by top margin is better than always K = 100."
     )
-    assert "n = 40, instead of 0.760 with always K = 100: worth it (+0.070" in made.sentence
+    cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
+    assert cards["RA-nWG@10 routed"][0] == "0.830"
+    assert cards["RA-nWG@10 routed"][1].endswith("n = 40")
+    assert cards["Over one depth"][0] == "+0.070"
+    assert cards["Over one depth"][1].endswith("always K = 100, 0.760")
     routed_row = made.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     best = made.rows.row(by_predicate=pl.col("kind") == "oracle", named=True)
     assert routed_row["quality"] == pytest.approx(best["quality"])
     assert (routed_row["p50"], routed_row["mean_ms"], routed_row["cost"]) == pytest.approx((200, 260, 2.6))
     assert made.thresholds[0] == pytest.approx(0.5, abs=0.1)
-    assert "K = 100 where the signal is below" in made.details
+    assert "K = 100 where the signal is below" in made.details["the rule"]
 
 
 def test_a_useless_signal_is_not_worth_it():
     made = simulate(routable(GAINS), margin(np.random.default_rng(4).random(N)), AT_10)
-    assert "not worth it" in made.sentence.lower()
+    assert made.sentence.startswith("Not worth it: sending ")
     told = {kind: made.rows.row(by_predicate=pl.col("kind") == kind, named=True) for kind in NAMES if
             kind != "own"}  # fmt: skip
     assert told["routed"]["gain_low"] <= 1e-12
@@ -242,7 +247,8 @@ def test_saving_cost_without_loss_is_worth_it():
     quality = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.8)])
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(quality), margin(values), AT_10)
-    assert "worth it for what it saves, 35 % of the cost, with no loss shown" in made.sentence
+    assert made.sentence.startswith("Worth it for what it saves, 35 % of the cost: sending ")
+    assert made.sentence.endswith("shows no loss.")
 
 
 def test_the_chart_shows_every_way_and_the_stacks_behind(store: Snapshot):

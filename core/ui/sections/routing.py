@@ -1,20 +1,20 @@
-"""Widgets and cached reads of the routing page."""
+"""Routing: whether choosing K query by query beats one K for all queries, and at what price."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from core.prices import PriceBook
 from core.ui import cache, show
 from core.ui.pick import listed, still_offered
-from core.ui.view import View
+from core.ui.view import View, end
 from core.views.text import plain
-from core.views.what_if.routing import policies as routing
-from core.views.what_if.routing.chart import AXES, drawable
+from core.views.what_if.routing import policies, words
+from core.views.what_if.routing.chart import AXES, chart, drawable
 from core.views.what_if.routing.data import Routable, Way, gather
 from core.views.what_if.routing.families import (
     Family,
@@ -31,10 +31,52 @@ from core.views.what_if.routing.times import Asked
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3
-_BOOKS: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
 
 
-def pick_options(view: View) -> tuple[Family | None, list[Option]]:
+def routing(view: View) -> None:
+    """Draw the section."""
+    head = st.container()
+    if not view.table["has_rankings"].any():
+        _nothing(head, f"No stack here has rankings to route {view.quality.name} by.", policies.NEEDS)
+    family, options = _pick_options(view)
+    if family is not None and family.refused:
+        st.caption(f":material/block: Smaller K are not replayed: {plain(family.refused)}.")
+    if len(options) < 2:
+        _nothing(head, f"Choose two or three depths to route {view.quality.name} between.", policies.NEEDS)
+    left, middle, right = st.columns([3, 2, 2])
+    with left:
+        signal = _pick_signal(view, options)
+    with middle:
+        most = _ask_most()
+    if signal is None:
+        _nothing(head, f"No signal to route {view.quality.name} by.", policies.NO_SIGNAL)
+    way = Way(signal.known, family is not None, family is None or not family.refused)
+    found = _gathered(view, tuple(options), way)
+    obstacle = policies.nothing(found)
+    if found is None or obstacle:
+        _nothing(head, str(obstacle), policies.NO_SIGNAL)
+    made = _simulated(found, signal, view, most)
+    with head:
+        show.head(made.sentence)
+        if not found.depths.same:
+            show.cards(*words.cards(made.rows, view.quality))
+        show.caveats(made.details)
+    with right:
+        axis = _pick_axis(made.rows, view)
+    if axis is not None:
+        drawn = chart(made.rows, made.path, view.table, view.quality, axis)
+        show.chart(drawn, "routing", alt=made.sentence)
+    show.table(made.rows, "routing", COLUMNS, more=MORE)
+
+
+def _nothing(place: DeltaGenerator, answer: str, details: str) -> NoReturn:
+    """Say why there is nothing to simulate, and end the page."""
+    with place:
+        show.head(answer, details)
+    end()
+
+
+def _pick_options(view: View) -> tuple[Family | None, list[Option]]:
     """Draw the choice of the stack and its depths, or of any stacks.
 
     Returns:
@@ -66,8 +108,7 @@ def pick_options(view: View) -> tuple[Family | None, list[Option]]:
             placeholder="the fastest and the best",
         )
         return None, stacks_as_options(view.table, picked or usual_stacks(view.table))
-    path, revision = str(cache.store().path), view.snapshot.revision
-    family = _with_replays(path, revision, view.table, found[name])
+    family = _with_replays(view, found[name])
     with right:
         return family, _pick_depths(family)
 
@@ -95,20 +136,14 @@ def _usual(family: Family) -> list[Option]:
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 
-@st.cache_resource(show_spinner="Looking which depths can be replayed…", max_entries=64)
-def _with_replays(path: str, revision: int, _table: pl.DataFrame, family: Family) -> Family:
-    del path  # part of the key
-    return with_replays(cache.snapshot(revision), _table, family)
+@cache.cached("Looking which depths can be replayed…", entries=64)
+def _with_replays(view: View, family: Family) -> Family:
+    return with_replays(view.snapshot, view.table, family)
 
 
-def pick_signal(view: View, options: list[Option]) -> Signal | None:
+def _pick_signal(view: View, options: list[Option]) -> Signal | None:
     """Draw the choice of the signal; None where there is none."""
-    found = {
-        signal.label: signal
-        for signal in _available(
-            str(cache.store().path), view.snapshot.revision, options[0], view.scope.collection_id
-        )
-    }
+    found = {signal.label: signal for signal in _available(view, options[0])}
     if not found:
         return None
     still_offered("sig", list(found))
@@ -123,29 +158,18 @@ def pick_signal(view: View, options: list[Option]) -> Signal | None:
     return found[label]
 
 
-@st.cache_resource(show_spinner="Reading the signals…", max_entries=64)
-def _available(path: str, revision: int, option: Option, collection_id: str) -> list[Signal]:
-    del path  # part of the key
-    return available(cache.snapshot(revision), option, collection_id)
+@cache.cached("Reading the signals…", entries=64)
+def _available(view: View, option: Option) -> list[Signal]:
+    return available(view.snapshot, option, view.scope.collection_id)
 
 
-def gathered(view: View, family: Family | None, options: list[Option], signal: Signal) -> Routable | None:
-    """What a routing is judged by; see `core.views.what_if.routing.data.gather`."""
-    way = Way(signal.known, family is not None, family is None or not family.refused)
+@cache.cached("Scoring every query…", entries=64)
+def _gathered(view: View, options: tuple[Option, ...], way: Way) -> Routable | None:
     asked = Asked(view.scope, view.quality, view.latency, view.book)
-    path = str(cache.store().path)
-    return _gathered(path, view.snapshot.revision, asked, tuple(options), way, view.table)
+    return gather(view.snapshot, view.table, asked, options, way=way)
 
 
-@st.cache_resource(show_spinner="Scoring every query…", max_entries=64, hash_funcs=cache.BY_DIGEST)
-def _gathered(
-    path: str, revision: int, asked: Asked, options: tuple[Option, ...], way: Way, _table: pl.DataFrame
-) -> Routable | None:
-    del path  # part of the key
-    return gather(cache.snapshot(revision), _table, asked, options, way=way)
-
-
-def limits() -> float:
+def _ask_most() -> float:
     """Draw how many queries may go deeper; a share."""
     percent: int = st.slider(
         "At most deeper (%)",
@@ -160,13 +184,13 @@ def limits() -> float:
     return percent / 100
 
 
-def simulated(found: Routable, signal: Signal, view: View, most: float) -> routing.Simulation:
+def _simulated(found: Routable, signal: Signal, view: View, most: float) -> policies.Simulation:
     """Simulate, with the threshold of the slider where one is set."""
-    first = routing.simulate(found, signal, view.quality, most=most)
+    first = policies.simulate(found, signal, view.quality, most=most)
     if signal.tags:
         return first
     own = _own_threshold(found, signal, first.thresholds)
-    return first if own is None else routing.simulate(found, signal, view.quality, most=most, own=own)
+    return first if own is None else policies.simulate(found, signal, view.quality, most=most, own=own)
 
 
 def _own_threshold(found: Routable, signal: Signal, learnt: tuple[float, ...]) -> tuple[float, ...] | None:
@@ -212,7 +236,7 @@ def _forget_outside(key: str, low: float, high: float) -> None:
         del st.session_state[key]
 
 
-def pick_axis(rows: pl.DataFrame, view: View) -> str | None:
+def _pick_axis(rows: pl.DataFrame, view: View) -> str | None:
     """Draw the choice of the x axis; None where neither latency nor cost is known."""
     axes = drawable(rows)
     if not axes:
@@ -228,17 +252,19 @@ def pick_axis(rows: pl.DataFrame, view: View) -> str | None:
 
 
 COLUMNS: Mapping[str, Any] = {
-    "way": show.text_column("queries are answered at", width=230),
+    "way": show.text_column("queries are answered at", width=250),
     "deeper": show.percent_column("sent deeper", "Share of the queries beyond the shallowest depth."),
     "quality": show.score_column("quality", "Mean over n queries."),
     "low": show.score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
     "high": show.score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
-    "n": show.number_column("n", 0, "Queries."),
     "p50": show.number_column("p50 ms", 2, "Of the latencies of the chosen depths."),
     "p95": show.number_column("p95 ms", 2, "Withheld below 60 queries."),
+    "cost": show.dollar_column("$ / 1k", "Blended, per 1,000 queries; empty = unknown."),
+}
+MORE: Mapping[str, Any] = {
+    "n": show.number_column("n", 0, "Queries."),
     "mean_ms": show.number_column("mean ms", 2),
     "latency_basis": show.text_column("latency is"),
-    "cost": show.dollar_column("$ / 1k", "Blended, per 1,000 queries; empty = unknown."),
     "cost_basis": show.text_column("cost is"),
     "gain": show.score_column("over chance", "Against the same share of queries sent deeper at random."),
     "gain_low": show.score_column("low ", "Lower end of the 95 % paired bootstrap interval."),
@@ -248,10 +274,3 @@ COLUMNS: Mapping[str, Any] = {
     "over_high": show.score_column("high  ", "Upper end of the 95 % paired bootstrap interval."),
     "note": show.text_column("note"),
 }
-"""The columns of the table behind the chart."""
-
-
-def refused(family: Family | None) -> None:
-    """Say why smaller depths are not replayed."""
-    if family is not None and family.refused:
-        st.caption(f":material/block: Smaller K are not replayed: {plain(family.refused)}.")

@@ -8,7 +8,7 @@ from core.decide.rules import Constraints
 from core.decide.slo import conditioned
 from core.errors import InputError
 from core.store import Store
-from core.views.what_if import deeper_chart, scenario_page, targets
+from core.views.what_if import deeper, scenarios, targets, words
 from core.views.what_if.deeper import steps
 from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.scope import Latency
@@ -42,12 +42,12 @@ FREE = Constraints()
     ],
 )
 def test_a_scenario_chooses_by_its_rule_and_limits(scenario: Scenario, name: str | None):
-    found = scenario_page.choose(TABLE, scenario, Constraints())
+    found = scenarios.choose(TABLE, scenario, Constraints())
     assert found == (None if name is None else TABLE.filter(name=name)["run_id"].item())
 
 
 def test_the_papers_ideas_in_terms_of_another_workspace():
-    made = {each.name: each.words() for each in scenario_page.derived(TABLE)}
+    made = {each.name: each.words() for each in scenarios.derived(TABLE)}
     assert made == {
         "Baseline": "highest quality",
         "Cost saver": "lowest cost, quality at least 0.688",
@@ -55,15 +55,15 @@ def test_the_papers_ideas_in_terms_of_another_workspace():
         "Efficient small-dim": "highest quality, at most 512 dimensions",
         "High-K check": "highest quality, K at least 200",
     }
-    assert [each.name for each in scenario_page.derived(stacks(2))] == ["Baseline", "Quality push"]
+    assert [each.name for each in scenarios.derived(stacks(2))] == ["Baseline", "Quality push"]
 
 
 def test_ones_own_scenario_takes_the_place_of_one_of_the_same_name():
     own = [Scenario("Baseline", "cost"), Scenario("Mine", depth=500.0)]
-    found = scenario_page.choices(TABLE, {"Quality push": "r2", "gone": "elsewhere"}, own, FREE)
+    found = scenarios.choices(TABLE, {"Quality push": "r2", "gone": "elsewhere"}, own, FREE)
     assert [(each.name, each.run_id, each.kind) for each in found] == [
         ("Quality push", "r2", "published"),
-        (scenario_page.SIDEBAR, "r2", "sidebar"),
+        (scenarios.YOURS, "r2", "yours"),
         ("Baseline", "r3", "own"),
         ("Mine", None, "own"),
     ]
@@ -73,8 +73,8 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
     snapshot = Store.open(demo_store).read()
     whole = table(snapshot, DEMO)
     own = [Scenario("Nothing", floor=1.0)]
-    found = scenario_page.choices(whole, {}, own, FREE)
-    rows = scenario_page.matrix(snapshot, whole, DEMO, found, BOOK, quality=AT_10, latency=Latency())
+    found = scenarios.choices(whole, {}, own, FREE)
+    rows = scenarios.matrix(snapshot, whole, DEMO, found, BOOK, quality=AT_10, latency=Latency())
     assert rows["scenario"].to_list() == [each.name for each in found]
     for row in rows.filter(kind="derived").iter_rows(named=True):
         same = whole.filter(run_id=row["run_id"]).row(0, named=True)
@@ -83,10 +83,10 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
         assert row["RA-nWG@30 in words"].endswith(f"n = {same['n']}")
         assert row["latency_ms"] == same["latency_ms"]
     assert rows["name"].to_list()[-1] is None
-    sentence, details = scenario_page.answer(rows, AT_10)
+    sentence, details = words.answer(rows, AT_10)
     assert "RA-nWG@10" in sentence
     assert details.endswith("Nothing is left for Nothing.")
-    assert "in its own terms" in scenario_page.legend(rows)
+    assert "in its own terms" in words.legend(rows)
 
 
 @pytest.mark.parametrize(
@@ -117,32 +117,51 @@ def test_every_target_has_its_row_and_its_panel():
         (3, 3, "big"),
         (4, 4, "deep"),
     ]
-    assert targets.target_words(rows) == "Within 350 ms: big (0.800); within 1.00 s: deep (0.810, +0.010)."
-    assert targets.target_words(rows.head(1)).startswith("No stack")
-    assert targets.target_words(rows.head(2)).endswith("do not change that.")
-    assert targets.panel_title(rows.row(0, named=True)) == (
-        "At most 50.0 ms: 0 stacks.",
-        "Nothing to choose.",
+    assert words.target_words(rows, AT_10) == (
+        "Within 350 ms: big, RA-nWG@10 0.800 (n = 50); within 1.00 s: deep, 0.810."
     )
-    ranges = targets.spans(TABLE)
-    assert ranges is not None
-    drawn = targets.panel(TABLE, found[1], AT_10, ranges)
-    assert list(drawn.data[-1].x) == [1.0]  # the ring
-    assert list(drawn.data[2].x) == [0.2, 0.6, 1.0]  # the frontier
+    assert words.target_words(rows.head(1), AT_10).startswith("No stack")
+    assert words.target_words(rows.head(2), AT_10).endswith("do not change that.")
+    drawn = targets.panels(TABLE, found, AT_10)
+    assert drawn is not None
+    of = {(trace.name, trace.yaxis): trace for trace in drawn.data}
+    assert list(of["chosen", "y2"].x) == [1.0]
+    assert list(of["frontier", "y2"].x) == [0.2, 0.6, 1.0]
+    assert len(of["chosen", "y"].x) == 0
+    legend = [trace.name for trace in drawn.data if trace.showlegend]
+    assert sorted(legend) == ["breaks a limit", "chosen", "frontier", "within the limits"]
+    assert drawn.layout.annotations[0].text == "<b>≤ 50.0 ms</b>: 0 stacks"
+    ranges = {tuple(drawn.layout[f"xaxis{place}"].range) for place in ("", 2, 3)}
+    assert len(ranges) == 1
     assert "<img" not in drawn.to_json().replace("\\u003c", "<")
-    assert len(targets.panel(TABLE, found[0], AT_10, ranges).data) == 3
-    assert targets.spans(stacks(quality=[0.5])) is None
+    assert targets.panels(stacks(quality=[0.5]), found[:1], AT_10) is None
 
 
 def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     whole = table(snapshot, DEMO)
-    rows = deeper_chart.step_rows(steps(snapshot, whole, DEMO, quality=AT_10, latency=Latency()), whole)
+    rows = deeper.step_rows(steps(snapshot, whole, DEMO, quality=AT_10, latency=Latency()), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
-    assert deeper_chart.step_words(rows).startswith(f"{rows['pays'].sum()} of {rows.height} step")
-    assert deeper_chart.step_words(rows.clear()).startswith("No two stacks")
-    assert deeper_chart.step_chart(rows.clear(), "100 ms") is None
+    assert words.step_words(rows, AT_10, whole).startswith(f"{rows['pays'].sum()} of {rows.height} step")
+    assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
+    assert deeper.step_chart(rows.clear(), "100 ms") is None
+
+
+def test_the_family_of_the_chosen_stack_is_always_drawn():
+    spec = [f'{{"candidates": {k}, "embedder": "e{place}"}}' for place in range(12) for k in (20, 50)]
+    made = stacks(
+        24,
+        name=[f"e{place}, K = {k}" for place in range(12) for k in (20, 50)],
+        quality=[0.9 - 0.05 * place + (k == 50) * 0.01 for place in range(12) for k in (20, 50)],
+        latency_ms=[float(k) for _ in range(12) for k in (20, 50)],
+        candidates=[k for _ in range(12) for k in (20, 50)],
+        spec=spec,
+    ).with_columns(pl.Series("series", [f"e{place}" for place in range(12) for _ in (20, 50)]))
+    rows = deeper.step_rows(marginal(made), made)
+    drawn = deeper.step_chart(rows, "100 ms", "e11")
+    assert len(drawn.data) == deeper.SHOWN
+    assert drawn.data[0].name == "e11 · chosen"
 
 
 def test_a_step_that_does_not_pay_is_hollow():
@@ -154,10 +173,10 @@ def test_a_step_that_does_not_pay_is_hollow():
         candidates=[20, 50, 100],
         spec=spec,
     ).with_columns(pl.lit("s").alias("series"))
-    rows = deeper_chart.step_rows(marginal(made), made)
-    drawn = deeper_chart.step_chart(rows, "100 ms")
+    rows = deeper.step_rows(marginal(made), made)
+    drawn = deeper.step_chart(rows, "100 ms")
     assert drawn is not None
     assert list(drawn.data[0].marker.symbol) == ["circle", "circle-open"]
     assert list(drawn.data[0].y) == pytest.approx([0.1, 0.0])
-    assert deeper_chart.step_chart(rows, "$1 / 1k") is None  # cost unknown
-    assert "1 of 1 family stop paying" in deeper_chart.step_words(rows)
+    assert deeper.step_chart(rows, "$1 / 1k") is None  # cost unknown
+    assert "1 of 1 stack stop paying" in words.step_words(rows, AT_10, made)
