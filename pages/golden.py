@@ -1,21 +1,18 @@
 import polars as pl
 import streamlit as st
 
-from core.errors import ClqError
 from core.stats.judges import Agreement
 from core.store import Snapshot
 from core.ui import access, cache, show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import still_offered
-from core.ui.shell import show_error
 from core.ui.view import View, current_view, end
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES, Policy
 from core.views.text import plain
 from core.views.workspace.holes import overturned
 
-MERGED = "_merged_judges"
 STACK = {"name": show.text_column("stack", width=290)}
 MIX_COLUMNS = {
     "grade": show.text_column("grade"),
@@ -166,8 +163,7 @@ def conflicts(_: View, found: page.Judged) -> None:
 def do_judges_agree(view: View) -> None:
     """Agreement of the chosen golden sets, and the form that merges them."""
     with st.container():  # always there, so that what follows keeps its place
-        if MERGED in st.session_state:
-            st.success(plain(st.session_state.pop(MERGED)), icon=":material/check:")
+        access.outcome()
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     names = known["golden_set_id"].to_list()
     if len(names) < 2:
@@ -214,14 +210,13 @@ def merge(found: judges.Judged) -> None:
         into = right.text_input("Name of the new golden set", value="-".join(["merged", *found.names])[:60])
         st.caption(plain(words.merging(found)))
         if st.form_submit_button("Write it", icon=":material/merge:"):
-            try:
-                access.require()
-                golden = judges.write_merged(cache.store(), found.names, policy, into)
-            except ClqError as error:
-                show_error(error)
-                return
-            st.session_state[MERGED] = words.merged(golden.golden_set_id)
+            access.act(write_merged, found.names, policy, into)
             st.rerun()
+
+
+def write_merged(names: list[str], policy: Policy, into: str) -> str:
+    """Write one golden set of several, and say so."""
+    return words.merged(judges.write_merged(cache.store(), names, policy, into).golden_set_id)
 
 
 PAGE = PAGES["golden"]

@@ -1,63 +1,175 @@
+import polars as pl
 import streamlit as st
 
-from core.stats.correlation import KINDS
-from core.ui import measures, outcome, show
+from core.metrics import Measure
+from core.stats.correlation import KINDS, Kind
+from core.store import Snapshot
+from core.ui import show
+from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
-from core.ui.view import current_view, end, find_view
-from core.views.measures import outcome as page
-from core.views.measures.reference import headline, measure_table
-from core.views.measures.worked import worked
+from core.ui.view import View, current_view, end, find_view
+from core.views.measures import charts, outcome, reference, words
+from core.views.measures.samples import MEASURES, REFERENCE, Samples, samples
+from core.views.measures.worked import cutoff_of, example, worked
+from core.views.text import plain
+from core.views.workspace.scope import Scope
+
+MEASURE_COLUMNS = {name: show.text_column(name) for name in ("measure", "says", "formula", "better")}
+MORE_OF_MEASURES = {
+    name: show.text_column(name.replace("_", " "))
+    for name in ("parameters", "range", "ceiling", "needs", "not_applicable", "elsewhere", "defined_in")
+}
+COEFFICIENT_COLUMNS = {
+    "measure": show.text_column("measure", "At each answer's own K; see the list of measures."),
+    "value": show.score_column("correlation"),
+    "low": show.score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
+    "high": show.score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
+    "n": show.number_column("n", 0, "Answers."),
+    "queries": show.number_column("queries", 0),
+    "note": show.text_column("note"),
+}
+CELL = {"name": show.text_column("stack", width=290), "ratio": show.number_column("K / Np", 1)}
+SPREAD_COLUMNS = {
+    **CELL,
+    "grade": show.text_column("grade"),
+    "n": show.number_column("n", 0, "Answers."),
+    "share": show.percent_column("share", "Of the answers of the stack at this K / Np."),
+}
+
+read_samples = cached("Scoring what the answers were written from…", entries=8)(samples)
+
+
+@cached("Correlating…")
+def correlated(
+    data: Snapshot, scope: Scope, kind: Kind, segment: str
+) -> tuple[pl.DataFrame, list[outcome.Curve]]:
+    """Coefficients and alpha curves of a segment."""
+    found = read_samples(data, scope)
+    keep = outcome.segments(found.rows)[segment]
+    curves = outcome.curves(found, kind, keep)
+    return outcome.correlations(found, kind, keep, curves), curves
 
 
 def all_measures() -> None:
     """What a measure means, and how to work it out by hand."""
     place = st.container()
-    measure = measures.pick(find_view())
+    measure = pick_measure(find_view())
+    sentence, origin = words.headline(measure)
     with place:
-        show.head(*headline(measure))
-    measures.definition(measure)
-    measures.by_hand(worked(measure))
-
+        show.head(sentence)
+    by_hand(measure)
+    definition(measure, origin)
     st.subheader("All measures", anchor=False)
-    rows = measure_table()
-    show.table(rows, "measures", {name: show.text_column(name.replace("_", " ")) for name in rows.columns})
-    st.caption(
-        "PROC[X] is X of the best order of the candidate pool, %PROC[X] the share of it that is reached."
+    show.table(reference.measure_table(), "measures", MEASURE_COLUMNS, more=MORE_OF_MEASURES)
+    st.caption(words.CEILINGS)
+
+
+def pick_measure(view: View | None) -> Measure:
+    """The measure to explain: chosen or typed, with cutoff and parameters; at first the workspace's."""
+    own = view.quality.measure if view else None
+    offered = reference.choices()
+    first = offered.index(own.name) if own else 0
+    return Measure.parse(
+        st.selectbox("Measure", offered, index=first, key="ref", bind="query-params",
+                     accept_new_options=True, help=words.PICK)
+    )  # fmt: skip
+
+
+def by_hand(measure: Measure) -> None:
+    """The example and the steps that lead to the value."""
+    made = worked(measure)
+    st.subheader(f"Worked example: {plain(str(made.measure))}", anchor=False)
+    left, right = st.columns([1, 2])
+    columns = {name: show.text_column(name) for name in ("passage", "source")}
+    columns |= {name: show.number_column(name, 0) for name in ("rank", "grade")}
+    left.dataframe(
+        example().to_arrow(), hide_index=True, placeholder="–", key="example", column_config=columns
     )
+    left.caption(words.example(cutoff_of(made.measure)))
+    for step in made.steps:
+        right.markdown(plain(step))
+    right.code(reference.result(made.measure), language=None, wrap_lines=True)
+
+
+def definition(measure: Measure, origin: str) -> None:
+    """Formula, when there is no value, what other tools do, and the parameters."""
+    info = measure.info
+    st.markdown(f"**At K:** {plain(info.formula)}")
+    st.markdown(f"**Not applicable:** {plain(info.na or 'never.')}")
+    if info.differs:
+        st.markdown(f"**Elsewhere:** {plain(info.differs)}")
+    st.caption(plain(origin))
+    if info.params:
+        rows = reference.parameter_table(measure)
+        st.dataframe(rows.to_arrow(), hide_index=True, width="stretch", key="parameters")
 
 
 def foretelling_answers() -> None:
     """Which retrieval measure foretells how good the generated answer is."""
     view = current_view()
-    found = outcome.samples(view)
+    found = read_samples(view.snapshot, view.scope)
     if found is None:
-        show.head(
-            "No run here has answers with grades.",
-            "Import rankings with graded answers: retrieval-response files, or an export with the table "
-            "answers.",
-        )
+        show.head(*words.NO_ANSWERS)
         st.page_link("pages/add.py", label="Import results", icon=":material/upload:")
         end()
-
     place = st.container()
-    offered = page.segments(found.rows)
+    offered = outcome.segments(found.rows)
     which, how = st.columns(2)
     segment = which.selectbox("Answers", list(offered), key="seg", bind="query-params")
-    kind = how.selectbox(
-        "Correlation",
-        KINDS,
-        key="corr",
-        bind="query-params",
-        help="spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat "
-        "ties.",
-    )
-    table, curves = outcome.correlations(view, kind, segment)
-    sentence, details = page.answer(found, table, kind, segment)
+    kind = how.selectbox("Correlation", KINDS, key="corr", bind="query-params", help=words.KINDS)
+    table, curves = correlated(view.snapshot, view.scope, kind, segment)
+    sentence, more = words.answer(found, table, kind, segment)
     with place:
-        show.head(sentence, details)
-    outcome.coefficients(table, kind, sentence)
-    outcome.over_alpha(curves, kind)
-    outcome.against_reference(found, kind, offered[segment])
+        show.head(sentence)
+        show.caveats(more)
+    show.chart(charts.bars(table, kind), "correlations", alt=sentence)
+    show.table(table, "correlations", COEFFICIENT_COLUMNS)
+    over_alpha(curves, kind)
+    by_ratio(found, kind, offered[segment])
+
+
+def over_alpha(curves: list[outcome.Curve], kind: Kind) -> None:
+    """The coefficient of F and T at every alpha, in words, as lines and as a table."""
+    st.subheader("How F and T depend on alpha", anchor=False)
+    for curve in curves:
+        st.markdown(plain(words.in_words(curve)))
+    show.chart(charts.alpha_figure(curves, kind), "alpha", alt="Correlation over alpha")
+    with st.expander("Table"):
+        names = {curve.name: show.score_column(curve.name) for curve in curves}
+        show.table(outcome.curve_table(curves), "alpha", {"alpha": show.number_column("alpha"), **names})
+
+
+def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
+    """Where a measure foretells the grade better than another does, and the grades: by run and K / Np."""
+    st.subheader("Two measures, by run and K / Np", anchor=False)
+    left, middle, right = st.columns(3)
+    measure, other = (
+        column.selectbox(label, MEASURES, index=MEASURES.index(usual), key=key, bind="query-params")
+        for column, label, usual, key in (
+            (left, "Measure", "T", "against"), (middle, "Less the coefficient of", REFERENCE, "less")
+        )
+    )  # fmt: skip
+    least = right.number_input(
+        "Answers per cell, at least", 10, 10_000, outcome.SEGMENT_SIZE, 10, key="least", bind="query-params"
+    )
+    cells = outcome.differences(found, kind, keep, (measure, other), least)
+    if cells.is_empty():
+        st.info(words.too_few(least))
+        return
+    show.chart(charts.heatmap(cells, measure, other), "against", alt=f"{measure} minus {other}")
+    columns = {
+        **CELL,
+        "n": show.number_column("n", 0, "Answers."),
+        "value": show.score_column(measure),
+        "reference": show.score_column(f"less: {other}"),
+        "difference": show.score_column("difference"),
+    }
+    show.table(cells, "against", columns)
+    st.subheader("Grades by K / Np", anchor=False)
+    st.caption(f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all.")
+    grades = outcome.distribution(found, keep, least)
+    show.chart(charts.distribution_figure(grades), "spread", alt="Share of every grade against K / Np")
+    show.table(grades.select(list(SPREAD_COLUMNS)), "spread", SPREAD_COLUMNS)
 
 
 PAGE = PAGES["measures"]

@@ -9,7 +9,7 @@ import pytest
 from core.errors import AccessError
 from core.pipeline.evaluate import launch
 from core.store import Store
-from core.ui import access, cache, judging
+from core.ui import access, cache
 from core.ui.add import finish, large, offer
 from core.views.access import SETTING
 from core.views.add import background, imports
@@ -22,7 +22,8 @@ from tests.stores import Lab
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    Lab().judge({"q1": {"p1": 5}}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
+    lab = Lab().judge({"q1": {"p1": 5}}).judge({"q1": {"p1": 4}}, "other")
+    lab.run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
     monkeypatch.setenv("CLQ_STORE", str(tmp_path / "store"))
     return tmp_path / "store"
 
@@ -37,6 +38,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("none", "library", set()),
         ("all", "run", {"Specification"}),
         ("none", "run", set()),
+        ("all", "golden/judges", {"Write it"}),
+        ("none", "golden/judges", set()),
     ],
 )
 def test_what_a_page_offers(open_page: OpenPage, store: Path, write: str, page: str, offers: set[str]):
@@ -61,7 +64,7 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
     "import": lambda made: finish.write(made, ["file"], "refuse", None),
     "large import": lambda made: large.start([], made, None, ready=True),
     "read": lambda _: offer.offered(),
-    "merge": judging._merge,
+    "merge": lambda _: access.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
 }
 
 

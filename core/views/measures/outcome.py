@@ -1,16 +1,15 @@
-"""The page "Measure and outcome": which retrieval measure foretells the grade of the answer."""
+"""Which retrieval measure foretells the grade of the answer, and how the grades are spread."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from core.stats.correlation import BestAlpha, Kind, best_alpha, correlate
-from core.views import text, theme
 from core.views.measures.samples import MEASURES, Samples
 
 ALL = "all answers"
@@ -18,6 +17,8 @@ ALPHAS = tuple(round(step / 20, 2) for step in range(21))
 CURVES = ("F", "T")
 SEGMENT_SIZE = 300
 """Samples that a segment of K / Np must have (Schwartz et al., §3.1)."""
+LEVELS = 7
+"""Distinct grades that are shown one by one; more are put into five ranges."""
 
 
 _Row = tuple[str, float | None, float | None, float | None, int, int, str | None]
@@ -136,129 +137,45 @@ def differences(
     )
 
 
-def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, str]:
-    """Which measure foretells the grade best, with its interval, and what was left out.
-
-    Returns:
-        A sentence and a quieter one.
-    """
-    n = found.rows.height
-    left = "; ".join(f"{text.count(count, 'answer')}: {reason}" for reason, count in found.left_out.items())
-    details = f"Grades on the scale {found.scale}." + (f" Left out: {left}." if left else "")
-    best = table.row(0, named=True)
-    if best["value"] is None:
-        return f"No measure has a defined correlation with the {text.count(n, 'answer grade')}.", details
-    # A runner-up whose interval holds the best value cannot be told from it.
-    close = table.filter(
-        (pl.col("measure") != best["measure"]) & (pl.col("high").fill_null(-1.0) >= best["value"])
-    )
-    tied = f"; not told from it: {', '.join(close['measure'])}" if close.height else ""
-    sentence = (
-        f"{best['measure']} foretells the answer's grade best ({segment}): {kind} "
-        f"{best['value']:.2f}{_interval(best)}, n = {best['n']:,} answers to "
-        f"{text.count(best['queries'], 'query', 'queries')}{tied}."
-    )
-    if best["low"] is None and best["note"]:
-        details = f"{best['measure']}: {best['note']}. {details}"
-    return sentence, details
-
-
-def _interval(row: dict[str, object]) -> str:
-    low, high = row["low"], row["high"]
-    return f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else ""
-
-
-def in_words(curve: Curve) -> str:
-    """The best alpha of a curve, its optimistic figure and the cross-validated one."""
-    best = curve.best
-    if best.best is None or best.in_sample is None:
-        return f"{curve.name}: not defined."
-    held = (
-        "not defined across folds"
-        if best.cross_validated is None
-        else f"{best.cross_validated:.3f} across folds"
-    )
-    return (
-        f"{curve.name}: best at alpha = {best.best:g} with {best.in_sample:.3f} on the same answers "
-        f"(optimistic), {held}."
-    )
-
-
 def curve_table(found: Sequence[Curve]) -> pl.DataFrame:
     """The curves as a table: alpha and a column per measure, null where it is not defined."""
     columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in found}
     return pl.DataFrame(columns).fill_nan(None)
 
 
-def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
-    """The coefficient of every measure with its interval."""
-    shown = table.filter(pl.col("value").is_not_null()).reverse()
-    value = shown["value"].to_numpy()
-    marks = go.Scatter(
-        x=value,
-        y=shown["measure"].to_list(),
-        mode="markers",
-        marker={"size": 10, "color": theme.OKABE_ITO[0]},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": shown.select(pl.col("high").fill_null(pl.col("value")) - pl.col("value")).to_series(),
-            "arrayminus": shown.select(
-                pl.col("value") - pl.col("low").fill_null(pl.col("value"))
-            ).to_series(),
-            "color": theme.NEUTRAL,
-        },
-        customdata=shown["n"].to_list(),
-        hovertemplate="%{y}: %{x:.3f}, n = %{customdata}<extra></extra>",
-    )
-    fig = theme.figure(
-        [marks], x=f"{kind} correlation with the answer's grade", height=120 + 28 * len(value), legend=False
-    )
-    fig.update_xaxes(zeroline=True)
-    return fig
+def distribution(found: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
+    """How the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
+    Args:
+        found: The samples.
+        keep: The segment.
+        least: Answers that a run needs at a K / Np.
 
-def alpha_figure(found: Sequence[Curve], kind: Kind) -> go.Figure:
-    """The coefficients of F and T over alpha, the best of each marked."""
-    traces: list[go.Scatter] = []
-    for place, curve in enumerate(found):
-        best, colour = curve.best, theme.OKABE_ITO[place]
-        traces.append(
-            go.Scatter(
-                x=best.alphas,
-                y=[None if np.isnan(value) else float(value) for value in best.values],
-                name=curve.name,
-                mode="lines+markers",
-                line={"color": colour, "dash": ("solid", "dash")[place % 2]},
-                marker={"size": [12 if alpha == best.best else 4 for alpha in best.alphas]},
-                hovertemplate=f"{curve.name}, alpha %{{x:.2f}}: %{{y:.3f}}<extra></extra>",
-            )
+    Returns:
+        name, ratio, grade (a level in words), place (of the level, lowest first), n and share of the answers
+        of the run at that ratio; sorted.
+    """
+    rows = found.rows.filter(keep & pl.col("ratio").is_not_null())
+    place, words = _levels(rows["grade"].to_numpy())
+    return (
+        rows.with_columns(pl.Series("place", place, dtype=pl.Int64))
+        .group_by("name", "ratio", "place")
+        .agg(pl.len().alias("n"))
+        .with_columns((pl.col("n") / pl.col("n").sum().over("name", "ratio")).alias("share"))
+        .filter(pl.col("n").sum().over("name", "ratio") >= least)
+        .with_columns(
+            pl.col("place").replace_strict(dict(enumerate(words)), return_dtype=pl.String).alias("grade")
         )
-    return theme.figure(traces, x="alpha", y=f"{kind} correlation", height=340)
-
-
-def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
-    """A measure's coefficient minus that of another: run by K / Np; blue = better than it, orange = worse."""
-    ratios = table["ratio"].unique().sort().to_list()
-    names = table["name"].unique().sort().to_list()
-    cells = {(row["name"], row["ratio"]): row for row in table.iter_rows(named=True)}
-    values = [[(cells.get((name, ratio)) or {}).get("difference") for ratio in ratios] for name in names]
-    counts = [[(cells.get((name, ratio)) or {}).get("n", 0) for ratio in ratios] for name in names]
-    known = [abs(value) for row in values for value in row if value is not None]
-    most = max(known, default=0.0) or 1.0
-    trace = go.Heatmap(
-        z=values,
-        x=[f"{ratio:g}" for ratio in ratios],
-        y=[text.shorten(text.escape(name), 40) for name in names],
-        customdata=counts,
-        text=[["" if value is None else f"{value:+.2f}" for value in row] for row in values],
-        texttemplate="%{text}",
-        colorscale=[[0, "#D55E00"], [0.5, "#f2f2f2"], [1, "#0072B2"]],
-        zmin=-most,
-        zmax=most,
-        hovertemplate="%{y}, K / Np = %{x}: %{z:+.3f}, n = %{customdata}<extra></extra>",
-        colorbar={"title": {"text": f"{measure} − {reference}"}},
+        .select("name", "ratio", "grade", "place", "n", "share")
+        .sort("name", "ratio", "place")
     )
-    fig = theme.figure([trace], x="K / Np", height=160 + 34 * len(names), legend=False)
-    fig.update_xaxes(type="category")
-    return fig
+
+
+def _levels(grades: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[np.ndarray, list[str]]:
+    """Return the level of every grade, and the levels in words: its values, or five ranges of many."""
+    values = np.unique(grades)
+    if len(values) <= LEVELS:
+        return np.searchsorted(values, grades), [f"{value:g}" for value in values]
+    edges = np.linspace(values[0], values[-1], 6)
+    words = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+    return np.clip(np.searchsorted(edges, grades, side="right") - 1, 0, 4), words

@@ -45,9 +45,9 @@ def measure_table() -> pl.DataFrame:
             "formula": [info.formula for info in plain],
             "parameters": [_params(info) for info in plain],
             "range": [info.range for info in plain],
-            "better": [_better(info) for info in plain],
+            "better": [better(info) for info in plain],
             "ceiling": [f"PROC[{info.name}]" if info.ceiling else "" for info in plain],
-            "needs": [_needs(info) for info in plain],
+            "needs": [needs(info) for info in plain],
             "not_applicable": [info.na or "Never." for info in plain],
             "elsewhere": [info.differs for info in plain],
             "defined_in": [info.section for info in plain],
@@ -59,11 +59,13 @@ def _params(info: MeasureInfo) -> str:
     return ", ".join(f"{param.name}={show(param.default)}" for param in info.params)
 
 
-def _better(info: MeasureInfo) -> str:
+def better(info: MeasureInfo) -> str:
+    """Which direction is good: "higher" or "lower"."""
     return "higher" if info.higher_is_better else "lower"
 
 
-def _needs(info: MeasureInfo) -> str:
+def needs(info: MeasureInfo) -> str:
+    """What a measure needs besides rankings and judgements, in words."""
     return ", ".join(_NEEDS[need] for need in sorted(info.needs))
 
 
@@ -89,8 +91,8 @@ def explained(measure: Measure) -> pl.DataFrame:
         ("measure", str(measure)),
         ("says", info.text),
         ("at K", info.formula),
-        ("range", f"{info.range}, {_better(info)} is better"),
-        ("needs", _needs(info)),
+        ("range", f"{info.range}, {better(info)} is better"),
+        ("needs", needs(info)),
         ("not applicable", info.na or "Never."),
         ("elsewhere", info.differs),
         ("defined in", info.section),
@@ -106,16 +108,6 @@ def explained(measure: Measure) -> pl.DataFrame:
     rows.append((f"example, {made.measure}", result(measure)))
     return pl.DataFrame(
         [row for row in rows if row[1]], schema={"item": pl.String, "text": pl.String}, orient="row"
-    )
-
-
-def headline(measure: Measure) -> tuple[str, str]:
-    """What a measure says, and where it comes from, as two sentences."""
-    info = measure.info
-    return (
-        f"{measure}: {info.text}",
-        f"From {info.range}, {_better(info)} is better. Defined in {info.section}."
-        + (f" Needs {_needs(info)}." if info.needs else ""),
     )
 
 

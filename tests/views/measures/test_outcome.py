@@ -13,8 +13,8 @@ from core.importers import Options, Upload, load
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
+from core.views.measures import charts, words
 from core.views.measures import outcome as page
-from core.views.measures import spread
 from core.views.measures.samples import MEASURES, samples
 from core.views.workspace.scope import Scope
 from tests.stores import Lab
@@ -77,12 +77,14 @@ def test_the_known_correlation_is_found(by_recall: Snapshot):
     assert values["T"]["value"] == pytest.approx(expected)
     assert values["T"]["low"] < expected < values["T"]["high"]
     assert (values["T"]["n"], values["T"]["queries"]) == (360, 60)
-    sentence, details = page.answer(found, table, "spearman", page.ALL)
+    sentence, more = words.answer(found, table, "spearman", page.ALL)
     assert sentence.startswith(
         "R foretells the answer's grade best (all answers): spearman 1.00 [1.00, 1.00]"
     )
     assert "n = 360 answers to 60 queries" in sentence
-    assert details == "Grades on the scale 1-5."
+    assert {label: told for label, told in more.items() if told} == {
+        "scale of grades": "Grades are on the scale 1-5."
+    }
 
 
 def test_alpha_curves_peak_where_the_grade_was_built(by_recall: Snapshot):
@@ -93,8 +95,8 @@ def test_alpha_curves_peak_where_the_grade_was_built(by_recall: Snapshot):
     assert curves["F"].cross_validated == pytest.approx(1.0)
     table = page.curve_table([page.Curve("F", curves["F"])])
     assert table.row(0) == (0.0, pytest.approx(1.0))
-    words = page.in_words(page.Curve("F", curves["F"]))
-    assert words == "F: best at alpha = 0 with 1.000 on the same answers (optimistic), 1.000 across folds."
+    said = words.in_words(page.Curve("F", curves["F"]))
+    assert said == "F: best at alpha = 0 with 1.000 on the same answers (optimistic), 1.000 across folds."
 
 
 def test_the_headline_is_the_tables_best_row_and_knows_the_chosen_alpha(by_recall: Snapshot):
@@ -109,7 +111,7 @@ def test_the_headline_is_the_tables_best_row_and_knows_the_chosen_alpha(by_recal
     assert rows["F"]["value"] < 0.99
     assert rows["F, alpha chosen"]["n"] == keep.sum()
     assert rows["T, alpha chosen"]["value"] == curves[1].best.cross_validated
-    sentence, _ = page.answer(found, table, "spearman", page.ALL)
+    sentence, _ = words.answer(found, table, "spearman", page.ALL)
     assert sentence.startswith(table["measure"][0])
 
 
@@ -129,7 +131,7 @@ def test_the_spread_of_grades_is_counted_by_run_and_ratio(by_recall: Snapshot):
     found = samples(by_recall, RR)
     assert found is not None
     least = 12
-    table = spread.distribution(found, pl.lit(True), least)
+    table = page.distribution(found, pl.lit(True), least)
     counts = found.rows.group_by("name", "ratio").len().filter(pl.col("len") >= least)
     assert table.group_by("name", "ratio").agg(pl.col("n").sum()).sort("name", "ratio").rows() == (
         counts.sort("name", "ratio").rows()
@@ -138,8 +140,8 @@ def test_the_spread_of_grades_is_counted_by_run_and_ratio(by_recall: Snapshot):
     best = table.filter(pl.col("place") == table["place"].max()).row(0, named=True)
     of_cell = found.rows.filter((pl.col("name") == best["name"]) & (pl.col("ratio") == best["ratio"]))
     assert (of_cell["grade"] >= 0.8).sum() == best["n"]  # recall in five ranges, the last from 0.8 to 1
-    assert spread.distribution_figure(table).data
-    assert spread.distribution(found, pl.lit(True), 10_000).is_empty()
+    assert charts.distribution_figure(table).data
+    assert page.distribution(found, pl.lit(True), 10_000).is_empty()
 
 
 def test_segments_and_cells(by_recall: Snapshot):
@@ -158,8 +160,8 @@ def test_segments_and_cells(by_recall: Snapshot):
             by_hand = [stats.spearmanr(inside[name], inside["grade"]).statistic for name in ("P", "F")]
             assert row["difference"] == pytest.approx(by_hand[0] - by_hand[1])
     assert page.differences(found, "spearman", offered[page.ALL], ("P", "F"), 10_000).is_empty()
-    assert page.heatmap(cells, "P", "F").data[0].z
-    assert page.bars(page.correlations(found, "pearson", pl.lit(True)), "pearson").data[0].x.size == 10
+    assert charts.heatmap(cells, "P", "F").data[0].z
+    assert charts.bars(page.correlations(found, "pearson", pl.lit(True)), "pearson").data[0].x.size == 10
 
 
 def test_grades_without_spread_say_so(tmp_path: Path):
@@ -168,10 +170,10 @@ def test_grades_without_spread_say_so(tmp_path: Path):
     table = page.correlations(found, "kendall-b", pl.lit(True))
     assert table["value"].null_count() == len(MEASURES)
     assert set(table["note"]) == {"the outcome has one value only"}
-    assert page.answer(found, table, "kendall-b", page.ALL)[0].startswith(
+    assert words.answer(found, table, "kendall-b", page.ALL)[0].startswith(
         "No measure has a defined correlation"
     )
-    assert page.in_words(page.curves(found, "kendall-b", pl.lit(True))[0]) == "F: not defined."
+    assert words.in_words(page.curves(found, "kendall-b", pl.lit(True))[0]) == "F: not defined."
 
 
 def test_without_answers_there_is_nothing(tmp_path: Path):
