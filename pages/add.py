@@ -31,7 +31,7 @@ def results() -> None:
         chosen, places = files.blocks(offer.looked(items, chosen), chosen)
         wrong = files.problems(offer.looked(items, chosen), places, chosen.skip)
     workspace = target.open_workspace(chosen)
-    plan = Plan((), None, None) if wrong or offer.large(items) else read(items, chosen, decided, workspace)
+    plan = Plan() if wrong or offer.large(items) else read(items, chosen, decided, workspace)
     with where:
         target.goes_into(plan, chosen, decided)
     with bar:

@@ -25,6 +25,7 @@ __all__ = (
     "score",
     "shorten",
     "usd",
+    "weight",
 )
 
 
@@ -53,6 +54,14 @@ def percent(value: float | None) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: ``1 query``, ``3,512 passages``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def weight(size: float) -> str:
+    """Bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return count(int(size), "byte")
 
 
 def sample(n: object) -> str:

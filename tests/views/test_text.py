@@ -142,3 +142,11 @@ def test_one_line_in_is_one_line_out(newline: str):
 @given(st.text())
 def test_plain_reads_as_it_was_written(raw: str):
     assert read(text.plain(raw)) == isolated(" ".join(raw.splitlines())).replace("\u2060", "")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")],
+)
+def test_sizes_in_words(size: int, words: str):
+    assert text.weight(size) == words

@@ -10,9 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.importers import Options, Preview, Row, TableAs
 from core.views.add import mapping
-from core.views.add.words import on_page, weight
+from core.views.add.words import on_page
 from core.views.tables import upright
-from core.views.text import count, plain, shorten
+from core.views.text import count, plain, shorten, weight
 
 SKIP = "_left_out"
 _ROWS, _VALUES = 8, 4

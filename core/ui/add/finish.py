@@ -23,7 +23,7 @@ _DONE = "_imported"
 def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
     """What the button adds, what is open before it can, and the button that writes in one transaction."""
     with st.container(border=True):
-        changes = settle(cache.snapshot(None), made).changes
+        changes = () if waiting else settle(cache.snapshot(None), made).changes
         choice = decision([str(change) for change in changes]) if changes else None
         said, button = st.columns([4, 1], vertical_alignment="center")
         waits = f" {', '.join(waiting)} waits for you." if waiting else ""
@@ -97,10 +97,9 @@ def done() -> None:
         return
     fresh, said, more, collection, came = st.session_state[_DONE]
     (st.success if fresh else st.info)(plain(said), icon=":material/check:")
-    then = words.next_steps(cache.snapshot(None), collection, came)
+    (first, *others), hint = words.next_steps(cache.snapshot(None), collection, came)
     if collection:
-        st.markdown(f"The workspace is now **{plain(collection)}**. {plain(then.hint)}")
-    first, *others = then.pages
+        st.markdown(f"The workspace is now **{plain(collection)}**. {plain(hint)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(words.PAGES[first], type="primary", key="see_it"):
             st.switch_page(f"pages/{first}.py")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.errors import ClqError
-from core.importers import Import, Offered, Options, Preview, Progress, load, preview
+from core.importers import Import, Offered, Options, Progress, load
 from core.importers.base import merged
 from core.importers.runs import slug
 from core.records import Run
@@ -51,7 +51,6 @@ class Plan:
     """What offered files would bring.
 
     Attributes:
-        previews: The beginning of every file, as recognised.
         made: What would be taken; None where something must be decided or mended first.
         problem: Why nothing can be taken yet; None if it can.
         matches: How far the ids are those of the collections that they go into.
@@ -60,9 +59,8 @@ class Plan:
         apart: The matches with the workspace that they do not fit, where the files make a new one.
     """
 
-    previews: tuple[Preview, ...]
-    made: Import | None
-    problem: ClqError | None
+    made: Import | None = None
+    problem: ClqError | None = None
     matches: tuple[Match, ...] = ()
     strange: tuple[Strange, ...] = ()
     suggested: tuple[Match, ...] = ()
@@ -90,12 +88,10 @@ def plan(
         The plan; a problem with the files is part of it, not raised.
     """
     try:
-        previews = preview(offered, options)
         made = read_into(offered, options, snapshot, workspace=workspace, apart=apart)
         matched = matches(snapshot, made)
         foreign = workspace and not apart and belongs_anywhere(made, options.known_collections)
         return Plan(
-            previews,
             made,
             None,
             matched,
@@ -104,7 +100,7 @@ def plan(
             matches(snapshot, made, workspace) if foreign else (),
         )
     except ClqError as error:
-        return Plan(_looked(offered, options), None, error)
+        return Plan(problem=error)
 
 
 def read_into(
@@ -203,13 +199,6 @@ def own_name(made: Import, snapshot: Snapshot) -> str:
 
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else slug(f"{name} {number}")
-
-
-def _looked(offered: Sequence[Offered], options: Options) -> tuple[Preview, ...]:
-    try:
-        return preview(offered, options)
-    except ClqError:
-        return ()
 
 
 def bring(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -194,21 +193,8 @@ def _reports(made: Import, measure: str) -> bool:
     return not figures.lazy().filter(pl.col("measure").str.starts_with(measure)).collect().is_empty()
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
-    """Where an import can be looked at.
-
-    Attributes:
-        pages: Names of pages that show something of it, the best first.
-        hint: What is still needed, or what else came; empty where there is nothing to say.
-    """
-
-    pages: tuple[str, ...]
-    hint: str = ""
-
-
-def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> Next:
-    """Where to look at a workspace.
+def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> tuple[tuple[str, ...], str]:
+    """Pages that show something of a workspace, the best first, and what is still needed or came besides.
 
     Args:
         snapshot: The store after the import.
@@ -219,16 +205,8 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     judged = not snapshot.golden_sets(collection_id).is_empty()
     if runs.is_empty():
         hint = "This workspace has no stack yet: add the rankings of one next."
-        return Next(("golden", "library") if judged else ("library",), hint)
+        return ("golden", "library") if judged else ("library",), hint
     ranked = bool(runs["has_rankings"].any())
     hint = f"{came} workspaces came; the list in the sidebar has the others." if came > 1 else ""
     between = (*(("headroom",) if ranked and judged else ()), *(("queries",) if ranked else ()))
-    return Next(("decision", *between, "library"), hint)
-
-
-def weight(size: int) -> str:
-    """Bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return text.count(size, "byte")
+    return ("decision", *between, "library"), hint

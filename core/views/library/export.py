@@ -51,8 +51,8 @@ def batch_of(
         "answers": snapshot.answers(chosen),
     }
     return Batch(
-        collections=tuple(_records(Collection, collections)),
-        golden_sets=tuple(_records(GoldenSet, golden_sets)),
+        collections=tuple(records(Collection, collections)),
+        golden_sets=tuple(records(GoldenSet, golden_sets)),
         runs=tuple(_run(row) for row in runs.iter_rows(named=True)),
         frames={table: rows for table, rows in frames.items() if rows.height},
     )
@@ -91,7 +91,8 @@ def _each(ids: Sequence[str], read: Callable[[str], pl.DataFrame], table: str) -
     return {table: pl.concat(parts) if parts else pl.DataFrame(schema=TABLES[table])}
 
 
-def _records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
+def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
+    """The collections or golden sets of some rows that the store tells."""
     names = [each.name for each in fields(kind)]
     return (kind(**row) for row in rows.select(names).iter_rows(named=True))
 

@@ -144,7 +144,7 @@ def packed(
 def packed_words(made: Packed) -> str:
     """What an export holds, and its size, in a sentence."""
     counts = ", ".join(f"{number:,} {what}" for what, number in made.written.counts.items())
-    return f"{counts}; {len(made.content) / 1e6:.2f} MB."
+    return f"{counts}; {text.weight(len(made.content))}."
 
 
 def formats() -> dict[str, str]:

@@ -22,15 +22,13 @@ def resumable(status: Status) -> bool:
     return str(status.state) in _RESUMABLE
 
 
-def headline(found: Sequence[Status]) -> str:
-    """How many there are and what runs now: ``3 evaluations; “paris” runs (12 of 40 steps).``."""
-    if not found:
+def headline(known: Sequence[Status]) -> str:
+    """How many there are and which run now: ``3 evaluations; “paris” runs.``."""
+    if not known:
         return "No evaluation was run here yet."
-    running = [each for each in found if str(each.state) == RUNNING]
-    now = "; ".join(
-        f"“{each.name}” runs ({each.so_far or f'{each.done:,} of {each.total:,} steps'})" for each in running
-    )
-    return f"{text.count(len(found), 'evaluation')}; {now or 'none runs now'}."
+    names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
+    now = f"{names} {'run' if ' and ' in names else 'runs'}" if names else "none runs now"
+    return f"{text.count(len(known), 'evaluation')}; {now}."
 
 
 def progress(status: Status) -> str:

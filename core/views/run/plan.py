@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from core.views.text import count, usd
+from core.views.text import count, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
     from core.pipeline.sweep.plan import Plan
@@ -109,8 +109,8 @@ def time_and_memory(made: Plan) -> tuple[str, str]:
     parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
     return (
         f"Time: about {duration(taken.total_s)} ({parts}; {', '.join(taken.basis)})",
-        f"Memory: {size(taken.index_bytes)} with all indexes open, the largest {size(taken.largest_bytes)};"
-        f" on disk {size(taken.vector_bytes)} of vectors",
+        f"Memory: {weight(taken.index_bytes)} with all indexes open, the largest "
+        f"{weight(taken.largest_bytes)}; on disk {weight(taken.vector_bytes)} of vectors",
     )
 
 
@@ -120,13 +120,3 @@ def duration(seconds: float) -> str:
         if seconds < most * length:
             return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
     return f"{seconds / 86_400:.1f} d"
-
-
-def size(number: int) -> str:
-    """A number of bytes as people say it: 12 KiB, 3.4 GiB."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"

@@ -7,6 +7,7 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot
+from core.views.library.export import records
 
 
 class StoreShelf:
@@ -30,16 +31,13 @@ class StoreShelf:
         rows = known.filter(pl.col("collection_id") == collection_id)
         if rows.is_empty():
             raise UnknownNameError("collection", collection_id, known["collection_id"])
-        row = rows.row(0, named=True)
-        if not row["passages"]:
+        if not rows["passages"].item():
             found = "The collection has no passages in the store."
             raise InputError(found, where=collection_id, do="Import its corpus, or name a path.")
-        names = ("collection_id", "name", "source", "notes", "part_of")
-        made = Collection(**{name: row[name] for name in names})
         golden = self._snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
         judged = self.golden_set(golden[0]) if len(golden) == 1 else Batch()
         return Batch(
-            collections=(made,),
+            collections=tuple(records(Collection, rows)),
             golden_sets=judged.golden_sets,
             frames={
                 "passages": self._snapshot.passages(collection_id),
@@ -58,13 +56,11 @@ class StoreShelf:
         rows = known.filter(pl.col("golden_set_id") == golden_set_id)
         if rows.is_empty():
             raise UnknownNameError("golden set", golden_set_id, known["golden_set_id"])
-        row = rows.row(0, named=True)
-        names = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
         frames = {
             "judgements": self._snapshot.judgements(golden_set_id),
             "spans": self._snapshot.spans(golden_set_id),
         }
         return Batch(
-            golden_sets=(GoldenSet(**{name: row[name] for name in names}),),
-            frames={name: found for name, found in frames.items() if found.height},
+            golden_sets=tuple(records(GoldenSet, rows)),
+            frames={table: some for table, some in frames.items() if some.height},
         )

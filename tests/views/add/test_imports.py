@@ -30,7 +30,6 @@ def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], t
     plan = planned(files)
     assert plan.problem is None
     assert plan.made is not None
-    assert len(plan.previews) == 2
     taken = dict(words.taken(plan.made).iter_rows())
     assert taken["ranked passages"] == 3
     assert taken["judgements"] == 3
@@ -107,9 +106,9 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
     ):
         assert made is not None
         imports.bring(store, made, "", choice="new")
-        assert words.next_steps(store.read(), "corpus").pages == pages
-    assert "rankings" in words.next_steps(store.read(), "another").hint
-    assert "3 workspaces" in words.next_steps(store.read(), "corpus", 3).hint
+        assert words.next_steps(store.read(), "corpus")[0] == pages
+    assert "rankings" in words.next_steps(store.read(), "another")[1]
+    assert "3 workspaces" in words.next_steps(store.read(), "corpus", 3)[1]
 
 
 def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path):
@@ -129,10 +128,3 @@ def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path
 )
 def test_options_of_the_command_are_called_as_on_the_page(message: str, shown: str):
     assert words.on_page(message) == shown
-
-
-@pytest.mark.parametrize(
-    ("size", "said"), [(1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")]
-)
-def test_sizes_in_words(size: int, said: str):
-    assert words.weight(size) == said

@@ -22,7 +22,7 @@ def status(state: State = State.RUNNING, **given: Any) -> Status:
 
 def test_what_goes_on_is_one_sentence():
     assert evaluations.headline([]) == "No evaluation was run here yet."
-    assert evaluations.headline([status()]) == "1 evaluation; “paris” runs (12 of 40 steps)."
+    assert evaluations.headline([status()]) == "1 evaluation; “paris” runs."
     assert evaluations.headline([status(State.FINISHED)] * 2) == "2 evaluations; none runs now."
 
 
@@ -133,10 +133,3 @@ def test_the_button_says_how_many_what_for_and_how_long(given: dict[str, Any], p
 )
 def test_durations(seconds: float, words: str):
     assert plan.duration(seconds) == words
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 B"), (2048, "2 KiB"), (5 << 20, "5 MiB"), (3 << 30, "3.0 GiB")]
-)
-def test_sizes(count: int, words: str):
-    assert plan.size(count) == words
