@@ -13,8 +13,7 @@ import polars as pl
 
 from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
-from core.importers.read.limits import Limits
-from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
+from core.importers.read.piece import Limits, Piece, Tree, head_lines, pieces_of
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame
 

@@ -18,9 +18,8 @@ from core.importers.account import TAKEN, Account, account
 from core.importers.base import Format, Import, Options, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, at, kind_of_value, read_json
-from core.importers.read.limits import MIB
 from core.importers.read.ordering import as_trec_eval, ordered
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import MIB, Piece, Tree
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import PARQUET, read_table
 from core.importers.read.text import shown

@@ -14,8 +14,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from core.errors import InputError
-from core.importers.read.limits import MIB
-from core.importers.read.piece import Piece, head_lines
+from core.importers.read.piece import MIB, Piece, head_lines
 from core.importers.read.text import blocks, place, shown, whole
 
 Json = dict[str, Any]

@@ -18,8 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.read.limits import Limits
-from core.importers.read.piece import BROKEN, Piece, Tree, check_unfolded, unreadable
+from core.importers.read.piece import BROKEN, Limits, Piece, Tree, check_unfolded, unreadable
 from core.importers.read.text import shown
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")

@@ -15,8 +15,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.naming import no_column
-from core.importers.read.limits import Limits
-from core.importers.read.piece import Piece, head_lines
+from core.importers.read.piece import Limits, Piece, head_lines
 from core.importers.read.text import Block, place, shown, whole
 
 PARQUET = b"PAR1"

@@ -17,8 +17,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.limits import MIB, Limits
-from core.importers.read.piece import BROKEN, Piece, check_unfolded
+from core.importers.read.piece import BROKEN, MIB, Limits, Piece, check_unfolded
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import PANIC, READ_ERRORS
 from core.importers.read.text import quoted, shown

@@ -10,8 +10,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers import LeftOut
-from core.importers.read.limits import MIB
-from core.importers.read.piece import Piece
+from core.importers.read.piece import MIB, Piece
 from core.records import short_hash
 
 DOCUMENT_BYTES = 64 * MIB

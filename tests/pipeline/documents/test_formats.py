@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.importers.read.limits import Limits
-from core.importers.read.piece import Piece
+from core.importers.read.piece import Limits, Piece
 from core.pipeline.documents.base import Content
 from core.pipeline.documents.html import read_html
 from core.pipeline.documents.pdf import read_pdf

@@ -1,4 +1,4 @@
-"""Where the files of an AutoRAG project lie: trials, node lines, nodes, their summaries and their results."""
+"""Where the files of an AutoRAG project lie: trials, node lines, nodes, their summaries and results; YAML."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import polars as pl
+import yaml
 
 from core.errors import InputError
-from core.importers.read.jsons import Json, plain
-from core.importers.read.piece import BROKEN, Piece, Tree, head_lines
+from core.importers.read.jsons import DEEPEST, Json, plain
+from core.importers.read.piece import BROKEN, MIB, Piece, Tree, head_lines
 from core.importers.read.tabular import PARQUET, Table, read_table
-from core.importers.read.text import place, shown
+from core.importers.read.text import place, shown, whole
 
 SUMMARY = "filename,module_name,module_params,execution_time"
 _FOOTER = 64 * 1024
@@ -26,6 +27,9 @@ _ORDER = (
 _HELD = "autorag kind"
 _LONGEST = 100_000
 """Characters of a parameter cell beyond which it is not parsed."""
+
+MOST_BYTES = 4 * MIB
+_TEXT_LIMIT = 100_000
 
 
 @dataclass(frozen=True)
@@ -197,3 +201,33 @@ def parameters(text: str | None, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError("The parameters are no map.", where=where)
     return plain(value)
+
+
+def read_yaml(piece: Piece) -> object:
+    """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
+    if piece.size > MOST_BYTES:
+        raise InputError("A YAML file of this size is not read.", where=piece.name)
+    text = whole(piece).decode()
+    try:
+        _check(text, piece.name)
+        return plain(yaml.safe_load(text), _TEXT_LIMIT)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = place(piece.name, mark.line + 1 if mark else None)
+        raise InputError(f"This is not valid YAML: {shown(error.problem, 120)}.", where=at) from error
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InputError(f"This is not valid YAML: {shown(error, 120)}.", where=piece.name) from error
+
+
+def _check(text: str, name: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            at = place(name, event.start_mark.line + 1)
+            raise InputError("YAML with anchors or aliases is not read.", where=at, do="Write it out.")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise InputError(f"The YAML is nested deeper than {DEEPEST} levels.", where=name)

@@ -9,15 +9,13 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, counted, frames_of
-from core.importers.costs import UNNAMED
-from core.importers.formats.autorag.layout import Module
+from core.importers.formats.autorag.layout import Module, read_yaml
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
-from core.importers.read.yamls import read_yaml
-from core.importers.samples import graded_by
+from core.importers.samples import UNNAMED, graded_by
 from core.records import Basis, Run
 
 _NOT_MEASURES = {"filename", "module_name", "module_params", "execution_time", "is_best"}

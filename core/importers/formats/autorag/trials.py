@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.importers.base import Import, Options, frames_of, merged
-from core.importers.formats.autorag.layout import Module, Project, Trial
+from core.importers.formats.autorag.layout import Module, Project, Trial, read_yaml
 from core.importers.formats.autorag.results import (
     RANKS,
     Lists,
@@ -24,7 +24,6 @@ from core.importers.formats.autorag.results import (
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, digest_of
 from core.importers.read.text import shown
-from core.importers.read.yamls import read_yaml
 from core.importers.runs import imported_run, run_labels
 from core.importers.settings import kept
 from core.records import Run

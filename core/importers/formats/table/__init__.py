@@ -14,8 +14,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.account import Account, settled
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
-from core.importers.costs import timings, usage
-from core.importers.formats.table.aggregated import answers, stack_results, suited
+from core.importers.formats.table.aggregated import answers, stack_results, suited, timings, usage
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
 from core.importers.judgements import golden_set
 from core.importers.meaning import Meaning, TableAs, meaning, parts_of

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from core.errors import InputError
 from core.importers.account import Parts
 from core.importers.base import Format, Import, Options, counted, merged
-from core.importers.costs import UNNAMED
 from core.importers.formats.traces.exported import entries, held_under, paths_of
 from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, Tree, digest_of, pieces_of
 from core.importers.read.text import shown
-from core.importers.samples import Answered, Sample, answered, assemble
+from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
