@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
+from core.importers.read.ordering import TieOrder
 from core.importers.read.piece import Limits, Piece, Tree, head_lines, pieces_of
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame
@@ -25,8 +26,6 @@ LOOK_ROWS = 20
 """Rows of a preview."""
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
 """Of a collection (its id) those of the named documents that are at hand: source, text."""
-TieOrder = Literal["file", "trec_eval"]
-"""Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
 _WIDTH = 120
 
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from core.errors import UnknownNameError
 from core.importers.account import TAKEN
-from core.importers.naming import AXES, ROLES, Value, named, no_column, normal, once, usage_of
+from core.importers.naming import AXES, ROLES, Value, named, normal, once, usage_of
+from core.importers.read.text import no_column
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {

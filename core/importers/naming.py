@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from core.errors import InputError, UnknownNameError
-from core.importers.read.text import shown
+from core.errors import UnknownNameError
+from core.importers.read.text import no_column
 from core.metrics.registry import REGISTRY
 
 USD_PER_1K = "usd_per_1k"
@@ -271,10 +271,3 @@ def roles_by(
         if role not in found and match:
             found[role] = match
     return found
-
-
-def no_column(wanted: str, columns: Sequence[str], name: str, do: str = "") -> InputError:
-    """The error for a column that is not there; it lists what is."""
-    listed = ", ".join(shown(column, 40) for column in columns[:12])
-    more = f" (+{len(columns) - 12} more)" if len(columns) > 12 else ""
-    return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed}{more}.", do=do)

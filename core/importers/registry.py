@@ -11,7 +11,7 @@ from core.importers.formats.deepeval import DeepEval
 from core.importers.formats.excel import Excel
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
-from core.importers.formats.optuna.dashboard import OptunaCsv
+from core.importers.formats.optuna import OptunaCsv
 from core.importers.formats.optuna.storage import OptunaStorage
 from core.importers.formats.own import Own
 from core.importers.formats.published import PublishedTables

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
-from core.importers.base import Options
+import polars as pl
+
+from core.importers.base import Import, Options, frames_of
+from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Tree
+from core.importers.read.streamed import Streamed
 from core.importers.read.text import shown
 from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json, short_hash
+from core.tables import TABLES, Frame, Pieces
 
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
@@ -55,6 +60,23 @@ def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
     return (Collection(collection_id=chosen, name=name, source=source),)
 
 
+def collection_frames(
+    options: Options, queries: pl.DataFrame | None = None, passages: pl.DataFrame | None = None
+) -> dict[str, Frame]:
+    """Frames of questions and passages of the collection; a text or tags that are not known are empty."""
+    made = {"queries": queries, "passages": passages}
+    collection = pl.lit(options.collection_id).alias("collection_id")
+    given = {
+        table: rows.with_columns(collection, pl.col("text").fill_null(""))
+        for table, rows in made.items()
+        if rows is not None and rows.height
+    }
+    if "queries" in given and "tags" not in given["queries"].columns:
+        untagged = pl.lit([], pl.List(pl.String)).alias("tags")
+        given["queries"] = given["queries"].with_columns(untagged)
+    return frames_of(**given)
+
+
 def imported_run(
     options: Options,
     label: str,
@@ -94,3 +116,13 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
         f"{name} · {stem}" if times[name] > 1 and stem not in ("", name) else name
         for name, (_, stem) in zip(names, own, strict=True)
     ]
+
+
+def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
+    """The table of rankings with the notes of its ordering."""
+    named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
+    if isinstance(done, Ordered):
+        return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
+    declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
+    pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
+    return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))

@@ -18,7 +18,7 @@ from core.importers.base import Import, Options, counted, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap, Run
 from core.tables import frame
 
@@ -229,15 +229,12 @@ def _collection(
     parts: Sequence[Answered], lists: Sequence[pl.DataFrame], known: Mapping[str, str], options: Options
 ) -> Import:
     """Questions and passages of all stacks, each once."""
-    collection = pl.lit(options.collection_id).alias("collection_id")
     asked = pl.concat([part.rows.select("query_id", "text") for part in parts])
-    queries = asked.unique("query_id", keep="first", maintain_order=True).with_columns(
-        collection, pl.lit([], pl.List(pl.String)).alias("tags")
-    )
+    queries = asked.unique("query_id", keep="first", maintain_order=True)
     sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)
-    frames = frames_of(queries=queries, passages=passages.with_columns(collection))
+    frames = collection_frames(options, queries, passages)
     own = any((part.rows["context_ids"].list.len() > 0).any() for part in parts)
     notes = [] if own or passages.is_empty() else ["Passages have no ids: each is named by its text."]
     other = texts.unique()["passage_id"].is_duplicated().sum() if own else 0

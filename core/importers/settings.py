@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import Any, overload
 
 from core.importers.read.jsons import Json, plain
 from core.importers.read.text import shown
@@ -104,6 +105,10 @@ def _count(flat: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     return None
 
 
+@overload
+def kept(config: Mapping[str, object]) -> Json: ...
+@overload
+def kept(config: object) -> Any: ...  # noqa: ANN401
 def kept(config: object) -> object:
     """A JSON value as it may be kept.
 

@@ -11,14 +11,14 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, counted, frames_of, merged
+from core.importers.base import SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table
 from core.importers.read.text import blocks
-from core.importers.runs import collection_of
+from core.importers.runs import collection_frames, collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}
@@ -146,7 +146,6 @@ def _passages(piece: Piece, options: Options) -> Import:
     rows = _objects(piece)
     source = [pl.col("metadata").str.json_path_match(f"$.{key}") for key in _SOURCES]
     made = rows.select(
-        pl.lit(options.collection_id).alias("collection_id"),
         pl.col("_id").alias("passage_id"),
         pl.when(pl.col("title") != "").then(pl.col("title")).alias("title"),
         "text",
@@ -154,20 +153,19 @@ def _passages(piece: Piece, options: Options) -> Import:
     )
     empty = rows.filter(pl.col("text").str.strip_chars() == "").height
     notes = [f"{piece.name}: {empty} passages have no text but are kept."] if empty else []
-    return Import(frames=frames_of(passages=made), notes=tuple(notes))
+    return Import(frames=collection_frames(options, passages=made), notes=tuple(notes))
 
 
 def _queries(piece: Piece, options: Options) -> Import:
     rows = _objects(piece)
     tagged = [_tags(text) for text in rows["metadata"]]
     made = rows.select(
-        pl.lit(options.collection_id).alias("collection_id"),
         pl.col("_id").alias("query_id"),
         "text",
         pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
     left = {"metadata of queries that is no short text": sum(count for _, count in tagged)}
-    return Import(frames=frames_of(queries=made), left_out=counted(left, piece.name))
+    return Import(frames=collection_frames(options, made), left_out=counted(left, piece.name))
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
 from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counted, merged
-from core.importers.read.jsons import Json, at, expect, number, optional, read_json
+from core.importers.read.jsons import Json, at, expect, number, optional, read_object
 from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import shown
@@ -281,10 +281,7 @@ def folder(piece: Piece) -> str:
 
 def meta_of(piece: Piece | None) -> Json:
     """The description of a model; empty if there is none."""
-    value = read_json(piece) if piece else {}
-    if piece and not isinstance(value, dict):
-        raise InputError("It is not an object.", where=piece.name)
-    return value if isinstance(value, dict) else {}
+    return read_object(piece) if piece else {}
 
 
 def model_of(piece: Piece, meta: Piece | None) -> str:
@@ -308,15 +305,14 @@ def place_of(piece: Piece) -> tuple[tuple[str, ...], str]:
 
 def results(piece: Piece) -> Iterator[Result]:
     """What a file says of every split and subset, in both forms."""
-    whole = read_json(piece)
-    name = piece.name
-    task = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
-    task = task or piece.stem
-    assert isinstance(whole, dict)  # noqa: S101  (`optional` refuses anything else)
+    whole, name = read_object(piece), piece.name
+    told = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
+    task = told or piece.stem
     facts = {key: value for key, value in whole.items() if key in _FACTS}
     if "scores" in whole:
-        for split, rows in expect(whole, "scores", dict, name).items():
-            for index, scores in enumerate(_list(rows, at(name, "scores", split))):
+        splits = expect(whole, "scores", dict, name)
+        for split in splits:
+            for index, scores in enumerate(expect(splits, split, list, at(name, "scores"))):
                 where = at(name, "scores", split, index)
                 subset = optional(scores, "hf_subset", str, where) or _SUBSET
                 yield Result(piece, task, split, subset, scores, facts)
@@ -330,9 +326,3 @@ def results(piece: Piece) -> Iterator[Result]:
             subsets = {_SUBSET: scores}
         for subset, values in subsets.items():
             yield Result(piece, task, split, subset, values, facts)
-
-
-def _list(value: object, where: str) -> list[Json]:
-    if not isinstance(value, list):
-        raise InputError("It is not a list.", where=where)
-    return value

@@ -178,7 +178,9 @@ def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
     if content.startswith(PARQUET):
         return read_table(piece, "parquet").rows
     if content.lstrip()[:1] in (b"{", b""):
-        return pl.read_ndjson(content, schema={name: _widest(dtype) for name, dtype in schema.items()})
+        # Of JSON Polars reads no small integers.
+        wide = {name: pl.Int64() if dtype.is_integer() else dtype for name, dtype in schema.items()}
+        return pl.read_ndjson(content, schema=wide)
     kind = kind_of(piece)
     if kind is None:
         raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=piece.name)
@@ -188,11 +190,6 @@ def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
         for name, dtype in schema.items()
         if isinstance(dtype, pl.List) and rows.schema.get(name) == pl.String
     )
-
-
-def _widest(dtype: pl.DataType) -> pl.DataType:
-    """The type that Polars reads from JSON: it knows no small integers."""
-    return pl.Int64() if dtype.is_integer() else dtype
 
 
 def _hash(content: bytes) -> str:

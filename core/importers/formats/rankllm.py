@@ -250,12 +250,8 @@ def _figures(values: Mapping[str, float], queries: int | None) -> tuple[Figure, 
     figures: dict[tuple[str, int | None], Figure] = {}
     for measure, value in values.items():
         known = _NAME.fullmatch(measure)
-        name = _measure(known["name"]) if known else shown(measure)
+        called = known["name"].lower().replace("recip_rank", "mrr") if known else ""
+        name = MEASURES[called] if known else shown(measure)
         k = int(known["k"]) if known and known["k"] else None
         figures[name, k] = Figure(measure=name, value=value, k=k, n=queries)
     return tuple(figures.values())
-
-
-def _measure(name: str) -> str:
-    plain = name.lower()
-    return MEASURES["mrr" if plain == "recip_rank" else plain]

@@ -17,7 +17,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
 from core.importers.base import Format, Import, Options, frames_of, merged
 from core.importers.judgements import golden_set
-from core.importers.read.jsons import MOST_BYTES, at, kind_of_value, read_json
+from core.importers.read.jsons import MOST_BYTES, Json, at, kind_of_value, read_object
 from core.importers.read.ordering import as_trec_eval, ordered
 from core.importers.read.piece import MIB, Piece, Tree
 from core.importers.read.rows import identified, refuse
@@ -26,7 +26,6 @@ from core.importers.read.text import shown
 from core.importers.runs import collection_of, imported_run, run_labels
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-_INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*[-+\d]')
 _SHAPE = re.compile(r"\{(?:S:\{(?:S:[-+.\deE]+,?)*\},?)*(?:S:\{(?:S:[-+.\deE]+,?)*)?\}?\}?(?:S(?::\{?)?)?")
 _MAP, _CBOR_TEXT = 5, 3
 _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\{|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)')
@@ -197,7 +196,7 @@ def _is_cbor(head: bytes) -> bool:
     return True
 
 
-def _cbor(piece: Piece) -> object:
+def _cbor(piece: Piece) -> Json:
     try:
         import cbor2  # noqa: PLC0415
     except ImportError:
@@ -223,9 +222,7 @@ def _keys(value: dict[object, object]) -> Iterator[object]:
 
 def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
     """query_id, passage_id, score, line (the number of the pair)."""
-    value = _cbor(piece) if _is_cbor(piece.head) else read_json(piece)
-    if not isinstance(value, dict):
-        raise InputError(f"It is {kind_of_value(value)}, not an object.", where=piece.name)
+    value = _cbor(piece) if _is_cbor(piece.head) else read_object(piece)
     queries: list[str] = []
     passages: list[str] = []
     scores: list[float] = []

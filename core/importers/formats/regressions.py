@@ -60,7 +60,8 @@ class Regressions(Format):
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
         """Every head of a table on the page: a measure with its cutoff, or another."""
         for tree in trees:
-            heads = list(dict.fromkeys(_heads(whole(tree.pieces[0]).decode().split("\n"))))
+            rows = filter(None, map(_cells, whole(tree.pieces[0]).decode().split("\n")))
+            heads = list(dict.fromkeys(cells[0] for cells in rows if _is_head(cells)))
             known = {head: TAKEN for head in heads if _MEASURE.fullmatch(head)}
             why = dict.fromkeys(heads, "no measure with a cutoff")
             yield settled(tree.pieces[0].name, "table", heads, {**why, **known})
@@ -86,11 +87,6 @@ def _cells(line: str) -> list[str] | None:
 def _is_head(cells: Sequence[str]) -> bool:
     """Whether a row heads a table: it is without a number."""
     return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
-
-
-def _heads(lines: Sequence[str]) -> Iterator[str]:
-    """First cells of the rows that head a table."""
-    yield from (cells[0] for cells in filter(None, map(_cells, lines)) if _is_head(cells))
 
 
 def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Iterator[_Result]:

@@ -21,7 +21,7 @@ from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces
 from core.importers.read.rows import again, refuse
 from core.importers.read.tabular import READ_ERRORS, objects_of
 from core.importers.read.text import blocks, shown, whole
-from core.importers.runs import chosen_id, collection_of, imported_run, run_labels
+from core.importers.runs import chosen_id, collection_frames, collection_of, imported_run, run_labels
 from core.records import GoldenSet, Run
 
 _Fields = dict[str, pl.DataType]
@@ -85,13 +85,14 @@ class RetrievalResponse(Format):
         pools = ranked.unique(["id", "Nc", "Np"], maintain_order=True).with_columns(query_id=_VARIANT)
         runs, by_name = _runs(pieces, ranked, options)
         graded = tables["graded"].with_columns(query_id=_VARIANT)
+        queries, passages = _queries(pools, tables["texts"]), _passages(tables["texts"])
+        texts = collection_frames(options, queries, passages)
         return Import(
             collections=collection_of(options, "retrieval-response files"),
             golden_sets=(_golden(options),) if pools.height else (),
             runs=runs,
-            frames=frames_of(
-                queries=_queries(pools, tables["texts"], options),
-                passages=_passages(tables["texts"], options),
+            frames=texts
+            | frames_of(
                 judgements=_judgements(pools, options),
                 rankings=_rankings(ranked, by_name),
                 answers=_answers(graded, by_name, pieces[0].name),
@@ -198,17 +199,16 @@ def _golden(options: Options) -> GoldenSet:
     )
 
 
-def _queries(pools: pl.DataFrame, texts: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _queries(pools: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     subset = pl.col("id").str.replace(r"-\d+$", "")
     return pools.join(texts.select("id", "q").unique("id"), on="id").select(
-        pl.lit(options.collection_id).alias("collection_id"),
         "query_id",
         pl.col("q").alias("text"),
         pl.concat_list(pl.format("subset={}", subset), pl.format("Np={}", "Np")).alias("tags"),
     )
 
 
-def _passages(texts: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _passages(texts: pl.DataFrame) -> pl.DataFrame:
     parts = [
         texts.select("id", pl.col(side).alias("text"))
         .explode("text", empty_as_null=True)
@@ -217,7 +217,7 @@ def _passages(texts: pl.DataFrame, options: Options) -> pl.DataFrame:
         .select(pl.format(f"{{}}/{side}{{}}", "id", "place").alias("passage_id"), "text")
         for side in ("p", "n")
     ]
-    return pl.concat(parts).with_columns(pl.lit(options.collection_id).alias("collection_id"))
+    return pl.concat(parts)
 
 
 def _passage_id(index: pl.Expr) -> pl.Expr:

@@ -14,15 +14,15 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import Account
-from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options, TieOrder, counted, merged
+from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.fields import field_blocks, read_fields
-from core.importers.read.ordering import Ordered
+from core.importers.read.ordering import Ordered, TieOrder
 from core.importers.read.piece import Piece, Tree, head_lines
 from core.importers.read.rows import numbers
-from core.importers.read.streamed import ordered_blocks, rankings
+from core.importers.read.streamed import ordered_blocks
 from core.importers.read.text import place, quoted
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.runs import collection_of, imported_run, rankings, run_labels
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")

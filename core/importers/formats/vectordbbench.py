@@ -81,7 +81,7 @@ class VectorDbBench(Format):
         for piece in pieces_of(trees):
             if not _is_result(piece) and len(trees[0].pieces) > 1:
                 continue
-            for index, entry, where in _entries(piece):
+            for index, (where, entry) in enumerate(objects(piece, "results")):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     failed.append(where)
                     continue
@@ -127,11 +127,6 @@ def _is_prices(piece: Piece, names: set[bytes]) -> bool:
     return bool(top & known) and flat and all("object" in seen[path] for path in top)
 
 
-def _entries(piece: Piece) -> Iterator[tuple[int, Json, str]]:
-    for index, (where, entry) in enumerate(objects(piece, "results")):
-        yield index, entry, where
-
-
 def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
     task = expect(entry, "task_config", dict, where)
     metrics = expect(entry, "metrics", dict, where)
@@ -145,8 +140,9 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
     spec = _spec(
         optional(task, "db_case_config", dict, where) or {}, " ".join((database, version)).strip(), label
     )
+    params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
     return Reported(
-        label=f"{database} {label} {spec['index']} {_params(spec)}".replace("  ", " ").strip(),
+        label=f"{database} {label} {spec['index']} {params}".replace("  ", " ").strip(),
         stem=f"{piece.stem} {index}",
         digest=piece.digest,
         decided={"entry": index},
@@ -196,17 +192,8 @@ def _spec(case: Json, database: str, label: str) -> Json:
     return {**spec, "index_params": cleaned} if cleaned else spec
 
 
-def _params(spec: Json) -> str:
-    return ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
-
-
 def _case(case: Json, where: str) -> str:
     number_ = optional(case, "case_id", int, where)
     name = _CASES.get(number_ or 0, f"case {number_}") if number_ is not None else "unnamed case"
     custom = optional(case, "custom_case", dict, where) or {}
-    return f"{name} {short_hash(canonical_json(_json(custom)))[:6]}" if custom else name
-
-
-def _json(value: Json) -> Json:
-    made = kept(value)
-    return made if isinstance(made, dict) else {}
+    return f"{name} {short_hash(canonical_json(kept(custom)))[:6]}" if custom else name

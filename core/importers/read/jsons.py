@@ -43,6 +43,14 @@ def read_json(piece: Piece, most: int = MOST_BYTES) -> object:
     return parsed(data, piece.name)
 
 
+def read_object(piece: Piece) -> Json:
+    """One JSON object from a file."""
+    value = read_json(piece)
+    if not isinstance(value, dict):
+        raise InputError(f"It is {kind_of_value(value)}, not an object.", where=piece.name)
+    return value
+
+
 def too_large(piece: Piece, most: int) -> InputError:
     """The error for a file that has to be held in memory and is too large for that."""
     found = f"A JSON file of more than {most // MIB:,} MiB is not read."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,8 @@ from core.errors import InputError
 from core.importers.read.text import place, quoted
 
 KEY = ["run", "stage", "query_id"]
+TieOrder = Literal["file", "trec_eval"]
+"""Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,11 @@ class Piece:
     def stream(self) -> Iterator[BinaryIO]:
         """Open the content, gzip and LZ4 undone; reading more than the limits allow raises `InputError`."""
         with ExitStack() as stack:
-            try:
+            with sound(self.name):
                 stored = stack.enter_context(self.opener())
                 inner: BinaryIO | gzip.GzipFile = stored
                 begin = inner.read(4)
                 inner.seek(0)
-            except BROKEN as error:
-                raise unreadable(self.name, error) from error
             if begin.startswith(_GZIP):
                 inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
             elif begin == _LZ4:
@@ -209,10 +207,8 @@ class _Bounded(io.RawIOBase):
         """Read up to `size` bytes, all if negative, in steps that are counted."""
         parts, wanted = [], size
         while wanted != 0:
-            try:
+            with sound(self._piece.name):
                 chunk = self._inner.read(min(MIB, wanted) if wanted > 0 else MIB)
-            except BROKEN as error:
-                raise unreadable(self._piece.name, error) from error
             if not chunk:
                 self._piece.__dict__.setdefault("digest", self._hash.hexdigest())
                 break
@@ -241,17 +237,20 @@ def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
         found = "The file is packed with LZ4, whose package is not installed."
         raise InputError(found, where=name, do="Install it: pip install lz4.") from None
     inner = lz4.frame.LZ4FrameFile(packed)
-    try:
+    with sound(name):
         twice = inner.read(4) == _LZ4  # as ranx writes it
         inner.seek(0)
-    except BROKEN as error:
-        raise unreadable(name, error) from error
     return cast(BinaryIO, lz4.frame.LZ4FrameFile(inner) if twice else inner)
 
 
-def unreadable(name: str, error: BaseException) -> InputError:
-    """The error for a file or archive that the standard library could not read."""
-    return InputError(f"The file cannot be read: {shown(str(error) or type(error).__name__)}.", where=name)
+@contextmanager
+def sound(name: str) -> Iterator[None]:
+    """What the standard library raises on a damaged file or archive becomes an error that names it."""
+    try:
+        yield
+    except BROKEN as error:
+        found = f"The file cannot be read: {shown(str(error) or type(error).__name__)}."
+        raise InputError(found, where=name) from error
 
 
 def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:

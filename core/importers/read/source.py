@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.read.piece import BROKEN, Limits, Piece, Tree, check_unfolded, unreadable
+from core.importers.read.piece import Limits, Piece, Tree, check_unfolded, sound
 from core.importers.read.text import shown
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -117,10 +117,8 @@ def _file_opener(path: Path) -> Callable[[], BinaryIO]:
 
 
 def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
-    try:
+    with sound(archive.name):
         packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(archive.opener())))
-    except BROKEN as error:
-        raise unreadable(archive.name, error) from error
     members = [info for info in packed.infolist() if not info.filename.endswith("/")]
     if len(members) > archive.limits.members:
         raise InputError(f"The archive holds more than {archive.limits.members:,} files.", where=archive.name)

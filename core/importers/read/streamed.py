@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,26 +20,13 @@ import numpy.typing as npt
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Import, TieOrder, frames_of
-from core.importers.read.ordering import (
-    KEY,
-    NONE,
-    Against,
-    Ordered,
-    against,
-    as_it_stands,
-    as_trec_eval,
-    decided,
-    ordered,
-    put_in_order,
-    rule_notes,
-    tally,
-)
+from core.importers.read import ordering
+from core.importers.read.ordering import TieOrder
 from core.importers.read.progress import current
 from core.importers.read.text import place
-from core.tables import TABLES, Pieces
+from core.tables import Pieces
 
-_COLUMNS = [*KEY, "passage_id", "rank", "score", "line"]
+_COLUMNS = [*ordering.KEY, "passage_id", "rank", "score", "line"]
 _LONGEST = 10_000_000
 """Rows of one list that are put in order in memory."""
 _TOGETHER, _SHARE = 4, 2_000_000
@@ -64,7 +51,7 @@ class _Chunk:
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
     counted: pl.DataFrame | None  # their tally where the lists stand in the order of their ranks; else None
-    against: Against = NONE  # what trec_eval would order otherwise, where they stand so
+    against: ordering.Against = ordering.NONE  # what trec_eval would order otherwise, where they stand so
 
     def read(self) -> pl.DataFrame:
         """The rows, in the order of the source."""
@@ -78,16 +65,16 @@ class _Chunk:
 
 def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
-) -> Ordered | Streamed:
+) -> ordering.Ordered | Streamed:
     """Give every row its rank, as `ordered` does, where the rows come in blocks."""
     told = _told(blocks)
-    source, held, count = map(as_trec_eval, told) if ties == "trec_eval" else told, [], 0
+    source, held, count = map(ordering.as_trec_eval, told) if ties == "trec_eval" else told, [], 0
     for block in source:
         held.append(block)
         count += block.height
         if count > most:
             return _streamed(chain(_emptying(held), source), name)
-    return ordered(pl.concat(held, rechunk=True), name)
+    return ordering.ordered(pl.concat(held, rechunk=True), name)
 
 
 def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -97,16 +84,6 @@ def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         if progress is not None:
             progress.more(block.height)
         yield block
-
-
-def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
-    """The table of rankings with the notes of its ordering."""
-    named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
-    if isinstance(done, Ordered):
-        return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
-    declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
-    pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
-    return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
 
 
 def _emptying(held: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -123,14 +100,14 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
         lists = np.concatenate([chunk.lists for chunk in chunks])
         if np.unique(lists).size < lists.size:
             chunks = _distributed(chunks, spool)
-        rules = decided([_tally(chunk, name) for chunk in chunks], name)
-        other = sum((chunk.against for chunk in chunks), NONE)
+        rules = ordering.decided([_tally(chunk, name) for chunk in chunks], name)
+        other = sum((chunk.against for chunk in chunks), ordering.NONE)
         if (rules["rule"] != "rank").any() or any(chunk.counted is None for chunk in chunks):
             chunks, other = _finished(chunks, rules, spool)
     except BaseException:
         spool.close()
         raise
-    notes = [*rule_notes(rules, name), *other.notes(name)]
+    notes = [*ordering.rule_notes(rules, name), *other.notes(name)]
     rows = Pieces(tuple(pl.scan_parquet(path) for chunk in chunks for path in chunk.paths))
     return Streamed(rows, dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
 
@@ -140,7 +117,11 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
     carried: list[pl.DataFrame] = []
     for block in blocks:
         begin = _last_list(block)
-        if begin == 0 and carried and carried[-1].select(KEY).row(-1) == block.select(KEY).row(0):
+        if (
+            begin == 0
+            and carried
+            and carried[-1].select(ordering.KEY).row(-1) == block.select(ordering.KEY).row(0)
+        ):
             carried.append(block)
             if sum(each.height for each in carried) > _LONGEST:
                 found = f"A ranking of more than {_LONGEST:,} passages."
@@ -156,17 +137,17 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
 
 def _last_list(block: pl.DataFrame) -> int:
     """Where the list begins that the last row belongs to."""
-    last = block.select(KEY).row(-1)
-    other = pl.any_horizontal(pl.col(name) != value for name, value in zip(KEY, last, strict=True))
+    last = block.select(ordering.KEY).row(-1)
+    other = pl.any_horizontal(pl.col(name) != value for name, value in zip(ordering.KEY, last, strict=True))
     before = block.select(other=other)["other"].arg_true()
     return before[-1] + 1 if len(before) else 0
 
 
 def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
     """Keep a chunk; lists that stand in the order of their ranks need nothing more."""
-    stands = as_it_stands(rows, name)
+    stands = ordering.as_it_stands(rows, name)
     if stands is None:
-        lists = rows.select(pl.struct(KEY).hash()).to_series().unique().to_numpy()
+        lists = rows.select(pl.struct(ordering.KEY).hash()).to_series().unique().to_numpy()
         return _Chunk((spool.add(rows.select(_COLUMNS)),), rows.height, lists, None)
     rows = stands.rows.select(_COLUMNS).with_columns(pl.col("rank").cast(pl.Int64))
     firsts = rows.filter(pl.col("rank") == 1)
@@ -177,12 +158,12 @@ def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
         (pl.col("rank") == 1).sum().alias("queries"),
         pl.lit(None, pl.Int64).alias("line"),
     )
-    lists = firsts.select(pl.struct(KEY).hash()).to_series().to_numpy()
-    return _Chunk((spool.add(rows),), rows.height, lists, counted, against(rows))
+    lists = firsts.select(pl.struct(ordering.KEY).hash()).to_series().to_numpy()
+    return _Chunk((spool.add(rows),), rows.height, lists, counted, ordering.against(rows))
 
 
 def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
-    counted = tally(chunk.read(), name) if chunk.counted is None else chunk.counted
+    counted = ordering.tally(chunk.read(), name) if chunk.counted is None else chunk.counted
     return counted.select("run", *(pl.col(each).cast(pl.Int64) for each in _COUNTS), "scored")
 
 
@@ -196,7 +177,7 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
     counts = [0] * shares
     for begin in range(0, len(chunks), _TOGETHER):
         some = chunks[begin : begin + _TOGETHER]
-        share = (pl.struct(KEY).hash() % shares).alias("share")
+        share = (pl.struct(ordering.KEY).hash() % shares).alias("share")
         together = pl.concat([chunk.read() for chunk in some]).with_columns(share)
         for (number,), rows in together.partition_by("share", as_dict=True, include_key=False).items():
             paths[int(number)].append(spool.add(rows))
@@ -209,12 +190,14 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
     ]
 
 
-def _finished(chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool) -> tuple[list[_Chunk], Against]:
+def _finished(
+    chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool
+) -> tuple[list[_Chunk], ordering.Against]:
     """The chunks with ranks by the rules, and what trec_eval would order otherwise."""
-    other, made = NONE, []
+    other, made = ordering.NONE, []
     for chunk in chunks:
-        done = put_in_order(chunk.read(), rules)
-        other += against(done.filter(pl.col("rule") == "rank"))
+        done = ordering.put_in_order(chunk.read(), rules)
+        other += ordering.against(done.filter(pl.col("rule") == "rank"))
         path = spool.add(done.select(_COLUMNS))
         made.append(_Chunk((path,), chunk.rows, chunk.lists, None))
         chunk.drop()

@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,8 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.naming import no_column
 from core.importers.read.piece import Limits, Piece, head_lines
-from core.importers.read.text import Block, place, shown, whole
+from core.importers.read.text import Block, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16
@@ -288,47 +288,51 @@ def _finite(text: str) -> float:
     return value
 
 
-def _parquet_schema(piece: Piece) -> pl.Schema:
+@contextmanager
+def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = READ_ERRORS) -> Iterator[None]:
+    """What its reader raises on a malformed file becomes an error that names the file."""
     try:
+        yield
+    except errors as error:
+        raise InputError(f"{what} cannot be read: {shown(error, 200)}", where=where) from error
+
+
+def _parquet_schema(piece: Piece) -> pl.Schema:
+    with reading("The Parquet file", piece.name):
         return pl.Schema(pl.read_parquet_schema(io.BytesIO(piece.read())))
-    except READ_ERRORS as error:
-        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
 
 
 def _parquet(piece: Piece, rows: int | None) -> Table:
     """Read a Parquet file; what its footer claims is checked against the limits before any column is read."""
     content = piece.read()
-    try:
+    with reading("The Parquet file", piece.name):
         names = list(pl.read_parquet_schema(io.BytesIO(content)))
         check_header(names, piece)
         height = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
-        claimed = height * max(len(names), 1)
-        if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
-            raise InputError(f"The file claims {height:,} rows in {len(content):,} bytes.", where=piece.name)
-        _check_lists(content, piece)
+        _check_claim(piece, content, f"{height:,} rows", height * max(len(names), 1))
+        values = _values_of_lists(content, piece)
+        _check_claim(piece, content, f"{values:,} values of lists", values * _VALUE_BYTES)
         frame = pl.read_parquet(io.BytesIO(content), n_rows=rows)
-    except READ_ERRORS as error:
-        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
     return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
 
 
-def _check_lists(content: bytes, piece: Piece) -> None:
-    """Refuse lists that unfold to more than the limits allow: a few bytes can stand for a billion values."""
+def _check_claim(piece: Piece, content: bytes, what: str, unfolds: int) -> None:
+    """Refuse what unfolds to more than the limits allow: a few bytes can stand for a billion values."""
+    if unfolds > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
+        raise InputError(f"The file claims {what} in {len(content):,} bytes.", where=piece.name)
+
+
+def _values_of_lists(content: bytes, piece: Piece) -> int:
     from pyarrow import lib, parquet  # noqa: PLC0415
 
-    try:
+    with reading("The Parquet file", piece.name, (lib.ArrowException, OSError, ValueError)):
         found = parquet.ParquetFile(io.BytesIO(content)).metadata
-        values = sum(
+        return sum(
             found.row_group(group).column(column).num_values
             for column in range(found.num_columns)
             if found.schema.column(column).max_repetition_level
             for group in range(found.num_row_groups)
         )
-    except (lib.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"The Parquet file cannot be read: {shown(error, 200)}", where=piece.name) from error
-    if values * _VALUE_BYTES > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
-        claim = f"The file claims {values:,} values of lists in {len(content):,} bytes."
-        raise InputError(claim, where=piece.name)
 
 
 def check_cells(table: Table, limits: Limits) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,13 @@ def place(name: str, line: int | None = None, column: str | None = None) -> str:
     """Where something is, as ``file:line, column `c```."""
     spot = name if line is None else f"{name}:{line}"
     return spot if column is None else f"{spot}, column `{shown(column)}`"
+
+
+def no_column(wanted: str, columns: Sequence[str], name: str, do: str = "") -> InputError:
+    """The error for a column that is not there; it lists what is."""
+    listed = ", ".join(shown(column, 40) for column in columns[:12])
+    more = f" (+{len(columns) - 12} more)" if len(columns) > 12 else ""
+    return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed}{more}.", do=do)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.naming import no_column, roles_by
+from core.importers.naming import roles_by
 from core.importers.read.piece import Piece
 from core.importers.read.tabular import Table, header, kind_of, read_table
-from core.importers.read.text import place, quoted
+from core.importers.read.text import no_column, place, quoted
 from core.pipeline.documents.base import SCHEMA, Documents
 
 ROLES: Mapping[str, tuple[str, ...]] = {

@@ -12,11 +12,11 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
-from core.importers.naming import no_column, normal
+from core.importers.naming import normal
 from core.importers.read.piece import Piece
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
-from core.importers.read.text import shown
+from core.importers.read.text import no_column, shown
 from core.importers.runs import slug
 from core.pipeline.anchors import read_spans
 from core.pipeline.anchors.read import holds_spans

@@ -123,7 +123,7 @@ def test_bm25_and_cross_encoders():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({**NEW, "scores": {"test": SCORES}}, "It is not a list"),
+        ({**NEW, "scores": {"test": SCORES}}, "'test' is an object, not a list"),
         (
             {**NEW, "scores": {"test": [{**SCORES, "ndcg_at_10": "high"}]}},
             "ndcg_at_10' is text, not a number",

@@ -27,15 +27,7 @@ from core.importers.base import (
     frames_of,
     merged,
 )
-from core.importers.formats.annbench.file import (
-    Found,
-    is_hdf5,
-    kind_of_hdf5,
-    names_in,
-    read_found,
-    read_truth,
-    why_no_kind,
-)
+from core.importers.formats.annbench import hdf5
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
@@ -73,42 +65,42 @@ class AnnBenchmarks(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Sure when a file of it has the data sets of a result or of exact neighbours."""
-        if any(kind_of_hdf5(piece) for piece in probe.pieces):
+        if any(hdf5.kind_of_hdf5(piece) for piece in probe.pieces):
             return SURE
-        return RESEMBLES if len(probe.pieces) == 1 and is_hdf5(probe.pieces[0]) else 0.0
+        return RESEMBLES if len(probe.pieces) == 1 and hdf5.is_hdf5(probe.pieces[0]) else 0.0
 
     def why_not(self, probe: Tree) -> str:
         """What is missing in an HDF5 file, or why it cannot be read."""
-        return why_no_kind(probe.pieces[0])
+        return hdf5.why_no_kind(probe.pieces[0])
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Its HDF5 files."""
-        return tuple(piece for piece in probe.pieces if kind_of_hdf5(piece))
+        return tuple(piece for piece in probe.pieces if hdf5.kind_of_hdf5(piece))
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """What the first result says of itself; the sizes of a data set."""
-        piece = next((each for each in tree.pieces if kind_of_hdf5(each) == "result"), tree.pieces[0])
-        if kind_of_hdf5(piece) == "result":
-            found = read_found(piece)
+        piece = next((each for each in tree.pieces if hdf5.kind_of_hdf5(each) == "result"), tree.pieces[0])
+        if hdf5.kind_of_hdf5(piece) == "result":
+            found = hdf5.read_found(piece)
             told = {**found.attributes, "queries": found.times.size}
         else:
-            told = dict(zip(("queries", "exact neighbours"), read_truth(piece).shape, strict=True))
+            told = dict(zip(("queries", "exact neighbours"), hdf5.read_truth(piece).shape, strict=True))
         rows = {"what": list(told), "value": [str(value)[:500] for value in told.values()]}
         return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
         """The tables and attributes of every file."""
         for piece in pieces_of(trees):
-            known = _OF_RESULT if kind_of_hdf5(piece) == "result" else _OF_TRUTH
-            yield settled(piece.name, "key", names_in(piece), known)
+            known = _OF_RESULT if hdf5.kind_of_hdf5(piece) == "result" else _OF_TRUTH
+            yield settled(piece.name, "key", hdf5.names_in(piece), known)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every result as a run."""
         pieces = pieces_of(trees)
-        if wrong := next((piece for piece in pieces if not is_hdf5(piece)), None):
+        if wrong := next((piece for piece in pieces if not hdf5.is_hdf5(piece)), None):
             raise InputError("This is no HDF5 file.", where=wrong.name)
-        truths = [piece for piece in pieces if kind_of_hdf5(piece) == "truth"]
-        found = [read_found(piece) for piece in pieces if piece not in truths]
+        truths = [piece for piece in pieces if hdf5.kind_of_hdf5(piece) == "truth"]
+        found = [hdf5.read_found(piece) for piece in pieces if piece not in truths]
         names = list(dict.fromkeys(each.text("dataset") for each in found))
         parts = [
             _of_dataset(name, [each for each in found if each.text("dataset") == name], options)
@@ -130,14 +122,14 @@ def _in_collection(dataset: str, options: Options) -> Options:
     return replace(options, collection_id=slug(dataset), collection_name=dataset)
 
 
-def _of_dataset(dataset: str, found: Sequence[Found], options: Options) -> Import:
+def _of_dataset(dataset: str, found: Sequence[hdf5.Found], options: Options) -> Import:
     there = _in_collection(dataset, options)
     labels = run_labels([(each.text("name"), each.piece.stem) for each in found], there)
     runs = [_result(each, label, there) for each, label in zip(found, labels, strict=True)]
     return merged([Import(collections=collection_of(there, "ann-benchmarks")), *runs])
 
 
-def _result(found: Found, label: str, options: Options) -> Import:
+def _result(found: hdf5.Found, label: str, options: Options) -> Import:
     run = _run(found, label, options)
     table, left = _rankings(found, run.run_id)
     times = pl.DataFrame()
@@ -159,7 +151,7 @@ def _result(found: Found, label: str, options: Options) -> Import:
     return Import(runs=(run,), frames=frames, left_out=tuple(left), notes=tuple(notes))
 
 
-def _run(found: Found, label: str, options: Options) -> Run:
+def _run(found: hdf5.Found, label: str, options: Options) -> Run:
     algorithm, metric = found.text("algo"), found.text("distance")
     spec = {
         "index": algorithm or "unnamed index",
@@ -171,7 +163,7 @@ def _run(found: Found, label: str, options: Options) -> Run:
     return imported_run(options, label, digest, importer=AnnBenchmarks.name, decided=decided, spec=spec)
 
 
-def _rankings(found: Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
+def _rankings(found: hdf5.Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
     """Neighbours in the order of the file, each once, without padding."""
     queries, count = found.neighbors.shape
     given = found.distances
@@ -202,7 +194,7 @@ def _rankings(found: Found, run_id: str) -> tuple[pl.DataFrame, list[LeftOut]]:
 
 def _exact(piece: Piece, count: int, options: Options) -> Import:
     """The nearest so many neighbours of every query as a golden set."""
-    nearest = read_truth(piece)[:, :count]
+    nearest = hdf5.read_truth(piece)[:, :count]
     queries, depth = nearest.shape
     rows = pl.DataFrame(
         {"query_id": np.repeat(np.arange(queries), depth), "passage_id": nearest.reshape(-1)}

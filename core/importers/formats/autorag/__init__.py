@@ -12,25 +12,14 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, Parts, account
-from core.importers.base import (
-    LOOK_ROWS,
-    SURE,
-    Format,
-    Import,
-    LeftOut,
-    Look,
-    Options,
-    counted,
-    frames_of,
-    merged,
-)
+from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, counted, merged
 from core.importers.formats.autorag.layout import Module, Project, kind, project
 from core.importers.formats.autorag.trials import makes_run, trials
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import Table, first_rows, read_table
-from core.importers.runs import collection_of
+from core.importers.runs import collection_frames, collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
@@ -127,13 +116,7 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
     table = read_table(found.qa, "parquet")
     rows = identified(table.taking({"query_id": "qid", "text": "query"}), table.name, "query_id")
     refuse(again(rows, "query_id").drop("line"), "The question {query_id} stands twice.", table.name)
-    queries = rows.select(
-        pl.lit(options.collection_id).alias("collection_id"),
-        "query_id",
-        pl.col("text").fill_null(""),
-        pl.lit([], pl.List(pl.String)).alias("tags"),
-    )
-    parts.append(Import(frames=frames_of(queries=queries)))
+    parts.append(Import(frames=collection_frames(options, rows)))
     parts.append(_judgements(table, rows, options))
     return rows["query_id"]
 
@@ -171,8 +154,7 @@ def _passages(piece: Piece, options: Options) -> Import:
     chosen = {"passage_id": "doc_id", "text": "contents"} | ({"source": source} if source else {})
     rows = identified(table.taking(chosen), table.name, "passage_id")
     refuse(again(rows, "passage_id").drop("line"), "The passage {passage_id} stands twice.", table.name)
-    collection = pl.lit(options.collection_id).alias("collection_id")
-    return Import(frames=frames_of(passages=rows.with_columns(collection, pl.col("text").fill_null(""))))
+    return Import(frames=collection_frames(options, passages=rows))
 
 
 def _left_out(found: Project) -> tuple[LeftOut, ...]:

@@ -116,7 +116,7 @@ def project(trees: Sequence[Tree]) -> Project:
     if any(len(tree.pieces) == 1 for tree in trees):
         pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
     kinds = {path: kind(piece) for path, piece in pieces.items()}
-    qa = [path for path, found in kinds.items() if found == "qa" and not _is_copy(path)]
+    qa = [path for path, found in kinds.items() if found == "qa" and "/best_" not in f"/{path}"]
     corpus = [path for path, found in kinds.items() if found == "corpus"]
     for several, what in ((qa, "questions"), (corpus, "passages")):
         if len(several) > 1:
@@ -140,10 +140,6 @@ def project(trees: Sequence[Tree]) -> Project:
         vectors=tuple(pieces[path] for path in vectors),
         used=frozenset(pieces[path].name for path in (*chosen, *corpus, *nodes, *configs, *vectors)),
     )
-
-
-def _is_copy(path: str) -> bool:
-    return path.rsplit("/", 1)[-1].startswith("best_")
 
 
 def _up(path: str, levels: int = 1) -> str:

@@ -8,19 +8,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.importers.base import Import, Options, frames_of, merged
+from core.importers.formats.autorag import results
 from core.importers.formats.autorag.layout import Module, Project, Trial, read_yaml
-from core.importers.formats.autorag.results import (
-    RANKS,
-    Lists,
-    answers,
-    axes,
-    costs,
-    embedders,
-    lists,
-    measures,
-    milliseconds,
-    stage_of,
-)
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, digest_of
 from core.importers.read.text import shown
@@ -40,9 +29,9 @@ class _Way:
     base: Json = field(default_factory=dict)  # axes before anything was searched
     legs: Json = field(default_factory=dict)  # what the best searches add to a hybrid
     spec: Json = field(default_factory=dict)  # axes of the best stack so far
-    lists: Lists | None = None  # what that returned; None before anything did
+    lists: results.Lists | None = None  # what that returned; None before anything did
     node: str = ""  # the node that returned it
-    offered: Lists | None = None  # what its reranker or filter chose from
+    offered: results.Lists | None = None  # what its reranker or filter chose from
     pool: str | None = None  # the name of that convention
     # stage → mean milliseconds per query of the best modules so far
     times: dict[str, float] = field(default_factory=dict)
@@ -55,19 +44,19 @@ class _Read:
     module: Module
     part: Import
     spec: Json
-    lists: Lists | None
-    offered: Lists | None = None
+    lists: results.Lists | None
+    offered: results.Lists | None = None
     pool: str | None = None
 
 
 def makes_run(module: Module) -> bool:
     """Whether a module returned rankings or answers, and they are there."""
-    return module.results is not None and (module.node in RANKS or module.node == "generator")
+    return module.results is not None and (module.node in results.RANKS or module.node == "generator")
 
 
 def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
     """Read all trials."""
-    models = embedders(found.vectors)
+    models = results.embedders(found.vectors)
     wanted = [each for trial in found.trials for each in trial.modules if makes_run(each)]
     several = len(found.trials) > 1
     own = [
@@ -81,12 +70,8 @@ def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Opt
     return [
         part
         for trial in found.trials
-        for part in _Reader(trial, ids, {**models, **_own(trial)}, labels, options, digest=digest).parts()
+        for part in _Reader(trial, ids, models, labels, options, digest=digest).parts()
     ]
-
-
-def _own(trial: Trial) -> dict[str, str]:
-    return embedders([trial.config]) if trial.config else {}
 
 
 class _Reader:
@@ -102,7 +87,8 @@ class _Reader:
         *,
         digest: str,
     ) -> None:
-        self.trial, self.ids, self.models, self.labels = trial, ids, models, labels
+        self.trial, self.ids, self.labels = trial, ids, labels
+        self.models = {**models, **results.embedders([trial.config] if trial.config else [])}
         self.digest, self.options = digest, options
         self.config = kept(read_yaml(trial.config)) if trial.config else None
 
@@ -119,23 +105,27 @@ class _Reader:
 
     def _module(self, module: Module, way: _Way) -> _Read:
         given = way.lists.depth if way.lists else None
-        spec = axes(module, _before(module, way), self.models, given)
+        spec = results.axes(module, _before(module, way), self.models, given)
         if not makes_run(module):
             return _Read(module, Import(), spec, None)
         generates = module.node == "generator"
-        found = way.lists if generates else lists(module, self.ids)
+        found = way.lists if generates else results.lists(module, self.ids)
         offered, pool = (way.offered, way.pool) if generates else (None, None)
         if module.node in _POOLED and way.lists:
             offered, pool = way.lists, self.options.pool or f"{way.node}@{given}"
         run = self._run(module, spec, pool)
         searches = module.node in _SEARCHES
         times = {stage: ms for stage, ms in way.times.items() if not searches or stage == "rewrite"}
-        parts = [Import(runs=(run,)), measures(module, run, self.ids, found), costs(module, run, times)]
+        parts = [
+            Import(runs=(run,)),
+            results.measures(module, run, self.ids, found),
+            results.costs(module, run, times),
+        ]
         for rows, stage in ((found, "final"), (offered, "pool")):
             if rows:
                 parts.append(Import(frames=frames_of(rankings=rows.of(run.run_id, stage))))
         if generates:
-            parts.append(answers(module, run, self.ids, found, self.options.columns.get("grade")))
+            parts.append(results.answers(module, run, self.ids, found, self.options.columns.get("grade")))
         elif found:
             parts.append(Import(left_out=found.left_out))
         return _Read(module, merged(parts), spec, found, offered, pool)
@@ -168,8 +158,8 @@ def _go_on(way: _Way, best: _Read) -> None:
         way.base = best.spec
     if node in _SEARCHES:
         way.legs |= {axis: best.spec[axis] for axis in _LEGS if axis in best.spec}
-    if node in RANKS and best.lists:
+    if node in results.RANKS and best.lists:
         way.lists, way.node = best.lists, node
         way.offered, way.pool = best.offered, best.pool
-    if (ms := milliseconds(best.module)) is not None:
-        way.times[stage_of(best.module)] = ms
+    if (ms := results.milliseconds(best.module)) is not None:
+        way.times[results.stage_of(best.module)] = ms

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import polars as pl
 
@@ -29,22 +28,13 @@ from core.importers.base import (
     frames_of,
     merged,
 )
-from core.importers.formats.rag_gs.folder import (
-    LISTS,
-    Folder,
-    folder,
-    identified,
-    is_stage,
-    ranked_list,
-    refined_order,
-    stage_rows,
-)
+from core.importers.formats.rag_gs import layout
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import Json, number
 from core.importers.read.piece import Tree
 from core.importers.read.rows import again, refuse
 from core.importers.read.text import shown
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 
 _NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
 
@@ -119,24 +109,24 @@ class RagGs(Format):
 
     def sniff(self, probe: Tree) -> float:
         """Stages of questions: folders s1 to s6 within qNN whose files have the stage's fields."""
-        return SURE if any(map(is_stage, probe.pieces)) else 0.0
+        return SURE if any(map(layout.is_stage, probe.pieces)) else 0.0
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """The files of every question's stages."""
         rows = [
             {"question": each.query_id, "stage": each.place.split("/")[-1], "list": each.kind,
              "file": each.piece.relative}
-            for each in folder([tree]).stages
+            for each in layout.folder([tree]).stages
         ]  # fmt: skip
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read one run folder."""
-        found = folder(trees)
+        found = layout.folder(trees)
         if not found.stages and not found.texts:
             raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
-        refined = refined_order(found)
-        lists = {kind: ranked_list(found, kind) for kind in LISTS}
+        refined = layout.refined_order(found)
+        lists = {kind: layout.ranked_list(found, kind) for kind in layout.LISTS}
         parts = [
             Import(collections=collection_of(options, "imported: rag-gs")),
             _queries(found, options),
@@ -151,7 +141,7 @@ class RagGs(Format):
 
 
 def _runs(
-    found: Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
+    found: layout.Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
 ) -> list[Import]:
     there = [kind for kind, rows in lists.items() if rows.height]
     labels = run_labels([(_NAMES[kind], "") for kind in there], options)
@@ -185,7 +175,7 @@ def _runs(
     return parts
 
 
-def _fusion(found: Folder) -> Json:
+def _fusion(found: layout.Folder) -> Json:
     """How the lists were fused, as far as the manifests say: with their depth where both have one."""
     told = found.manifests.get("s3_merge")
     constant = number(told, "rrf_c", "s3_merge") if isinstance(told, dict) else None
@@ -197,7 +187,7 @@ def _fusion(found: Folder) -> Json:
     }
 
 
-def _pools(found: Folder) -> dict[str, str | None]:
+def _pools(found: layout.Folder) -> dict[str, str | None]:
     """The convention of every list's pool, from how deep it was searched."""
     dense, sparse = found.depth("dense"), found.depth("sparse")
     each = str(dense) if dense == sparse else f"{dense}+{sparse}"
@@ -208,23 +198,20 @@ def _pools(found: Folder) -> dict[str, str | None]:
     }
 
 
-def _queries(found: Folder, options: Options) -> Import:
-    rows: list[dict[str, Any]] = [
-        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
-        for query, text in found.texts.items()
-        if text
-    ]
-    silent = sorted(found.queries - {query for query, text in found.texts.items() if text})
+def _queries(found: layout.Folder, options: Options) -> Import:
+    known = {query: text for query, text in found.texts.items() if text}
+    rows = pl.DataFrame({"query_id": list(known), "text": list(known.values())})
+    silent = sorted(found.queries - known.keys())
     why = "questions without a text (no questions_manifest.json and no s1_rewrites of them)"
     left = counted({why: len(silent)}, silent[0] if silent else "")
-    return Import(frames=frames_of(queries=rows), left_out=left)
+    return Import(frames=collection_frames(options, rows), left_out=left)
 
 
-def _passages(found: Folder, options: Options) -> Import:
+def _passages(found: layout.Folder, options: Options) -> Import:
     """Texts of everything that a list holds, each passage once."""
-    stages = [stage for kind in LISTS for stage in found.of(kind)]
-    rows = identified(
-        stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
+    stages = [stage for kind in layout.LISTS for stage in found.of(kind)]
+    rows = layout.identified(
+        layout.stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
     )
     texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
     silent = rows["doc_id"].n_unique() - texts.height
@@ -232,21 +219,20 @@ def _passages(found: Folder, options: Options) -> Import:
         pl.col("metadata").str.json_path_match(f"$.{key}") for key in ("source", "url", "doc", "file")
     )
     made = texts.select(
-        pl.lit(options.collection_id).alias("collection_id"),
         pl.col("doc_id").alias("passage_id"),
         pl.col("metadata").str.json_path_match("$.title").alias("title"),
         "text",
         source.alias("source"),
     )
     left = counted({"passages without a text": silent}, stages[0].piece.name)
-    return Import(frames=frames_of(passages=made), left_out=left)
+    return Import(frames=collection_frames(options, passages=made), left_out=left)
 
 
-def _grades(found: Folder, options: Options) -> Import:
+def _grades(found: layout.Folder, options: Options) -> Import:
     """The golden set: grades of the judge, as they are."""
     stages = found.of("scores")
-    rows = identified(
-        stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})
+    rows = layout.identified(
+        layout.stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})
     )
     if rows.is_empty():
         return Import()
@@ -269,10 +255,10 @@ def _grades(found: Folder, options: Options) -> Import:
     return merged((made, Import(left_out=counted(left, stages[0].piece.name))))
 
 
-def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
+def _unkept(found: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
     """Lines of s5, and those of s6 that are not kept: too many, or no merged run is there to keep them."""
-    pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
-    total = stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
+    pruned = layout.stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
+    total = layout.stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
     kept = sum(map(len, refined.values())) if found.of("merge") else 0
     return counted(
         {
@@ -282,7 +268,7 @@ def _unkept(found: Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, .
     )
 
 
-def _notes(found: Folder) -> list[str]:
+def _notes(found: layout.Folder) -> list[str]:
     notes = []
     if found.rewritten:
         notes.append(
@@ -301,7 +287,7 @@ def _notes(found: Folder) -> list[str]:
     return notes
 
 
-def accounts(found: Folder) -> Iterator[Account]:
+def accounts(found: layout.Folder) -> Iterator[Account]:
     """What every file of a folder has, part by part."""
     for stage in found.stages:
         yield account(stage.piece, PARTS[stage.kind])

@@ -34,7 +34,7 @@ from core.importers.formats.ragged.files import (
 from core.importers.formats.ragged.readers import TOP_K, Reader, answers, readers
 from core.importers.read.piece import Piece, Tree, digest_of
 from core.importers.read.text import shown
-from core.importers.runs import collection_of, imported_run, run_labels, slug
+from core.importers.runs import collection_frames, collection_of, imported_run, run_labels, slug
 
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 _ROOTS = ("reader_results", "retriever_results", "predictions")
@@ -203,24 +203,18 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
 
 def _collection(dataset: _Dataset, options: Options) -> Import:
     """Questions and passages of all files, each once, and what retrievers' lists lack."""
-    collection = pl.lit(options.collection_id).alias("collection_id")
     known = dataset.asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
-    queries = known.select(
-        collection,
-        pl.col("id").alias("query_id"),
-        pl.col("input").alias("text"),
-        pl.lit([], pl.List(pl.String)).alias("tags"),
-    )
-    passages = pl.DataFrame()
+    queries = known.select(query_id="id", text="input")
+    passages = None
     if dataset.retrievers:
         rows = pl.concat([each.rows for each in dataset.retrievers])
         there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
         once = there.with_columns(passage_id=passage()).unique(
             "passage_id", keep="first", maintain_order=True
         )
-        passages = once.select(collection, "passage_id", "text", pl.col("page_id").alias("source"))
+        passages = once.select("passage_id", "text", source="page_id")
     return Import(
-        frames=frames_of(queries=queries, passages=passages),
+        frames=collection_frames(options, queries, passages),
         left_out=(
             *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
             *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),

@@ -37,10 +37,10 @@ from core.importers.formats.spans.placing import (
     span_set,
     texts,
 )
-from core.importers.naming import no_column, normal, roles_by
+from core.importers.naming import normal, roles_by
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import Table, columns, kind_of, read_table
-from core.importers.read.text import shown
+from core.importers.read.text import no_column, shown
 from core.importers.read.workbook import is_workbook, open_workbook
 
 _OF_CHARACTERS = frozenset({"quote", "start_char", "char_start", "start_offset"})

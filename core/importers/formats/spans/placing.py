@@ -13,10 +13,10 @@ from core.errors import InputError
 from core.importers.base import Documents, Import, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.naming import ROLES as KNOWN_ROLES
-from core.importers.naming import no_column, roles_by
+from core.importers.naming import roles_by
 from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.tabular import Table
-from core.importers.read.text import place, quoted, shown
+from core.importers.read.text import no_column, place, quoted, shown
 from core.tables import Frame
 
 PLACE = ("start_char", "end_char")

@@ -18,13 +18,13 @@ from core.importers.formats.table.aggregated import answers, stack_results, suit
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
 from core.importers.judgements import golden_set
 from core.importers.meaning import Meaning, TableAs, meaning, parts_of
-from core.importers.naming import no_column
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, numbers, refuse
-from core.importers.read.streamed import Streamed, ordered_blocks, rankings
+from core.importers.read.streamed import Streamed, ordered_blocks
 from core.importers.read.tabular import Table, columns, kind_of, read_table
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.read.text import no_column
+from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
 
 _NEEDS = (
@@ -42,6 +42,12 @@ class Opened:
     means: Meaning  # what its columns mean
     large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
     later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
+
+    @property
+    def account(self) -> Account:
+        """Every column, taken or left out."""
+        known = parts_of(self.means, self.table.rows.columns)
+        return settled(self.piece.name, "column", {**known, **self.later}, known)
 
 
 class TableFormat(Format):
@@ -93,7 +99,7 @@ class TableFormat(Format):
         parts += [
             stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
         ]
-        parts += [Import(accounts=(_account(each),)) for each in opened]
+        parts.append(Import(accounts=tuple(each.account for each in opened)))
         return merged(parts)
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
@@ -145,11 +151,6 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
     else:
         missing = "query_id"
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
-
-
-def _account(opened: Opened) -> Account:
-    known = parts_of(opened.means, opened.table.rows.columns)
-    return settled(opened.piece.name, "column", {**known, **opened.later}, known)
 
 
 def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:

@@ -199,9 +199,9 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
         parts.append(rows.with_columns(pl.lit(value.stage).alias("stage"), pl.col("value").alias("ms")))
         if value.factor != 1.0:
             notes.append(f"{table.name}: `{shown(value.column)}` converted from seconds to milliseconds.")
-    rows = pl.concat(parts) if parts else pl.DataFrame()
-    if not rows.height:
+    if not any(part.height for part in parts):
         return Import(left_out=tuple(empty), notes=tuple(notes))
+    rows = pl.concat(parts)
     order = pl.int_range(1, pl.len() + 1).over(*_QUERY, "stage")
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))
     twice = again(rows, *_QUERY, "stage", "repeat")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.piece import BROKEN, Piece, unreadable
+from core.importers.read.piece import Piece, sound
 from core.importers.read.tabular import Table, read_text
 from core.importers.read.text import Block, blocks, place
 
@@ -20,11 +20,8 @@ _UNFOLDS = 8
 
 def is_large(piece: Piece) -> bool:
     """Whether a table is too large to be read at once."""
-    try:
-        with piece.opener() as stored:
-            packed = stored.read(2) in _PACKED
-    except BROKEN as error:
-        raise unreadable(piece.name, error) from error
+    with sound(piece.name), piece.opener() as stored:
+        packed = stored.read(2) in _PACKED
     return piece.size * (_UNFOLDS if packed else 1) > piece.limits.table_bytes
 
 

@@ -7,22 +7,10 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from core.importers.account import TAKEN
-from core.importers.formats.traces import TraceFormat
-from core.importers.formats.traces.spans import (
-    Kind,
-    Span,
-    amount,
-    answer_of,
-    documents_of,
-    first,
-    instant,
-    name_of,
-    number_of,
-    question_of,
-)
+from core.importers.formats.traces import TraceFormat, spans
 from core.importers.read.jsons import Json
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, spans.Kind] = {
     "RETRIEVER": "retriever", "GENERATION": "model", "EMBEDDING": "embedding", "RERANKER": "reranker",
 }  # fmt: skip
 _RETRIEVES = re.compile(r"retriev|vector_?store|vector_?search|similarity_?search", re.IGNORECASE)
@@ -67,9 +55,9 @@ class Langfuse(TraceFormat):
         held = keys >= {*_TRACE, "id"} and bool({"observations", "sessionid", "bookmarked"} & keys)
         return observed or held
 
-    def spans(self, row: Json, where: str) -> Iterator[Span]:
+    def spans(self, row: Json, where: str) -> Iterator[spans.Span]:
         """An observation, or a trace with the observations within it."""
-        if first(row, "traceId") is not None:
+        if spans.first(row, "traceId") is not None:
             yield _observation(row, None, where)
             return
         trace = _trace(row, where)
@@ -80,70 +68,70 @@ class Langfuse(TraceFormat):
                 yield _observation(each, trace.trace, where)
 
 
-def _trace(row: Json, where: str) -> Span:
-    own = name_of(row.get("id"))
+def _trace(row: Json, where: str) -> spans.Span:
+    own = spans.name_of(row.get("id"))
     if own is None:
         raise InputError("The trace has no id.", where=where)
-    return Span(
+    return spans.Span(
         id=f"trace {own}",
         parent=None,
         trace=own,
         kind="other",
         where=where,
-        start=instant(row.get("timestamp")),
-        question=question_of(row.get("input")),
-        answer=answer_of(row.get("output")),
+        start=spans.instant(row.get("timestamp")),
+        question=spans.question_of(row.get("input")),
+        answer=spans.answer_of(row.get("output")),
         failed=str(row.get("level") or "").upper() == "ERROR",
         scores=_scores(row.get("scores")),
     )
 
 
-def _observation(row: Json, trace: str | None, where: str) -> Span:
-    own, whole = name_of(row.get("id")), name_of(first(row, "traceId")) or trace
+def _observation(row: Json, trace: str | None, where: str) -> spans.Span:
+    own, whole = spans.name_of(row.get("id")), spans.name_of(spans.first(row, "traceId")) or trace
     if own is None or whole is None:
         raise InputError("The observation has no id, or that of its trace is missing.", where=where)
     output = row.get("output")
     kind = _KINDS.get(str(row.get("type")).upper(), "other")
-    told = documents_of(output)
+    told = spans.documents_of(output)
     if kind == "other" and told is not None and _RETRIEVES.search(str(row.get("name"))):
         kind = "retriever"
-    return Span(
+    return spans.Span(
         id=own,
-        parent=name_of(first(row, "parentObservationId")) or f"trace {whole}",
+        parent=spans.name_of(spans.first(row, "parentObservationId")) or f"trace {whole}",
         trace=whole,
         kind=kind,
         where=where,
-        start=instant(first(row, "startTime")),
-        end=instant(first(row, "endTime")),
-        question=question_of(row.get("input")),
-        answer=answer_of(output),
+        start=spans.instant(spans.first(row, "startTime")),
+        end=spans.instant(spans.first(row, "endTime")),
+        question=spans.question_of(row.get("input")),
+        answer=spans.answer_of(output),
         documents=told if kind in ("retriever", "reranker") else None,
         tokens=_tokens(row) if kind == "model" else {},
-        model=name_of(first(row, "providedModelName", "model")),
+        model=spans.name_of(spans.first(row, "providedModelName", "model")),
         failed=str(row.get("level") or "").upper() == "ERROR",
-        settings={"retriever": name_of(row.get("name")) or ""} if kind == "retriever" else {},
+        settings={"retriever": spans.name_of(row.get("name")) or ""} if kind == "retriever" else {},
     )
 
 
 def _tokens(row: Json) -> dict[str, float]:
-    details = first(row, "usageDetails", "usage")
-    pairs = {
-        "input_tokens": amount(first(details, "input", "promptTokens")),
-        "output_tokens": amount(first(details, "output", "completionTokens")),
-    }
-    if not any(pairs.values()):
-        pairs = {
-            "input_tokens": amount(first(row, "promptTokens", "inputTokens")),
-            "output_tokens": amount(first(row, "completionTokens", "outputTokens")),
-        }
-    return {unit: count for unit, count in pairs.items() if count is not None} if any(pairs.values()) else {}
+    details = spans.first(row, "usageDetails", "usage")
+    return spans.tokens(
+        {
+            "input_tokens": spans.first(details, "input", "promptTokens"),
+            "output_tokens": spans.first(details, "output", "completionTokens"),
+        },
+        {
+            "input_tokens": spans.first(row, "promptTokens", "inputTokens"),
+            "output_tokens": spans.first(row, "completionTokens", "outputTokens"),
+        },
+    )
 
 
 def _scores(value: object) -> dict[str, float]:
     """Numeric scores by name; the first counts where a name stands twice."""
     found: dict[str, float] = {}
     for each in value if isinstance(value, list) else ():
-        name, score = name_of(first(each, "name")), number_of(first(each, "value"))
+        name, score = spans.name_of(spans.first(each, "name")), spans.number_of(spans.first(each, "value"))
         if name and score is not None:
             found.setdefault(name, score)
     return found

@@ -6,22 +6,10 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from core.importers.account import TAKEN, UNKNOWN
-from core.importers.formats.traces import TraceFormat
-from core.importers.formats.traces.spans import (
-    Kind,
-    Span,
-    amount,
-    answer_of,
-    documents_of,
-    first,
-    instant,
-    name_of,
-    number_of,
-    question_of,
-)
+from core.importers.formats.traces import TraceFormat, spans
 from core.importers.read.jsons import Json
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, spans.Kind] = {
     "retriever": "retriever",
     "llm": "model",
     "chat_model": "model",
@@ -64,7 +52,7 @@ class LangSmith(TraceFormat):
         """The fields of runs."""
         return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
 
-    def spans(self, row: Json, where: str) -> Iterator[Span]:
+    def spans(self, row: Json, where: str) -> Iterator[spans.Span]:
         """A run and those within it."""
         waiting: list[tuple[Json, str | None, str | None]] = [(row, None, None)]
         for count, (run, parent, trace) in enumerate(waiting):  # grows while it is read
@@ -77,8 +65,8 @@ class LangSmith(TraceFormat):
                 waiting += [(child, span.id, span.trace) for child in children if isinstance(child, dict)]
 
 
-def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
-    own = name_of(run.get("id"))
+def _span(run: Json, parent: str | None, trace: str | None, where: str) -> spans.Span:
+    own = spans.name_of(run.get("id"))
     if own is None:
         raise InputError("The run has no id.", where=where)
     kind = _KINDS.get(str(run.get("run_type")).lower(), "other")
@@ -86,25 +74,28 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> Span:
         kind = "reranker"
     outputs = run.get("outputs")
     extra = run.get("extra")
-    about = first(extra, "metadata")
+    about = spans.first(extra, "metadata")
     settings = about if isinstance(about, dict) else {}
     status = str(run.get("status") or "").lower()
-    return Span(
+    return spans.Span(
         id=own,
-        parent=name_of(run.get("parent_run_id")) or parent or _parent(run),
-        trace=name_of(run.get("trace_id")) or trace or own,
+        parent=spans.name_of(run.get("parent_run_id")) or parent or _parent(run),
+        trace=spans.name_of(run.get("trace_id")) or trace or own,
         kind=kind,
         where=where,
-        project=name_of(first(run, "session_name", "project_name", "session_id")) or "",
-        start=instant(run.get("start_time")),
-        end=instant(run.get("end_time")),
-        question=question_of(run.get("inputs")),
-        answer=answer_of(outputs),
-        documents=documents_of(outputs) if kind in ("retriever", "reranker") else None,
+        project=spans.name_of(spans.first(run, "session_name", "project_name", "session_id")) or "",
+        start=spans.instant(run.get("start_time")),
+        end=spans.instant(run.get("end_time")),
+        question=spans.question_of(run.get("inputs")),
+        answer=spans.answer_of(outputs),
+        documents=spans.documents_of(outputs) if kind in ("retriever", "reranker") else None,
         tokens=_tokens(run) if kind == "model" else {},
-        model=name_of(first(settings, "ls_model_name")) or name_of(first(extra, "model", "model_name")),
+        model=spans.name_of(spans.first(settings, "ls_model_name"))
+        or spans.name_of(spans.first(extra, "model", "model_name")),
         failed=bool(run.get("error")) or status == "error",
-        settings=_retriever(settings) if kind == "retriever" else {},
+        settings={str(name).removeprefix("ls_"): value for name, value in settings.items()}
+        if kind == "retriever"
+        else {},
         scores=_feedback(run.get("feedback_stats")),
     )
 
@@ -117,33 +108,23 @@ def _parent(run: Json) -> str | None:
 
 
 def _tokens(run: Json) -> dict[str, float]:
-    """Tokens of a call; zeros throughout mean that nobody counted."""
-    found = {
-        "input_tokens": amount(run.get("prompt_tokens")),
-        "output_tokens": amount(run.get("completion_tokens")),
-    }
-    if not any(found.values()):
-        told = _counted(run)
-        found = {unit: amount(first(told, unit, old)) for unit, old in _OLD_UNITS.items()}
-    return {unit: count for unit, count in found.items() if count is not None} if any(found.values()) else {}
-
-
-def _counted(run: Json) -> object:
-    """What a model said of its tokens, where the run itself has no counts (before it is sent)."""
+    """Tokens of a call; what its model said of them where the run has no counts (before it is sent)."""
     outputs = run.get("outputs")
-    within = (first(first(run.get("extra"), "metadata"), "usage_metadata"), first(outputs, "usage_metadata"),
-              first(first(outputs, "llm_output"), "token_usage", "usage"))  # fmt: skip
-    return next((each for each in within if isinstance(each, dict)), {})
-
-
-def _retriever(settings: Json) -> Json:
-    """Settings of a retriever without what LangSmith puts before their names."""
-    return {str(name).removeprefix("ls_"): value for name, value in settings.items()}
+    within = (
+        spans.first(spans.first(run.get("extra"), "metadata"), "usage_metadata"),
+        spans.first(outputs, "usage_metadata"),
+        spans.first(spans.first(outputs, "llm_output"), "token_usage", "usage"),
+    )
+    told = next((each for each in within if isinstance(each, dict)), {})
+    return spans.tokens(
+        {"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")},
+        {unit: spans.first(told, unit, old) for unit, old in _OLD_UNITS.items()},
+    )
 
 
 def _feedback(stats: object) -> dict[str, float]:
     """Feedback on a run by its name: the average of what was given."""
     if not isinstance(stats, dict):
         return {}
-    averages = {str(name): number_of(first(each, "avg")) for name, each in stats.items()}
+    averages = {str(name): spans.number_of(spans.first(each, "avg")) for name, each in stats.items()}
     return {name: value for name, value in averages.items() if value is not None}

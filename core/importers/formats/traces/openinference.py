@@ -11,21 +11,10 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from core.importers.account import TAKEN
-from core.importers.formats.traces import TraceFormat
-from core.importers.formats.traces.spans import (
-    Document,
-    Kind,
-    Span,
-    amount,
-    answer_of,
-    documents_of,
-    instant,
-    name_of,
-    question_of,
-)
+from core.importers.formats.traces import TraceFormat, spans
 from core.importers.read.jsons import Json
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, spans.Kind] = {
     "RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "model", "EMBEDDING": "embedding",
 }  # fmt: skip
 _KIND = "openinference.span.kind"
@@ -69,7 +58,7 @@ class OpenInference(TraceFormat):
             for path in paths
         )
 
-    def spans(self, row: Json, where: str) -> Iterator[Span]:
+    def spans(self, row: Json, where: str) -> Iterator[spans.Span]:
         """One span."""
         yield _span(row, where)
 
@@ -90,58 +79,59 @@ def _flat(row: Json, where: str) -> dict[str, object]:
     return found
 
 
-def _span(row: Json, where: str) -> Span:
+def _span(row: Json, where: str) -> spans.Span:
     flat = _flat(row, where)
     trace, own = (
-        name_of(flat.get(f"context.{key}")) or name_of(flat.get(key)) for key in ("trace_id", "span_id")
+        spans.name_of(flat.get(f"context.{key}")) or spans.name_of(flat.get(key))
+        for key in ("trace_id", "span_id")
     )
     if trace is None or own is None:
         raise InputError("The span has no id, or that of its trace is missing.", where=where)
     kind = _KINDS.get(str(flat.get(_KIND) or flat.get("span_kind")).upper(), "other")
     told = _documents(flat, "reranker.output_documents" if kind == "reranker" else "retrieval.documents")
     if told is None and kind in ("retriever", "reranker"):
-        told = documents_of(row.get("output"))
-    return Span(
+        told = spans.documents_of(row.get("output"))
+    return spans.Span(
         id=own,
-        parent=name_of(flat.get("parent_id")) or name_of(flat.get("parent_span_id")),
+        parent=spans.name_of(flat.get("parent_id")) or spans.name_of(flat.get("parent_span_id")),
         trace=trace,
         kind=kind,
         where=where,
-        project=name_of(flat.get("project_name")) or "",
-        start=instant(flat.get("start_time")),
-        end=instant(flat.get("end_time")),
+        project=spans.name_of(flat.get("project_name")) or "",
+        start=spans.instant(flat.get("start_time")),
+        end=spans.instant(flat.get("end_time")),
         question=_question(flat, kind),
-        answer=answer_of(flat.get("output.value")),
+        answer=spans.answer_of(flat.get("output.value")),
         documents=told if kind in ("retriever", "reranker") else None,
         tokens=_tokens(flat, kind),
         model=_first(flat, "llm.model_name", "reranker.model_name", "embedding.model_name"),
         failed="ERROR" in str(flat.get("status_code") or flat.get("status.code") or "").upper(),
-        settings={"retriever": name_of(flat.get("name")) or ""} if kind == "retriever" else {},
+        settings={"retriever": spans.name_of(flat.get("name")) or ""} if kind == "retriever" else {},
     )
 
 
 def _first(flat: dict[str, object], *names: str) -> str | None:
-    return next((found for name in names if (found := name_of(flat.get(name)))), None)
+    return next((found for name in names if (found := spans.name_of(flat.get(name)))), None)
 
 
-def _question(flat: dict[str, object], kind: Kind) -> str | None:
+def _question(flat: dict[str, object], kind: spans.Kind) -> str | None:
     value = flat.get("input.value")
     if kind == "reranker":
         value = flat.get("reranker.query") or value
-    return question_of(value)
+    return spans.question_of(value)
 
 
-def _tokens(flat: dict[str, object], kind: Kind) -> dict[str, float]:
+def _tokens(flat: dict[str, object], kind: spans.Kind) -> dict[str, float]:
     if kind != "model":
         return {}
     found = {
-        "input_tokens": amount(flat.get("llm.token_count.prompt")),
-        "output_tokens": amount(flat.get("llm.token_count.completion")),
+        "input_tokens": spans.amount(flat.get("llm.token_count.prompt")),
+        "output_tokens": spans.amount(flat.get("llm.token_count.completion")),
     }
     return {unit: count for unit, count in found.items() if count is not None}
 
 
-def _documents(flat: dict[str, object], path: str) -> tuple[Document, ...] | None:
+def _documents(flat: dict[str, object], path: str) -> tuple[spans.Document, ...] | None:
     """The documents of a span in the order of their numbers."""
     by_place: dict[int, Json] = {}
     for key, value in flat.items():
@@ -153,4 +143,4 @@ def _documents(flat: dict[str, object], path: str) -> tuple[Document, ...] | Non
             within[name.removeprefix("metadata.")] = value
     if not by_place:
         return None
-    return documents_of([by_place[place] for place in sorted(by_place)])
+    return spans.documents_of([by_place[place] for place in sorted(by_place)])

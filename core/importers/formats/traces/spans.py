@@ -112,6 +112,15 @@ def amount(value: object) -> float | None:
     return found if found is not None and found >= 0 else None
 
 
+def tokens(*told: Mapping[str, object]) -> dict[str, float]:
+    """Tokens by unit, of the first that counts any; zeros throughout mean that nobody counted."""
+    for pairs in told:
+        counts = {unit: amount(value) for unit, value in pairs.items()}
+        if any(counts.values()):
+            return {unit: count for unit, count in counts.items() if count is not None}
+    return {}
+
+
 def instant(value: object) -> float | None:
     """Seconds since 1970 of a date and time (UTC where no zone is given) or of a number, else None."""
     if isinstance(value, str) and not re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
