@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.stats.intervals import quantile_ranks, too_few
+from core.stats.significance import weights
 
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -181,3 +184,31 @@ def p95_reason(n: int, level: float = 0.95) -> str | None:
 def _reason(percentile: str, n: int, level: float) -> str | None:
     least = LEAST[percentile]
     return None if n >= least else f"{too_few(n, SHARES[percentile], level)}: at least {least} are needed"
+
+
+def quantile_gap(
+    first: NDArray[np.float64], second: NDArray[np.float64], q: float, *, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Difference of a quantile of two stacks with its bootstrap interval, paired over the queries.
+
+    Args:
+        first: [Q], one latency a query; ms.
+        second: [Q], the same queries in the same order.
+        q: 0..1.
+        level: Coverage of the percentile interval.
+
+    Returns:
+        second − first, and the bounds of it; ms.
+    """
+    drawn = weights(len(first))
+    apart = _quantiles(second, drawn, q) - _quantiles(first, drawn, q)
+    low, high = np.quantile(apart, [(1 - level) / 2, (1 + level) / 2])
+    return float(np.quantile(second, q) - np.quantile(first, q)), float(low), float(high)
+
+
+def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float) -> NDArray[np.float64]:
+    """The quantile in every resample [R], linear between order statistics."""
+    order = np.argsort(values)
+    upto, ordered, place = drawn[:, order].cumsum(axis=1), values[order], q * (len(values) - 1)
+    below, above = (ordered[(upto <= rank).sum(axis=1)] for rank in (np.floor(place), np.ceil(place)))
+    return np.asarray(below + (above - below) * (place - np.floor(place)))

@@ -19,9 +19,7 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
-from core.views.queries.one_query import OneQuery
-from core.views.queries.one_query import one_query as read_query
-from core.views.queries.page import Answer, answer, query_table
+from core.views.queries.page import query_table
 from core.views.workspace.choices import Choices, choices
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
@@ -141,77 +139,7 @@ def offered(path: str, revision: int, scope: Scope) -> Choices:
     return choices(snapshot(revision), scope)
 
 
-def queries(view: View, run_id: str, other: str | None) -> pl.DataFrame:
+@cached("Scoring every query…", entries=64)
+def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
     """The query table of one stack, or of two; see `core.views.queries.page.query_table`."""
-    return _queries(
-        str(store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        run_id=run_id,
-        other=other,
-    )
-
-
-@st.cache_resource(show_spinner="Scoring every query…", max_entries=64)
-def _queries(
-    path: str, revision: int, *, scope: Scope, quality: Quality, run_id: str, other: str | None
-) -> pl.DataFrame:
-    del path  # part of the key
-    return query_table(snapshot(revision), scope, quality, run_id, other)
-
-
-def query_answer(view: View, runs: Mapping[str, str], rows: pl.DataFrame, total: int) -> Answer:
-    """What `core.views.queries.page.answer` says about some queries of one or two stacks (run_id to name)."""
-    return _query_answer(
-        rows,
-        str(store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        runs=tuple(runs.items()),
-        shown=int(rows["query_id"].hash().sum()),
-        total=total,
-    )
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _query_answer(
-    _rows: pl.DataFrame,
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    runs: tuple[tuple[str, str], ...],
-    shown: int,
-    total: int,
-) -> Answer:
-    del path, revision, scope, shown  # the key of the rows, which are not hashed themselves
-    return answer(_rows, total, quality, *(name for _, name in runs))
-
-
-def one_query(view: View, query_id: str, runs: Mapping[str, str]) -> OneQuery:
-    """One query with its rankings by run_id and name; see `core.views.queries.one_query.one_query`."""
-    return _one_query(
-        str(store().path),
-        view.snapshot.revision,
-        scope=view.scope,
-        quality=view.quality,
-        query_id=query_id,
-        runs=tuple(runs.items()),
-    )
-
-
-@st.cache_resource(show_spinner="Reading the rankings…", max_entries=128)
-def _one_query(
-    path: str,
-    revision: int,
-    *,
-    scope: Scope,
-    quality: Quality,
-    query_id: str,
-    runs: tuple[tuple[str, str], ...],
-) -> OneQuery:
-    del path  # part of the key
-    return read_query(snapshot(revision), scope, quality, query_id, dict(runs))
+    return query_table(view.snapshot, view.scope, view.quality, run_id, other)

@@ -87,14 +87,28 @@ def pick_from_chart(
     """
 
     def picked() -> None:
-        points = st.session_state[chart_key]["selection"]["points"]
-        data = points[0].get("customdata") if points else None
-        if data:
-            # Numbers sent as a typed array come back as a mapping from position to value.
-            row = data["0"] if isinstance(data, Mapping) else data[0]
-            st.session_state[key] = table[column][int(row)]
+        row = selected_row(chart_key)
+        if row is not None:
+            st.session_state[key] = table[column][row]
 
     return picked
+
+
+def selected_row(key: str) -> int | None:
+    """The row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum.
+
+    Args:
+        key: Key of the table or the chart.
+    """
+    selection = st.session_state[key]["selection"]
+    if rows := selection.get("rows"):
+        return int(rows[0])
+    points = selection.get("points")
+    data = points[0].get("customdata") if points else None
+    if not data:
+        return None
+    # Numbers sent as a typed array come back as a mapping from position to value.
+    return int(data["0"] if isinstance(data, Mapping) else data[0])
 
 
 def pick_stacks(

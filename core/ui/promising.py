@@ -5,14 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from core.ui import show
-from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.decision.promising import HEADING, promising_rows, promising_words
 
 _COLUMNS = {
     "stack": show.text_column("stack", width=290),
     "quality": show.score_column("quality"),
-    "gain": signed_column("better by", "Than the chosen stack; empty without one."),
+    "gain": show.signed_column("better by", "Than the chosen stack; empty without one."),
     "missing": show.text_column("is"),
     "measure": show.text_column("so", width=360),
     "why": show.text_column("on record", width=260),

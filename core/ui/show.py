@@ -171,6 +171,11 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
     return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
 
 
+def signed_column(label: str, help_text: str = "") -> Any:
+    """A column of differences with their sign, three decimals."""
+    return st.column_config.NumberColumn(label, format="%+.3f", help=help_text or None)
+
+
 def dollar_column(label: str, help_text: str = "") -> Any:
     """A column of dollars that may be very small; `table` gives it the decimals that its least needs."""
     return st.column_config.NumberColumn(label, format=_DOLLARS, help=help_text or None)

@@ -113,6 +113,7 @@ SETTINGS: Mapping[str, Setting] = {
     "cutof": Setting("stack that is cut"),
     "least": Setting("answers per cell", number=True),
     "cmp": Setting("stacks compared", dependent=True),
+    "also": Setting("further stacks", dependent=True),
     "each": Setting("way of comparing"),
     "ci": Setting("interval"),
     "tol": Setting("tie tolerance", number=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.bidi import isolated
@@ -24,6 +24,7 @@ __all__ = (
     "sample",
     "score",
     "shorten",
+    "signed",
     "usd",
     "weight",
 )
@@ -34,6 +35,12 @@ def interval(low: float | None, high: float | None) -> str:
     if low is None or high is None or not (known(low) and known(high)):
         return ""
     return f" [{low:.3f}, {high:.3f}]"
+
+
+def signed(value: float, written: Callable[[float], str] = score) -> str:
+    """A difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
+    shown = written(abs(value))
+    return shown if shown == written(0.0) else f"{'−' if value < 0 else '+'}{shown}"
 
 
 def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 
 SPARSE, HYBRID = "BM25, K = 50", "BM25 ⊕ wordllama 256 d, K = 50"
-PAIR = f"compare?k=20&cmp={quote(SPARSE)}&cmp={quote(HYBRID)}"
+PAIR = f"compare?k=20&stack={quote(HYBRID)}&vs={quote(SPARSE)}"
 
 
 def settings(visit: Visit) -> dict[str, list[str]]:
@@ -53,6 +53,7 @@ def test_a_click_on_a_query_opens_it_with_both_stacks(server: Server, visit: Ope
 
 def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/{PAIR}")
+    page.page.get_by_text("Tests, effect sizes, all pairs").click()
     page.page.get_by_text("BCa", exact=True).click()
     page.settle()
     expect(page.page.get_by_text("95 % BCa interval of 2,000 bootstrap resamples")).to_be_visible()
@@ -64,13 +65,14 @@ def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: 
 
 def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/{PAIR}")
+    page.page.get_by_text("One change, every pair of stacks").click()
     expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
     charts = page.page.locator(".js-plotly-plot")
     asked = page.address
     click(page, charts.last.locator(".points path.point").first)
     page.page.wait_for_url(lambda address: address != asked)
     page.settle()
-    before, after = settings(page)["cmp"]
+    ((after,), (before,)) = (settings(page)[key] for key in ("stack", "vs"))
     assert after.replace(" hnsw-f32", "") == before
     assert after in page.answer
     assert before in page.answer

@@ -43,7 +43,7 @@ def test_published_figures_come_with_their_n(open_page: OpenPage, published_stor
 
 
 def test_published_figures_have_no_queries(open_page: OpenPage, published_store: Path):
-    assert "only its averages are known" in answer(open_page(published_store, "queries"))
+    assert "only averages are known" in answer(open_page(published_store, "queries"))
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)

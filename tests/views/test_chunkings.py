@@ -80,8 +80,8 @@ def test_one_query_reads_what_each_run_searched(snapshot: Snapshot) -> None:
     assert [judged.golden_set_id for judged in found.judged] == ["gold@halves", "gold@pages"]
     assert (left.judged.ideal, right.judged.ideal) == (2.0, 1.0)
     assert (left.score, right.score) == (0.5, 1.0)
-    assert left.ranking.select("grade", "text").rows() == [("5", "text of h0"), ("unjudged", "text of h2")]
-    assert right.ranking.select("grade", "text").rows() == [("unjudged", "text of p1"), ("5", "text of p0")]
+    assert left.ranking.select("grade", "text").rows() == [(5, "text of h0"), (None, "text of h2")]
+    assert right.ranking.select("grade", "text").rows() == [(None, "text of p1"), (5, "text of p0")]
     assert left.ranking["change"].is_null().all()
     assert left.missed["passage_id"].to_list() == ["h1"]
 

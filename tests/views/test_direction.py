@@ -11,7 +11,8 @@ from core.decide.rules import Constraints, decide
 from core.decide.turning import turns
 from core.stats.significance import Sample, Setup, compare
 from core.ui.pick import listed
-from core.views.compare.page import usual, with_verdict
+from core.views.compare.page import with_verdict
+from core.views.compare.sides import usual
 from core.views.confidence.flips import front
 from core.views.curves import page as curves
 from core.views.decision.chart import marked, ordered, pareto
@@ -54,9 +55,7 @@ def test_tables_begin_with_the_best(higher):
         order if higher else ["r0", "r1", "r2"]
     )
     assert frontier_rows(rows, found) == ([2, 1, 0] if higher else [0])
-    assert usual(rows.with_columns(has_rankings=True), found) == [
-        f"stack {row}" for row in first_is_best(higher)[:2]
-    ]
+    assert usual(rows, found)[:2] == [f"stack {row}" for row in first_is_best(higher)[:2]]
     bounds = rows.with_columns(hole_low=pl.lit(0.1), hole_high=pl.lit(0.9))
     assert with_bounds(bounds, higher_is_better=higher)["name"].to_list() == [
         f"stack {row}" for row in first_is_best(higher)

@@ -12,7 +12,6 @@ from core.decide.joint import JointSample
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.stats.intervals import SEED
 from core.ui import cache, show
-from core.ui.compare_columns import signed_column
 from core.ui.view import View
 from core.views.confidence import charts, words
 from core.views.confidence.hold import joint_sample, share_rows, shares, tie_rows
@@ -102,9 +101,9 @@ CHANCES_MORE: Mapping[str, Any] = {
 TIES: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
     "quality": show.score_column("quality"),
-    "d_quality": signed_column("less the best", "Difference to the best of them, on the same queries."),
-    "d_low": signed_column("low", "95 % interval of the difference, query by query."),
-    "d_high": signed_column("high", "95 % interval of the difference, query by query."),
+    "d_quality": show.signed_column("less the best", "Difference to the best of them, on the same queries."),
+    "d_low": show.signed_column("low", "95 % interval of the difference, query by query."),
+    "d_high": show.signed_column("high", "95 % interval of the difference, query by query."),
     "latency_ms": show.number_column("latency ms", 2),
     "cost": show.dollar_column("$ / 1k"),
     "reading": show.text_column("query by query"),
@@ -113,5 +112,5 @@ TIES_MORE: Mapping[str, Any] = {
     "quality_low": show.score_column("quality low", "95 % interval over queries."),
     "quality_high": show.score_column("quality high", "95 % interval over queries."),
     "n": show.number_column("n", 0),
-    "gap_ms": signed_column("ms more than the best"),
+    "gap_ms": show.signed_column("ms more than the best"),
 }

@@ -10,7 +10,6 @@ import streamlit as st
 
 from core.metrics import Measure
 from core.ui import cache, show
-from core.ui.compare_columns import signed_column
 from core.ui.pick import pick_stack
 from core.ui.view import View, end
 from core.views.confidence import weight_charts, weights, words
@@ -82,14 +81,14 @@ RANGES: Mapping[str, Any] = {
 FLIPS: Mapping[str, Any] = {
     "better": show.text_column("better, as usual", width=190),
     "worse": show.text_column("worse, as usual", width=190),
-    "difference": signed_column("difference", "As usual, mean over queries."),
+    "difference": show.signed_column("difference", "As usual, mean over queries."),
     "flips": show.number_column("cells turned", 0, "Cells in which the order is reversed."),
-    "reversal": signed_column("reversal", "The largest difference the other way."),
+    "reversal": show.signed_column("reversal", "The largest difference the other way."),
     "reading": show.text_column("reading"),
 }
 FLIPS_MORE: Mapping[str, Any] = {
-    "low": signed_column("low", "Lower end of its 95 % interval."),
-    "high": signed_column("high", "Upper end of its 95 % interval."),
+    "low": show.signed_column("low", "Lower end of its 95 % interval."),
+    "high": show.signed_column("high", "Upper end of its 95 % interval."),
     "p_holm": show.number_column("p adjusted", 4, "Of the usual order, Holm-adjusted over these pairs."),
     "where": show.text_column("where", "The cell with the reversal."),
     "p_there": show.number_column("p there", 4, "Of that reversal, Holm-adjusted over the reversed pairs."),

@@ -13,7 +13,6 @@ import streamlit as st
 from core.decide.planner import Bill, bill
 from core.decide.rules import Constraints
 from core.ui import cache, show
-from core.ui.compare_columns import signed_column
 from core.ui.sections.hold import chances, sample
 from core.ui.view import View
 from core.views.confidence import charts, words, worth
@@ -158,7 +157,7 @@ RIVALS_MORE: Mapping[str, Any] = {
 TAGS: Mapping[str, Any] = {
     "tag": show.text_column("queries with", width=220),
     "n": show.number_column("n", 0),
-    "difference": signed_column("difference", "Mean, first stack less the second."),
+    "difference": show.signed_column("difference", "Mean, first stack less the second."),
     "spread": show.score_column("spread", "Standard deviation of the differences."),
     "share": show.percent_column("today"),
     "best": show.percent_column("tells most", "Share of further queries with the least error (Neyman)."),

@@ -1,4 +1,4 @@
-"""With and without a change: pairs of stacks whose specifications differ in exactly one thing."""
+"""With and without a change: pairs of stacks that differ in exactly one thing, and what it does to them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,31 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from core.records import JsonMap, canonical_json
+from core.stats.significance import Sample, Setup, compare
+from core.store import Snapshot
+from core.views.compare.page import Scored, scored, with_verdict
+from core.views.workspace.scope import Quality, Scope
 
 Spec = Mapping[str, Any]
 
 PAIRS = pl.Schema(
-    {
-        "axis": pl.String,
-        "change": pl.String,
-        "before": pl.String,
-        "after": pl.String,
-        "run_before": pl.String,
-        "run_after": pl.String,
-    }
-)
+    dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String)
+)  # fmt: skip
 """Columns of `changes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One thing that can change.
+    """One thing that can change: its name, the keys of a specification that it sets, its value in words.
 
-    Attributes:
-        name: What people read.
-        keys: The keys of a specification that it sets; everything else must be equal.
-        say: The value in words.
-        whole: Whether it is there or not at all: the mode must differ too.
+    If `whole`, it is there or not at all: the mode must differ too.
     """
 
     name: str
@@ -102,7 +96,6 @@ AXES = (
 """What can change, the narrower first: a pair counts for the first axis that explains it."""
 
 _Stack = tuple[str, str, JsonMap]
-_Said = tuple[str, _Stack]
 _OPAQUE = "name"
 """A stack that is known by its name only differs from others in nobody knows what."""
 _OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
@@ -136,29 +129,17 @@ def changes(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pairs(axis: Axis, stacks: Iterable[_Stack], seen: set[frozenset[str]]) -> Iterable[tuple[str, ...]]:
-    alike: dict[str, list[_Said]] = {}
+    alike: dict[str, list[tuple[str, _Stack]]] = {}
     for stack in stacks:
         rest = {key: value for key, value in stack[2].items() if key not in axis.keys}
         alike.setdefault(canonical_json(rest), []).append((axis.say(stack[2]), stack))
     for group in alike.values():
-        for (first, one), (second, other) in _couples(group, axis.whole):
+        for (first, one), (second, other) in combinations(sorted(group, key=lambda row: _natural(row[0])), 2):
+            modes = one[2].get("mode"), other[2].get("mode")
             runs = frozenset((one[0], other[0]))
-            if first != second and runs not in seen:
+            if first != second and runs not in seen and not (axis.whole and modes[0] == modes[1]):
                 seen.add(runs)
                 yield (axis.name, f"{first} → {second}", one[1], other[1], one[0], other[0])
-
-
-def _couples(group: list[_Said], whole: bool) -> Iterable[tuple[_Said, _Said]]:
-    """Every two of a group, in the order of their values; if `whole`, only those of different modes."""
-    ordered = sorted(group, key=lambda each: _natural(each[0]))
-    if not whole:
-        yield from combinations(ordered, 2)
-        return
-    modes: dict[object, list[_Said]] = {}
-    for each in ordered:
-        modes.setdefault(each[1][2].get("mode"), []).append(each)
-    for one, other in combinations(modes.values(), 2):
-        yield from product(one, other)
 
 
 @lru_cache(maxsize=4096)
@@ -182,3 +163,42 @@ def kinds(found: pl.DataFrame) -> list[str]:
 def of_kind(found: pl.DataFrame, kind: str) -> pl.DataFrame:
     """The pairs of one change."""
     return found.filter(pl.format("{}: {}", "axis", "change") == kind)
+
+
+def effects(
+    snapshot: Snapshot, scope: Scope, quality: Quality, pairs: pl.DataFrame, setup: Setup
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Compare every pair of a change, and the change on average over its pairs.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+        pairs: Rows of `changes`, of one change.
+        setup: How to compare.
+
+    Returns:
+        Per pair before, after, run_before, run_after and the columns of `core.views.compare.page.differences`
+        from n on, the pairs one family; and one row of the latter, query by query on average. There the
+        queries stay the sample, so the interval says how far the change carries over to other queries with
+        these stacks, not to other stacks.
+    """
+    names = dict(pairs.select("run_before", "before").iter_rows())
+    names |= dict(pairs.select("run_after", "after").iter_rows())
+    return effects_of(scored(snapshot, scope, quality, names), pairs, setup)
+
+
+def effects_of(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `effects` of stacks that are scored."""
+    places = {run_id: place for place, run_id in enumerate(stacks.run_ids)}
+    first, second = ([places[run] for run in pairs[name]] for name in ("run_before", "run_after"))
+    # A query without a value in one stack counts for none, so that both sides average the same stacks.
+    means = np.stack([stacks.values[rows].mean(axis=0) for rows in (first, second)])
+    each, whole = (
+        with_verdict(
+            compare(Sample.means(values), *rows, setup).drop("first", "second"),
+            higher_is_better=setup.higher_is_better,
+        )
+        for values, rows in ((stacks.values, (first, second)), (means, ([0], [1])))
+    )
+    return pairs.select("before", "after", "run_before", "run_after").hstack(each), whole

@@ -15,8 +15,6 @@ import polars as pl
 
 from core.metrics import Measure
 from core.store import Snapshot
-from core.views import text
-from core.views.compare.page import OPEN
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence
@@ -34,19 +32,10 @@ def if_judged(
     *,
     queries: frozenset[str] | None = None,
 ) -> pl.Series:
-    """What judging more could make of comparisons.
+    """Return the difference of each comparison in the case that is worst for the stack ahead.
 
-    Args:
-        rows: From `core.views.compare.page.differences`: first, second, difference.
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        run_ids: Name of a stack → its run.
-        queries: The queries that were compared; None for those of the workspace.
-
-    Returns:
-        if_judged, one value per row: the difference in the case that is worst for the stack ahead; null where
-        neither is ahead, or the measure does not allow it.
+    Null where neither is ahead, or the measure does not allow it. `queries` are those that were compared,
+    None for those of the workspace.
     """
     measure, golden = quality.measure, scope.golden_set_id
     names = list(dict.fromkeys([*rows["first"], *rows["second"]]))
@@ -67,28 +56,6 @@ def if_judged(
         alone = _alone(found, ranked, quality.k) if same else None
         ends.append(_turned(found, measure, alone, ahead=int(difference > 0)))
     return pl.Series("if_judged", ends, dtype=pl.Float64)
-
-
-def doubt(rows: pl.DataFrame, quality: Quality) -> str:
-    """Say which differences holes could turn round; empty when none.
-
-    Args:
-        rows: first, second, difference, `if_judged`; where there is a verdict, only differences that are
-            called real count.
-        quality: Measure and cutoff.
-    """
-    real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
-    turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
-    if turned.is_empty():
-        return ""
-    row = turned.row(0, named=True)
-    behind, ahead = (row["first"], row["second"]) if row["difference"] > 0 else (row["second"], row["first"])
-    others = "" if rows.height == 1 else f" {turned.height} of {text.count(rows.height, 'comparison')}"
-    return (
-        f"Judging more could overturn{others or ' this'}: were every unjudged passage that only {behind} has "
-        f"in its Top-{quality.k} of grade 5, and every one that only {ahead} has of grade 1, {behind} would "
-        f"lead by {text.score(abs(row['if_judged']))} {quality.name}."
-    )
 
 
 def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 import polars as pl
 
-from core.decide.rules import Decision
 from core.errors import InputError
+from core.stats.agreement import agreement
 from core.stats.significance import Sample, Setup, compare
-from core.views import text
-from core.views.queries.page import signed
+from core.store import Snapshot
+from core.views.compare.holes import if_judged
+from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, Floats, at_cutoff
+from core.views.workspace.scores import Floats, at_cutoff, evidence
 
 LEVEL = 0.05
 """A difference counts as real when its adjusted p-value is below this."""
@@ -24,12 +24,6 @@ MOST = 5
 Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "not told apart"
-
-LEGEND = (
-    "{} of 0 the stack is better. Whisker: 95 % interval of that comparison by itself. Light bar: true "
-    "differences that these queries are too few to show with 80 % power. A difference is called real when "
-    f"its Holm-adjusted p is below {LEVEL}. Click a mark to look closer at its pair."
-)
 
 
 @dataclass(frozen=True)
@@ -48,209 +42,90 @@ class Scored:
     query_ids: tuple[str, ...]
     values: Floats
 
-    def row(self, name: str) -> int:
-        """The place of a stack."""
-        return self.names.index(name)
 
-
-def scored(found: Evidence, names: dict[str, str], quality: Quality) -> Scored:
-    """Score stacks.
-
-    Args:
-        found: Their rankings with grades.
-        names: run_id to name.
-        quality: Measure and cutoff.
-
-    Raises:
-        InputError: If the measure is known from aggregates only.
-    """
-    measure = quality.measure
-    if measure is None:
+def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[str, str]) -> Scored:
+    """Score stacks, run_id to name, on the queries of the workspace."""
+    if quality.measure is None:
         raise InputError(f"{quality.name} is known from aggregates only.", do="Choose another measure.")
-    return Scored(
-        names=tuple(names[run_id] for run_id in found.run_ids),
-        run_ids=found.run_ids,
-        query_ids=found.query_ids,
-        values=at_cutoff(found, measure),
+    found = evidence(
+        snapshot, list(names), scope.golden_set_id or "", (quality.measure,), only=among(snapshot, scope)
     )
+    values = at_cutoff(found, quality.measure)
+    return Scored(tuple(names[run_id] for run_id in found.run_ids), found.run_ids, found.query_ids, values)
 
 
 def pairs_of(names: Sequence[str], against: Against) -> tuple[list[int], list[int]]:
-    """Which stacks are compared: each with the first, or each with every earlier one."""
+    """Return places of what is compared with, and of what is compared."""
     bases = range(1 if against == "the first" else len(names) - 1)
-    pairs = [(base, row) for base in bases for row in range(base + 1, len(names))]
-    return [base for base, _ in pairs], [row for _, row in pairs]
+    pairs = [(row, base) for base in bases for row in range(base + 1, len(names))]
+    return [row for row, _ in pairs], [base for _, base in pairs]
+
+
+def compared(
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    table: pl.DataFrame,
+    names: Sequence[str],
+    *,
+    against: Against,
+    setup: Setup,
+) -> pl.DataFrame:
+    """Compare stacks query by query, one family.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+        table: The stack table.
+        names: Two stacks or more with rankings.
+        against: Which pairs.
+        setup: How to compare.
+
+    Returns:
+        The columns of `differences`, second − first, then if_judged (`core.views.compare.holes.if_judged`),
+        overlap and tau (means over the queries, null where the passages were cut differently).
+    """
+    ids = dict(table.filter(pl.col("name").is_in(names)).select("name", "run_id").iter_rows())
+    stacks = scored(snapshot, scope, quality, {ids[name]: name for name in names})
+    rows = differences(stacks, *pairs_of(stacks.names, against), setup)
+    ends = if_judged(rows, snapshot, scope, quality, ids)
+    pairs = [(ids[first], ids[second]) for first, second in rows.select("first", "second").iter_rows()]
+    means = [alike_means(alike(snapshot, table, quality.k, *pair)) for pair in pairs]
+    overlap, tau = (pl.Series(values, dtype=pl.Float64) for values in zip(*means, strict=True))
+    return rows.with_columns(ends, overlap=overlap, tau=tau)
 
 
 def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], setup: Setup) -> pl.DataFrame:
-    """Compare pairs of stacks, one family.
-
-    Returns:
-        `core.stats.significance.compare` with the names of the stacks in first and second, and verdict: what
-        the second is: better, worse or not told apart.
-    """
+    """Return `core.stats.significance.compare` with names in first and second, and `with_verdict`."""
     made = compare(Sample.means(stacks.values), first, second, setup)
-    return with_verdict(
-        made.with_columns(
-            pl.Series(column, [stacks.names[row] for row in made[column]], dtype=pl.String)
-            for column in ("first", "second")
-        ),
-        higher_is_better=setup.higher_is_better,
+    named = (
+        pl.Series(column, [stacks.names[row] for row in made[column]], dtype=pl.String)
+        for column in ("first", "second")
     )
-
-
-def legend(quality: Quality) -> str:
-    """How to read the chart of differences."""
-    return LEGEND.format("Right" if quality.higher_is_better else "Left")
+    return with_verdict(made.with_columns(named), higher_is_better=setup.higher_is_better)
 
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Comparisons with what each shows: better, worse or not told apart."""
+    """Add what each comparison shows of the second: better, worse or not told apart."""
     real = pl.col("p_holm") < LEVEL
     gain = pl.col("difference") if higher_is_better else -pl.col("difference")
     side = pl.when(gain > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
     return rows.with_columns(pl.when(real).then(side).otherwise(pl.lit(OPEN)).alias("verdict"))
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The head of the page.
-
-    Attributes:
-        sentence: Who is better, by how much, how sure.
-        details: How that was found, and what it cannot show.
-    """
-
-    sentence: str
-    details: str
+def alike(snapshot: Snapshot, runs: pl.DataFrame, k: int, first: str, second: str) -> pl.DataFrame | None:
+    """Return overlap and tau of two rankings per query; None where they rank differently cut passages."""
+    pair = runs.filter(pl.col("run_id").is_in([first, second]))
+    if pair["chunking"].n_unique() > 1:
+        return None
+    ranked = snapshot.rankings([first, second], stage="final").filter(pl.col("rank") <= k)
+    return agreement(ranked.filter(run_id=first), ranked.filter(run_id=second), k)
 
 
-def answer(rows: pl.DataFrame, quality: Quality, setup: Setup) -> Answer:
-    """Say what the comparisons show.
-
-    Args:
-        rows: From `differences`, at least one row.
-        quality: Measure and cutoff.
-        setup: How they were compared.
-    """
-    if rows["n"].max() == 0:
-        return Answer(
-            f"{quality.name} applies to no query of these stacks.", "Choose another measure or cutoff."
-        )
-    if rows.height == 1:
-        return Answer(_duel(rows.row(0, named=True), quality), how(rows, setup))
-    told = rows.filter(pl.col("verdict") != OPEN).sort(pl.col("difference").abs(), descending=True)
-    shows = "shows" if told.height < 2 else "show"
-    head = (
-        f"{told.height or 'None'} of {rows.height} comparisons {shows} a real difference in {quality.name} "
-        f"({_samples(rows)})"
-    )
-    said = [
-        f"{row['second']} is {row['verdict']} than {row['first']} by {_gap(row, sign=False)}, "
-        f"{p_value(row['p_holm'])}"
-        for row in told.head(2).iter_rows(named=True)
-    ]
-    return Answer(f"{': '.join([head, '; '.join(said)]) if said else head}.", how(rows, setup))
-
-
-def _duel(row: dict[str, Any], quality: Quality) -> str:
-    n = text.sample(row["n"])
-    if row["verdict"] == OPEN:
-        return (
-            f"{row['second']} and {row['first']} are not told apart: difference {_gap(row)} {quality.name}, "
-            f"{p_value(row['p_holm'])}, {n}."
-        )
-    return (
-        f"{row['second']} is {row['verdict']} than {row['first']} by {_gap(row, sign=False)} {quality.name}, "
-        f"{p_value(row['p_holm'])}, {n}."
-    )
-
-
-def _gap(row: dict[str, Any], *, sign: bool = True) -> str:
-    """A difference with its interval; without its sign both are turned to the side of the better one."""
-    gap, low, high = row["difference"], row["low"], row["high"]
-    turned = not sign and gap < 0
-    bounds = [-high, -low] if turned and low is not None else [low, high]
-    values = [signed(each) for each in (abs(gap) if turned else gap, *bounds) if each is not None]
-    value, *numbers = values if sign else [each.removeprefix("+") for each in values]
-    return f"{value} [{', '.join(numbers)}]" if numbers else value
-
-
-def p_value(p: float | None) -> str:
-    """A p-value as people read it: ``p = 0.041``, ``p < 0.001``."""
-    if p is None:
-        return "no test"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def _samples(rows: pl.DataFrame) -> str:
-    least, most = (int(each) for each in (rows["n"].to_numpy().min(), rows["n"].to_numpy().max()))
-    return f"n = {most}" if least == most else f"n = {least} to {most}"
-
-
-def how(rows: pl.DataFrame, setup: Setup) -> str:
-    """What was done, and what it cannot show."""
-    family = (
-        "" if rows.height < 2 else f"; p-values are Holm-adjusted over these {rows.height}, intervals are not"
-    )
-    exact = (
-        "exact"
-        if rows["exact"].all()
-        else f"{setup.permutations:,} random swaps{', exact for few queries' if rows['exact'].any() else ''}"
-    )
-    least = rows["detectable"].drop_nulls().to_numpy()
-    power = ""
-    if len(least):
-        shown = text.score(float(np.median(least)))
-        power = f" With 80 % power these queries show true differences from about {shown} up."
-    interval = f"{100 * setup.level:g} % {setup.method} interval"
-    return (
-        f"Every stack on the same queries: {interval} of {setup.resamples:,} bootstrap resamples, "
-        f"paired randomisation test ({exact}), seed {setup.seed}{family}.{power}"
-    )
-
-
-def nothing(table: pl.DataFrame, scope: Scope, quality: Quality) -> tuple[str, str] | None:
-    """Why nothing can be compared, and what to do; None where at least two stacks can.
-
-    Args:
-        table: The stack table.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-    """
-    ranked = table.filter(pl.col("has_rankings"))
-    if table["collection_id"].n_unique() > 1:
-        return (
-            "These stacks searched different collections, so their queries cannot be paired.",
-            "Choose one workspace.",
-        )
-    if ranked.is_empty():
-        return (
-            "The stacks of this workspace came without per-query data: only their averages are known.",
-            f"A comparison needs the scores of every query. {_BRING} The averages themselves are on Pareto.",
-        )
-    if scope.golden_set_id is None:
-        return (
-            "There are rankings here, but no golden set that could score them.",
-            "Import judgements of this collection.",
-        )
-    if quality.measure is None:
-        return (
-            f"{quality.bare} is known from aggregates only, so its queries cannot be paired.",
-            "Choose another measure in the sidebar.",
-        )
-    if ranked.height < 2:
-        return f"Only {ranked['name'][0]} has per-query data here.", f"It takes two stacks. {_BRING}"
-    return None
-
-
-_BRING = "Import rankings with their judgements, or run stacks here."
-
-
-def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """The stacks that are compared where none were chosen: the decision's two, else the two best."""
-    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
-    names = table[rows].filter("has_rankings")["name"].to_list()
-    down = [decision.quality.higher_is_better, False]
-    best = table.filter("has_rankings").sort("quality", "name", descending=down, nulls_last=True)
-    return list(dict.fromkeys([*names, *best["name"].head(2)]))[:2]
+def alike_means(rows: pl.DataFrame | None) -> tuple[float | None, float | None]:
+    """Return mean overlap and mean tau over the queries that have them."""
+    if rows is None or rows.is_empty():
+        return None, None
+    overlap, tau = rows["overlap"].drop_nulls().to_numpy(), rows["tau"].drop_nulls().to_numpy()
+    return float(overlap.mean()), float(tau.mean()) if len(tau) else None

@@ -18,6 +18,10 @@ BARS = 200
 """Bars drawn at most: the two ends of the order; the table has every query."""
 _LABELLED = 40
 _QUESTION = 60
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+_Part = tuple[str, str, Floats, Mask, str, str]
+"""Kind, name in the legend, heights, which queries, colour, and pattern or symbol: never colour alone."""
 
 
 @dataclass(frozen=True)
@@ -25,107 +29,101 @@ class Bars:
     """The chart.
 
     Attributes:
-        figure: The bars, ascending; customdata[0] of every mark is the row of `drawn`.
-        drawn: The queries that are drawn, ascending.
+        figure: The bars; customdata[0] of every mark is the row of `drawn`.
+        drawn: The queries that are drawn, in their order.
     """
 
     figure: go.Figure
     drawn: pl.DataFrame
 
 
-def bars(rows: pl.DataFrame, quality: Quality, *, against: bool, selected: str | None = None) -> Bars | None:
-    """Draw the score of every query, or its difference to a second stack.
+def bars(
+    rows: pl.DataFrame, quality: Quality, names: tuple[str, ...], *, selected: str | None = None
+) -> Bars | None:
+    """Draw the score of every query, or its difference to a second stack, in the order of the table.
 
     Args:
         rows: Rows of the query table.
         quality: Measure and cutoff.
-        against: Whether to draw the differences.
+        names: The stack, and the second one where there is one.
         selected: query_id to point at.
 
     Returns:
         The chart; None when no query has a value.
     """
-    column = "delta" if against else "score"
-    drawn = rows.filter(pl.col(column).is_not_null()).sort(column, "query_id")
+    column = "score" if len(names) == 1 else "delta"
+    drawn = rows.filter(pl.col(column).is_not_null())
     if drawn.is_empty():
         return None
     if drawn.height > BARS:
         drawn = pl.concat([drawn.head(BARS // 2), drawn.tail(BARS // 2)])
-    title = f"difference in {quality.name}" if against else quality.name
-    fig = theme.figure(x="queries, lowest first", y=title, height=320)
-    (_differences if against else _scores)(fig, drawn)
-    _pointer(fig, drawn, column, selected)
+    heights = drawn[column].to_numpy()
+    best = drawn["best"].to_numpy() if len(names) == 1 else heights
+    layout = theme.layout(y=quality.name if len(names) == 1 else f"difference in {quality.name}", height=280)
     few = drawn.height <= _LABELLED
-    fig.update_xaxes(
-        range=[-0.8, drawn.height - 0.2],
-        tickvals=np.arange(drawn.height) if few else [],
-        ticktext=[text.escape(text.shorten(name, 12)) for name in drawn["query_id"]] if few else [],
-        showgrid=False,
-    )
-    fig.update_yaxes(zeroline=True)
-    fig.update_layout(barmode="overlay", bargap=0.15)
-    return Bars(fig, drawn)
+    ticks = [text.escape(text.shorten(name, 12)) for name in drawn["query_id"]] if few else []
+    layout["xaxis"] |= {
+        "range": [-0.8, drawn.height - 0.2], "showgrid": False, "ticktext": ticks,
+        "tickvals": np.arange(drawn.height) if few else [],
+    }  # fmt: skip
+    layout["yaxis"] |= {"zeroline": True, "range": _fitted(heights, best)}
+    layout |= {"barmode": "overlay", "bargap": 0.15, "annotations": _pointer(drawn, heights, selected)}
+    parts = _scores(drawn) if len(names) == 1 else _differences(heights, names)
+    hover = [_hover(row) for row in drawn.iter_rows(named=True)]
+    return Bars(theme.finished([_trace(part, hover) for part in parts if part[3].any()], layout), drawn)
 
 
-def _scores(fig: go.Figure, drawn: pl.DataFrame) -> None:
+def _fitted(heights: Floats, best: Floats) -> list[float]:
+    top = float(np.nanmax(np.concatenate([heights, best]), initial=0.0))
+    low = min(0.0, float(heights.min()))
+    room = 0.12 * max(top - low, 0.02)
+    return [low - (room if low else 0.2 * room), top + room]
+
+
+def _scores(drawn: pl.DataFrame) -> list[_Part]:
     score, best, share = (drawn[name].to_numpy() for name in ("score", "best", "share"))
-    weak = share < WEAK
-    _bars(
-        fig,
-        drawn,
-        score,
-        ~weak & (score > 0),
-        ("half or more of what its pool holds", theme.OKABE_ITO[0], ""),
-    )
-    _bars(fig, drawn, score, weak & (score > 0), ("less than half", theme.OKABE_ITO[5], "/"))
-    _marks(fig, drawn, np.zeros(drawn.height), score == 0, ("scores 0", theme.OKABE_ITO[5], "x-thin"))
-    _marks(fig, drawn, best, ~np.isnan(best), ("best order of its pool (PROC)", theme.NEUTRAL, "line-ew"))
-    fig.update_yaxes(range=[-0.03, 1.12])
+    weak, zero = share < WEAK, np.zeros(drawn.height)
+    blue, red = theme.OKABE_ITO[0], theme.OKABE_ITO[5]
+    return [
+        ("bar", "half or more of what its pool holds", score, ~weak & (score > 0), blue, ""),
+        ("bar", "less than half", score, weak & (score > 0), red, "/"),
+        ("scatter", "scores 0", zero, score == 0, red, "x-thin"),
+        ("scatter", "best order of its pool (PROC)", best, ~np.isnan(best), theme.NEUTRAL, "line-ew"),
+    ]
 
 
-def _differences(fig: go.Figure, drawn: pl.DataFrame) -> None:
-    delta = drawn["delta"].to_numpy()
-    _bars(fig, drawn, delta, delta > 0, ("gain", theme.OKABE_ITO[0], ""))
-    _bars(fig, drawn, delta, delta < 0, ("loss", theme.OKABE_ITO[5], "/"))
-    _marks(fig, drawn, delta, delta == 0, ("tie", theme.NEUTRAL, "circle"))
-    top = 1.15 * max(0.05, float(np.abs(delta).max()))
-    fig.update_yaxes(range=[-top, top])
+def _differences(delta: Floats, names: tuple[str, ...]) -> list[_Part]:
+    colours = theme.colours_for(names)
+    won, lost = (f"{text.escape(text.shorten(name, 34))} better" for name in names)
+    return [
+        ("bar", won, delta, delta > 0, colours[names[0]], ""),
+        ("bar", lost, delta, delta < 0, colours[names[1]], "/"),
+        ("scatter", "tie", delta, delta == 0, theme.NEUTRAL, "circle"),
+    ]
 
 
-Mask = npt.NDArray[np.bool_]
-Look = tuple[str, str, str]
-"""Name in the legend, colour, and pattern or symbol: nothing is told by colour alone."""
-
-
-def _bars(fig: go.Figure, drawn: pl.DataFrame, heights: npt.NDArray[Any], mask: Mask, look: Look) -> None:
-    name, colour, pattern = look
-    marker = {"color": colour, "line": {"width": 0}, "pattern": {"shape": pattern, "fillmode": "replace"}}
-    _add(fig, go.Bar(name=name, marker=marker), drawn, heights, mask)
-
-
-def _marks(fig: go.Figure, drawn: pl.DataFrame, heights: npt.NDArray[Any], mask: Mask, look: Look) -> None:
-    name, colour, symbol = look
-    size = float(np.clip(500 / drawn.height, 4, 9))
-    marker = {"color": colour, "symbol": symbol, "size": size, "line": {"color": colour, "width": 2}}
-    _add(fig, go.Scatter(name=name, mode="markers", marker=marker), drawn, heights, mask)
-
-
-def _add(
-    fig: go.Figure, trace: go.BaseTraceType, drawn: pl.DataFrame, heights: npt.NDArray[Any], mask: Mask
-) -> None:
+def _trace(part: _Part, hover: list[str]) -> theme.Spec:
+    kind, name, heights, mask, colour, look = part
     picked = np.flatnonzero(mask)
-    if not len(picked):
-        return
-    trace.update(
-        x=picked,
-        y=heights[picked],
-        customdata=picked[:, None],
-        hovertext=[_hover(row) for row in drawn[picked].iter_rows(named=True)],
-        hovertemplate="%{hovertext}<extra></extra>",
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
-    )
-    fig.add_trace(trace)
+    if kind == "bar":
+        pattern = {"shape": look, "fillmode": "replace"}
+        marker: dict[str, Any] = {"color": colour, "line": {"width": 0}, "pattern": pattern}
+    else:
+        size = float(np.clip(500 / len(hover), 4, 9))
+        marker = {"color": colour, "symbol": look, "size": size, "line": {"color": colour, "width": 2}}
+    return {
+        "type": kind,
+        "mode": "markers",
+        "name": name,
+        "marker": marker,
+        "x": picked,
+        "y": heights[picked],
+        "customdata": picked[:, None],
+        "hovertext": [hover[row] for row in picked],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+    }
 
 
 def _hover(row: dict[str, Any]) -> str:
@@ -137,9 +135,9 @@ def _hover(row: dict[str, Any]) -> str:
     )
 
 
-def _pointer(fig: go.Figure, drawn: pl.DataFrame, column: str, selected: str | None) -> None:
+def _pointer(drawn: pl.DataFrame, heights: Floats, selected: str | None) -> list[theme.Spec]:
     place = None if selected is None else drawn["query_id"].index_of(selected)
     if place is None:
-        return
-    top = max(float(drawn[column][place]), drawn["best"][place] or 0 if column == "score" else 0)
-    fig.add_annotation(x=place, y=top, text="▼", showarrow=False, yshift=12, font={"size": 13})
+        return []
+    top = max(float(heights[place]), 0.0)
+    return [{"x": place, "y": top, "text": "▼", "showarrow": False, "yshift": 14, "font": {"size": 13}}]

@@ -15,17 +15,16 @@ from core.views.workspace.scores import at_cutoff, evidence
 
 ROWS = 20
 """Ranks shown at least; down to K where that is deeper."""
-LONGEST = 5_000
-"""Characters of a passage that are shown at most."""
+LONGEST = 2_000
+"""Characters of a passage that are shown at once; the rest is unfolded."""
 RELEVANT = 4
-_PREVIEW = 160
 
 
 @dataclass(frozen=True)
 class Side:
     """What one stack makes of the query.
 
-    Every table ends with passage_id, passage (its title, or the id), preview and text.
+    Every table ends with passage_id, passage (its title, or the id), source and text.
 
     Attributes:
         name: The stack.
@@ -35,8 +34,9 @@ class Side:
         reachable: The weights that the best ordering of the pool collects.
         ranked: Length of the ranking.
         asked: Whether the stack was asked the query: it ranks it, has candidates for it or took time for it.
-        ranking: rank, grade (text; "unjudged"), weight (within the Top-K), points (score of the ranking),
-            change (against the other stack; null where that searched differently cut passages).
+        ranking: rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking),
+            before (its rank in the other stack), change (against it; null where that searched differently
+            cut passages).
         oracle: The best ordering of the pool at K as far as it earns anything: place, grade, weight, now
             (its rank in the ranking, null = left out).
         missed: Relevant passages (grade 4 or 5) that the pool lacks: grade, weight.
@@ -193,8 +193,7 @@ def _scores(
 
 
 def _ranking(final: pl.DataFrame, others: pl.DataFrame, k: int, *, judged: bool) -> pl.DataFrame:
-    """The ranking as it is read; a weight counts only down to K, and a change only where there is another."""
-    grade = pl.col("grade").cast(pl.String)
+    """Return the ranking as it is read; a weight counts down to K only."""
     up = pl.col("before").cast(pl.Int64) - pl.col("rank")
     change = (
         pl.when(up.is_null()).then(pl.lit("new"))
@@ -202,19 +201,16 @@ def _ranking(final: pl.DataFrame, others: pl.DataFrame, k: int, *, judged: bool)
         .when(up < 0).then(pl.format("▼ {}", up.abs()))
         .otherwise(pl.lit("="))
     )  # fmt: skip
+    before = others.select("passage_id", pl.col("rank").alias("before"))
     return (
         final.filter(pl.col("rank") <= max(k, ROWS))
-        .join(
-            others.select("passage_id", pl.col("rank").alias("before")),
-            on="passage_id",
-            how="left",
-            maintain_order="left",
-        )
+        .join(before, on="passage_id", how="left", maintain_order="left")
         .select(
             "rank",
-            (grade.fill_null("unjudged") if judged else grade).alias("grade"),
+            "grade",
             pl.when((pl.col("rank") <= k) & judged).then(pl.col("weight").fill_null(0)).alias("weight"),
             pl.col("score").alias("points"),
+            "before",
             (pl.lit(None, pl.String) if others.is_empty() else change).alias("change"),
             "passage_id",
         )
@@ -234,24 +230,24 @@ def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
 
 
 def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
-    """The side with passage, preview and text in its tables; a passage that is not stored has no text."""
+    """Return the side with passage, source and text in its tables; what is not stored has no text."""
     wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
-    found = snapshot.passages(collection_id, wanted.unique().to_list()).select("passage_id", "title", "text")
-    flat = pl.col("text").str.replace_all(r"\s+", " ").str.strip_chars()
+    found = snapshot.passages(collection_id, wanted.unique().to_list())
+    texts = found.select(
+        "passage_id", pl.col("title").replace("", None).alias("passage"), "source", "text"
+    )  # fmt: skip
 
     def told(table: pl.DataFrame) -> pl.DataFrame:
-        return table.join(found, on="passage_id", how="left", maintain_order="left").select(
-            *table.columns,
-            pl.coalesce(pl.col("title").replace("", None), "passage_id").alias("passage"),
-            flat.str.slice(0, _PREVIEW).alias("preview"),
-            "text",
-        )
+        joined = table.join(texts, on="passage_id", how="left", maintain_order="left")
+        return joined.with_columns(pl.coalesce("passage", "passage_id").alias("passage"))
 
     return replace(side, ranking=told(side.ranking), oracle=told(side.oracle), missed=told(side.missed))
 
 
 def shown_text(passage: str) -> tuple[str, str]:
-    """A passage as far as it is shown, and a note where it was cut."""
+    """A passage as far as it is shown at once, to the end of a line or a word, and the rest."""
     if len(passage) <= LONGEST:
         return passage, ""
-    return passage[:LONGEST], f"The first {LONGEST:,} of {len(passage):,} characters."
+    ends = [passage.rfind(blank, LONGEST // 2, LONGEST) for blank in ("\n", " ")]
+    end = next((place for place in ends if place > 0), LONGEST)
+    return passage[:end], passage[end:].lstrip()

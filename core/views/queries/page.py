@@ -1,24 +1,41 @@
-"""Queries: where a stack is weak, query by query, alone or against a second stack."""
+"""Queries: where a stack is weak, query by query, alone or against a second stack.
+
+A score is 0 where a stack was asked and found nothing, unknown where it was never asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from core.stats.intervals import bootstrap_means
-from core.stats.significance import TOLERANCE, outcomes
+from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
-from core.views import text
-from core.views.queries.scores import NOT_RANKED, query_scores
+from core.views.workspace.query_sets import among, asked_in
 from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import Evidence, at_cutoff, evidence
 
 WEAK = 0.5
 """A query is weak when the ranking reaches less than this share of what its candidate pool holds."""
 UNJUDGED = "No passage of this query is judged."
-_QUESTION = 70
+FOUND_NOTHING = "The stack was asked this query and ranks nothing, so it scores 0."
+NOT_RANKED = "Not ranked: nothing says that the stack was asked this query, so its score is unknown."
+OTHER_NOT_RANKED = "The second stack does not rank this query, so its score is unknown."
+AS_ZERO = "Not ranked; counts as 0 in this comparison."
+OUTSIDE = "Left out: outside the queries that the stacks of the workspace are compared on."
+
+_SCORES = {
+    "query_id": pl.String(),
+    "score": pl.Float64(),
+    "other": pl.Float64(),
+    "best": pl.Float64(),
+    "holes": pl.Int32(),
+    "judged": pl.Int32(),
+    "counts": pl.Boolean(),
+    "note": pl.String(),
+}
 _TIES = ("best", "query_id")
 
 SORTS: Mapping[str, tuple[str, bool]] = {
@@ -68,7 +85,7 @@ def query_table(
     """
     texts = snapshot.queries(scope.collection_id).select("query_id", "text", "tags")
     run_ids = [run_id] if other is None else [run_id, other]
-    scores = query_scores(snapshot, scope, quality, run_ids, as_zero=as_zero)
+    scores = _scores(snapshot, scope, quality, run_ids, as_zero=as_zero)
     return (
         texts.join(scores, on="query_id", how="full", coalesce=True)
         .join(_ranked(snapshot, texts, run_id), on="query_id", how="full", coalesce=True)
@@ -82,6 +99,67 @@ def query_table(
         .with_columns(pl.when(pl.col("judged") == 0).then(pl.lit(UNJUDGED)).otherwise("note").alias("note"))
         .sort("query_id")
     )
+
+
+def _scores(
+    snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str], *, as_zero: bool
+) -> pl.DataFrame:
+    """Score the judged queries of one run, or of two."""
+    if scope.golden_set_id is None:
+        return pl.DataFrame(schema=_SCORES)
+    measure, ceiling = quality.measure, quality.ceiling
+    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling))
+    only = among(snapshot, scope)
+    counts = np.array([only is None or query_id in only for query_id in found.query_ids], dtype=np.bool_)
+    asked = asked_in(found, snapshot.timings)
+    known = counts & (asked | as_zero)
+    columns: dict[str, Any] = {
+        "query_id": found.query_ids,
+        "holes": _where(known[0], (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1)),
+        "judged": found.counts_of(0).sum(axis=1),
+        "counts": counts,
+    }
+    if measure is not None:
+        values = at_cutoff(found, measure)
+        columns["score"] = _where(known[0], values[0])
+        columns["note"] = _notes(found, measure, values[0], known, asked)
+        columns |= {"other": _where(known[1], values[1])} if len(run_ids) > 1 else {}
+    else:
+        columns["note"] = f"{quality.bare} is known from aggregates only."
+    if ceiling is not None:
+        columns["best"] = _where(known[0], at_cutoff(found, ceiling)[0])
+    made = pl.DataFrame(columns).cast({name: _SCORES[name] for name in columns})
+    return pl.concat([pl.DataFrame(schema=_SCORES), made], how="diagonal").with_columns(
+        pl.when("counts").then("note").otherwise(pl.lit(OUTSIDE)).alias("note")
+    )
+
+
+def _where(known: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> pl.Series:
+    """Values that are known, the others null; as is what does not apply."""
+    return pl.Series(np.where(known, values, np.nan), dtype=pl.Float64).fill_nan(None)
+
+
+def _notes(
+    found: Evidence,
+    measure: Measure,
+    scores: np.ndarray[Any, Any],
+    known: np.ndarray[Any, Any],
+    asked: np.ndarray[Any, Any],
+) -> pl.Series:
+    """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
+    missing, counts = np.isnan(scores), found.counts_of(0)
+    reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
+    nothing = ~(found.grades[0] >= 0).any(axis=-1)
+    notes = pl.Series(pl.repeat(None, len(scores), dtype=pl.String, eager=True))
+    for rows, words in (
+        (nothing & asked[0], FOUND_NOTHING),
+        (~known[-1], OTHER_NOT_RANKED),
+        (~asked[0], AS_ZERO),
+        (~known[0], NOT_RANKED),
+        (missing, reason),
+    ):
+        notes = notes.scatter(np.flatnonzero(rows), words) if rows.any() else notes
+    return notes
 
 
 def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFrame:
@@ -130,132 +208,3 @@ def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) ->
         largest_first = largest_first == higher_is_better
     descending = {column: largest_first, **{name: name == "best" for name in _TIES if name != column}}
     return table.sort(list(descending), descending=list(descending.values()), nulls_last=True)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The head of the page.
-
-    Attributes:
-        sentence: Where the stack is weak, or where it wins and loses, in numbers.
-        details: Means with interval and n, and what is left out.
-    """
-
-    sentence: str
-    details: str
-
-
-def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
-    """Say where a stack is weak, or where it wins and loses against another.
-
-    Args:
-        rows: The queries to speak about.
-        total: How many queries there are without a filter.
-        quality: Measure and cutoff.
-        name: The stack.
-        other: The second stack.
-    """
-    if rows.is_empty():
-        return Answer(
-            f"None of {text.count(total, 'query', 'queries')} matches.", "Clear the tag or the search."
-        )
-    scored = rows.filter(pl.col("score").is_not_null())
-    if scored.is_empty():
-        note = rows["note"].drop_nulls().mode().sort().to_list()
-        return Answer(
-            f"No query {'here' if rows.height == total else 'shown'} has a score ({quality.name}).",
-            f"{note[0] if note else ''} The rankings can be read all the same.".strip(),
-        )
-    n = text.count(scored.height, "query", "queries")
-    among = n if rows.height == total else f"the {n} shown"
-    sentence = (
-        _weakness(scored, quality, among, name)
-        if other is None
-        else _duel(scored, quality, among, (name, other))
-    )
-    return Answer(sentence, _details(rows, scored, quality, other))
-
-
-def _weakness(scored: pl.DataFrame, quality: Quality, among: str, name: str) -> str:
-    worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
-    lowest = f"worst: {_quoted(worst)} ({text.score(worst['score'][0])})"
-    if scored["best"].is_null().all():
-        return f"{name} scores between {_span(scored['score'])} on {among} ({quality.name}); {lowest}."
-    weak = scored.filter(pl.col("share") < WEAK).height
-    return (
-        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds "
-        f"({quality.name}); {lowest}."
-    )
-
-
-def _span(scores: pl.Series) -> str:
-    return " and ".join(text.score(value) for value in (scores.to_numpy().min(), scores.to_numpy().max()))
-
-
-def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
-    up = quality.higher_is_better
-    deltas = scored.select("delta").to_numpy().T * (1 if up else -1)
-    better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
-    sentence = (
-        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,} "
-        f"({quality.name}, differences up to {TOLERANCE:g} are ties)"
-    )
-    if not worse:
-        return f"{sentence}."
-    loss = ordered(scored, "largest loss", higher_is_better=up)
-    return f"{sentence}; largest loss: {_quoted(loss)} ({signed(loss['delta'][0])})."
-
-
-def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> str:
-    n = scored.height
-    # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
-    judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
-    low, high = bootstrap_means(judged[: 1 if other is None else 2])
-    mean = text.score(np.nanmean(judged[0]))
-    said = [f"Mean {quality.name} {mean}{text.interval(low[0], high[0])}, n = {n:,}"]
-    if other is not None:
-        difference, least, most = (signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
-        said.append(f"mean difference {difference} [{least}, {most}] (paired bootstrap over queries)")
-    said.append(
-        f"{scored['holes'].to_numpy().mean():.1f} of the first {quality.k} passages are unjudged on average"
-    )
-    hopeless = int((scored["best"] == 0).sum())
-    if hopeless:
-        said.append(f"on {hopeless:,} the pool holds nothing that counts")
-    if n < rows.height:
-        said.append(f"{text.count(rows.height - n, 'query has', 'queries have')} no score")
-    if unranked := rows.filter(pl.col("note") == NOT_RANKED).height:
-        said.append(f"{unranked:,} of them not ranked, which averages over all judged queries count as 0")
-    return "; ".join(said) + "."
-
-
-def signed(value: float) -> str:
-    """A difference of qualities with its sign, three decimals: ``+0.031``, ``−0.500``."""
-    return f"{'−' if value < -0.0005 else '+' if value >= 0.0005 else ''}{abs(value):.3f}"
-
-
-def _quoted(rows: pl.DataFrame) -> str:
-    """The first row's query: its id and the start of its question."""
-    question = rows["text"][0]
-    said = f" “{text.shorten(' '.join(question.split()), _QUESTION)}”" if question else ""
-    return f"{rows['query_id'][0]}{said}"
-
-
-def nothing(name: str | None, ranked: Sequence[str]) -> tuple[str, str]:
-    """What to say instead of the page: why there are no queries to show, and what to do.
-
-    Args:
-        name: The stack that was picked; None when the limits of the sidebar leave none.
-        ranked: Stacks that have rankings.
-    """
-    choice = (
-        f"Choose another stack, for example {ranked[0]}, or import rankings."
-        if ranked
-        else "Import rankings."
-    )
-    if name is None:
-        return "Your limits leave no stack.", "Choose one by name, or relax a limit in the sidebar."
-    return (
-        f"{name} came without per-query data: only its averages are known.",
-        f"This page needs its ranking of every query. {choice}",
-    )

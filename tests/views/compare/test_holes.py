@@ -11,9 +11,9 @@ import pytest
 from core.stats.significance import Setup
 from core.store import Snapshot
 from core.views.compare import page as compare
-from core.views.compare.holes import doubt, if_judged
+from core.views.compare.holes import if_judged
+from core.views.compare.words import doubt
 from core.views.workspace.scope import Quality
-from core.views.workspace.scores import evidence
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -29,9 +29,8 @@ def stored(path: Path, grades: dict[str, dict[str, int]]) -> Snapshot:
 
 
 def compared(snapshot: Snapshot, quality: Quality, order: Sequence[str]) -> pl.DataFrame:
-    found = evidence(snapshot, [NAMES[name] for name in order], "gold")
     names = {NAMES[name]: name for name in order}
-    return compare.differences(compare.scored(found, names, quality), [0], [1], SETUP)
+    return compare.differences(compare.scored(snapshot, LAB, quality, names), [0], [1], SETUP)
 
 
 def judged(own: int, other: int, both: int, k: int) -> dict[str, dict[str, int]]:

@@ -14,13 +14,14 @@ from core.decide.rules import Constraints, decide
 from core.errors import InputError
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare import change_effect, changes
+from core.views.compare import changes, words
 from core.views.compare import page as compare
 from core.views.compare import pair as compare_pair
-from core.views.compare.charts import LABELLED, forest, overlaps, scatter
+from core.views.compare.charts import LABELLED, forest, scatter
+from core.views.compare.sides import SAME, sides, unpaired, usual
 from core.views.queries.page import query_table
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import evidence
+from core.views.theme import colours_for
+from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import HOSTILE, Lab
 from tests.views.made import LAB, stacks, table
 
@@ -42,6 +43,7 @@ def lab() -> Lab:
         made.run("good", final=dict.fromkeys(ids, BEST), spec=SPEC | {"name": "x"})
         .run("fair", final=dict.fromkeys(ids[:3], BEST) | dict.fromkeys(ids[3:], SWAPPED))
         .run("poor", final=dict.fromkeys(ids[1:], NONE), spec=SPEC | {"name": "x", "index": "int8"})
+        .run("twin", final=dict.fromkeys(ids, BEST), label="z")
         .run("averages", figures=[{"measure": "RA-nWG", "k": 2, "value": 0.5, "n": 6}])
     )
 
@@ -52,8 +54,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 
 def scored(snapshot: Snapshot, *runs: str, quality: Quality = AT_2) -> compare.Scored:
-    found = evidence(snapshot, runs, "gold")
-    return compare.scored(found, {run: run.upper() for run in runs}, quality)
+    return compare.scored(snapshot, LAB, quality, {run: run.upper() for run in runs})
 
 
 def closer(snapshot: Snapshot, first: str, second: str, setup: Setup = QUICK) -> compare_pair.Closer:
@@ -64,10 +65,10 @@ def closer(snapshot: Snapshot, first: str, second: str, setup: Setup = QUICK) ->
 @pytest.mark.parametrize(
     ("stacks", "against", "pairs"),
     [
-        (2, "the first", [(0, 1)]),
-        (2, "every pair", [(0, 1)]),
-        (4, "the first", [(0, 1), (0, 2), (0, 3)]),
-        (3, "every pair", [(0, 1), (0, 2), (1, 2)]),
+        (2, "the first", [(1, 0)]),
+        (2, "every pair", [(1, 0)]),
+        (4, "the first", [(1, 0), (2, 0), (3, 0)]),
+        (3, "every pair", [(1, 0), (2, 0), (2, 1)]),
     ],
 )
 def test_which_pairs_are_compared(stacks: int, against: compare.Against, pairs: list[tuple[int, int]]):
@@ -79,10 +80,10 @@ def test_differences_of_three_stacks(snapshot: Snapshot):
     found = scored(snapshot, "good", "fair", "poor")
     assert found.query_ids == tuple(f"q{n}" for n in range(1, 8))
     rows = compare.differences(found, *compare.pairs_of(found.names, "the first"), QUICK)
-    assert rows.select("first", "second").rows() == [("GOOD", "FAIR"), ("GOOD", "POOR")]
+    assert rows.select("first", "second").rows() == [("FAIR", "GOOD"), ("POOR", "GOOD")]
     assert rows["n"].to_list() == [6, 6]  # q7 has no weight to earn
     # w4 = 0.5·1/1; the fair stack finds 1 of 1.5 on three queries
-    assert rows["difference"].to_list() == pytest.approx([0.5 * (1 / 1.5 - 1), -1.0])
+    assert rows["difference"].to_list() == pytest.approx([0.5 * (1 - 1 / 1.5), 1.0])
     # All six queries lost is p = 2/2^6, twice that in a family of two.
     assert rows["p_holm"].to_list() == [0.25, 2 * 2 / 64]
     assert rows["verdict"].to_list() == [compare.OPEN, compare.OPEN]
@@ -103,33 +104,134 @@ def test_agrees_with_the_queries_page(snapshot: Snapshot):
     assert rows["wins"][0] == (listed["delta"].drop_nulls() > 0).sum()
 
 
+def gaps(snapshot: Snapshot, *names: str, quality: Quality = AT_2, setup: Setup = QUICK) -> pl.DataFrame:
+    """What the top of the page says of stacks that all have rankings."""
+    runs = table(snapshot, LAB, quality).with_columns(name=pl.col("run_id").str.to_uppercase())
+    rows = compare.compared(snapshot, LAB, quality, runs, names, against="the first", setup=setup)
+    return sides(snapshot, runs, names, rows, latency=Latency(), jitter=0.0)
+
+
 def test_two_stacks_in_words(snapshot: Snapshot):
-    rows = compare.differences(scored(snapshot, "good", "poor"), [0], [1], QUICK)
-    said = compare.answer(rows, AT_2, QUICK)
-    assert said.sentence == ("POOR is worse than GOOD by 1.000 [1.000, 1.000] RA-nWG@2, p = 0.031, n = 6.")
-    assert "paired randomisation test (exact)" in said.details
-    assert "Holm" not in said.details
-    rows = compare.differences(scored(snapshot, "good", "fair"), [0], [1], QUICK)
-    said = compare.answer(rows, AT_2, QUICK)
-    assert said.sentence.startswith("FAIR and GOOD are not told apart: difference −0.167 [−0.278, ")
-    assert said.sentence.endswith("] RA-nWG@2, p = 0.250, n = 6.")
-    assert re.search(
-        r"With 80 % power these queries show true differences from about 0\.\d{3} up", said.details
-    )
+    found = gaps(snapshot, "GOOD", "POOR")
+    said = words.answer(found, AT_2)
+    assert said == "GOOD is better than POOR by 1.000 [1.000, 1.000] RA-nWG@2 (n = 6)."
+    assert words.answer(gaps(snapshot, "POOR", "GOOD"), AT_2).startswith("POOR is worse than GOOD by 1.000")
+    said = words.answer(gaps(snapshot, "GOOD", "FAIR"), AT_2)
+    assert said.startswith("GOOD is not told apart from FAIR: difference +0.167 [+0.0")
+    assert said.endswith("] RA-nWG@2 (n = 6).")
+    assert "same order" in words.answer(found, AT_2, same=True)
+
+
+def test_how_it_was_compared_is_said(snapshot: Snapshot):
+    rows = compare.differences(scored(snapshot, "good", "fair"), [1], [0], QUICK)
+    how = words.how(rows, QUICK)
+    assert "paired randomisation test (exact)" in how
+    assert "Holm" not in how
+    assert re.search(r"With 80 % power these queries show true differences from about 0\.\d{3} up", how)
+    found = scored(snapshot, "good", "fair", "poor")
+    rows = compare.differences(found, *compare.pairs_of(found.names, "every pair"), QUICK)
+    assert "Holm-adjusted over these 3, intervals are not" in words.how(rows, QUICK)
 
 
 def test_several_comparisons_in_words(snapshot: Snapshot):
-    found = scored(snapshot, "good", "fair", "poor")
-    rows = compare.differences(found, *compare.pairs_of(found.names, "every pair"), QUICK)
-    said = compare.answer(rows, AT_2, QUICK)
-    assert said.sentence.startswith("None of 3 comparisons shows a real difference in RA-nWG@2 (n = 6)")
-    assert "Holm-adjusted over these 3, intervals are not" in said.details
-    rows = compare.differences(found, *compare.pairs_of(found.names, "the first"), QUICK)
-    wide = rows.with_columns(p_holm=pl.Series([0.2, 0.01]), n=pl.Series([5, 6]))
-    said = compare.answer(compare.with_verdict(wide), AT_2, QUICK)
-    assert said.sentence.startswith(
-        "1 of 2 comparisons shows a real difference in RA-nWG@2 (n = 5 to 6): POOR "
-    )
+    said = words.answer(gaps(snapshot, "GOOD", "FAIR", "POOR"), AT_2)
+    assert "GOOD is not told apart from FAIR" in said
+    assert "not told apart from POOR" in said, "of a family of two"
+    assert said.endswith("(n = 6).")
+
+
+def row_of(frame: pl.DataFrame, axis: str) -> dict[str, object]:
+    return frame.row(by_predicate=pl.col("axis") == axis, named=True)
+
+
+def test_the_three_axes_of_two_stacks(snapshot: Snapshot):
+    found = gaps(snapshot, "GOOD", "POOR")
+    assert found["axis"].to_list() == ["quality", "latency", "cost"]
+    quality = row_of(found, "quality")
+    assert (quality["difference"], quality["n"], quality["verdict"]) == (pytest.approx(1.0), 6, compare.WINS)
+    assert row_of(found, "latency")["note"].startswith("not reported")
+    assert row_of(found, "latency")["verdict"] is None
+
+
+def timed(path: Path, slower: list[float], **environment: str) -> Snapshot:
+    ids = [f"q{n}" for n in range(1, 11)]
+    made = Lab().judge({name: {"a": 5} for name in ids})
+    made.run("one", final=dict.fromkeys(ids, "a"), ms={"sparse": [10.0] * 10})
+    made.run("two", final=dict.fromkeys(ids, "a"), ms={"sparse": slower}, environment=environment)
+    return made.write(path).read()
+
+
+@pytest.mark.parametrize(
+    ("slower", "jitter", "verdict", "said"),
+    [
+        ([30.0] * 10, 1.0, compare.WINS, "it is 20.0 ms faster"),
+        ([10.5] * 10, 1.0, SAME, "it is as fast"),
+        ([5.0, 30.0] * 5, 1.0, compare.OPEN, "it is as fast"),
+        ([5.0] * 10, 1.0, compare.LOSSES, "it is 5.00 ms slower"),
+    ],
+)
+def test_latencies_are_paired(tmp_path: Path, slower: list[float], jitter: float, verdict: str, said: str):
+    snapshot = timed(tmp_path / "store", slower)
+    runs = table(snapshot, LAB, AT_2).with_columns(name="run_id")
+    found = sides(snapshot, runs, ["one", "two"], None, latency=Latency(), jitter=jitter)
+    row = row_of(found, "latency")
+    assert (row["verdict"], row["n"]) == (verdict, 10)
+    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["difference"] == pytest.approx(10.0 - np.median(slower))
+    assert said in words.answer(found, AT_2)
+
+
+def test_latencies_of_two_machines_are_not_compared(tmp_path: Path):
+    snapshot = timed(tmp_path / "store", [30.0] * 10, cpu="another")
+    runs = table(snapshot, LAB, AT_2).with_columns(name="run_id")
+    found = sides(snapshot, runs, ["one", "two"], None, latency=Latency(), jitter=1.0)
+    row = row_of(found, "latency")
+    assert (row["verdict"], row["low"], row["note"]) == (None, None, "timed on different machines")
+    assert "faster" not in words.answer(found, AT_2)
+
+
+def reported(quality: float | None, ms: float | None, usd: float | None) -> list[dict[str, object]]:
+    figures = [
+        {"measure": "RA-nWG", "k": 2, "value": quality, "n": 50},
+        {"measure": "latency_p50", "stage": "total", "value": ms, "n": 15},
+        {"measure": "usd_per_1k", "stage": "total", "value": usd},
+    ]
+    return [figure for figure in figures if figure["value"] is not None]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "differences", "verdicts", "said"),
+    [
+        (
+            (0.8, 500.0, 1.25), (0.75, 380.0, 1.25), [0.05, 120.0, 0.0], [None, compare.LOSSES, SAME],
+            "A averages 0.050 more RA-nWG@2 than B (no interval: averages only); it is 120 ms slower and "
+            "costs the same.",
+        ),
+        (
+            (0.8, 500.0, 1.25), (0.8, 510.0, 2.5), [0.0, -10.0, -1.25], [None, SAME, compare.WINS],
+            "A scores the same RA-nWG@2 as B (no interval: averages only); it is as fast and $1.25 / 1k "
+            "cheaper.",
+        ),
+        (
+            (0.8, None, 1.25), (None, 380.0, None), [None, None, None], [None, None, None],
+            "A cannot be told from B: RA-nWG@2 is not known of both (no interval: averages only).",
+        ),
+    ],
+)  # fmt: skip
+def test_averages_are_compared(tmp_path: Path, one, two, differences, verdicts, said):  # noqa: PLR0917
+    made = Lab().run("A", figures=reported(*one)).run("B", figures=reported(*two))
+    snapshot = made.write(tmp_path / "store").read()
+    scope = Scope("lab")
+    found = sides(
+        snapshot, table(snapshot, scope, AT_2), ["A", "B"], None, latency=Latency(), jitter=75.0
+    )  # fmt: skip
+    assert found["difference"].to_list() == [
+        None if each is None else pytest.approx(each) for each in differences
+    ]
+    assert found["low"].null_count() == 3
+    assert found["verdict"].to_list() == verdicts
+    assert (found["note"].is_not_null() | (found["axis"] == "cost")).all()
+    assert words.answer(found, AT_2) == said
 
 
 def test_a_measure_that_applies_nowhere(tmp_path: Path):
@@ -137,12 +239,11 @@ def test_a_measure_that_applies_nowhere(tmp_path: Path):
     snapshot = made.write(tmp_path / "store").read()
     rows = compare.differences(scored(snapshot, "one", "other"), [0], [1], QUICK)
     assert rows["n"][0] == 0
-    assert compare.answer(rows, AT_2, QUICK).sentence == "RA-nWG@2 applies to no query of these stacks."
+    said = words.answer(gaps(snapshot, "ONE", "OTHER"), AT_2)
+    assert said == "ONE cannot be told from OTHER: RA-nWG@2 applies to no query of both (n = 0)."
     looked = closer(snapshot, "one", "other")
     assert looked.queries["outcome"].is_null().all()
     assert looked.tags.is_empty()
-    said = compare_pair.summary(looked.queries, rows.row(0, named=True), AT_2, 0.01)
-    assert said == "RA-nWG@2 applies to no query of both stacks."
     assert forest(rows, ["x"], "difference").data[0].type == "bar"
     assert len(scatter(looked.queries, ("one", "other"), AT_2, 0.01).data) == 0
 
@@ -151,7 +252,7 @@ def test_a_measure_that_applies_nowhere(tmp_path: Path):
     ("p", "said"), [(None, "no test"), (0.0004, "p < 0.001"), (0.041, "p = 0.041"), (1.0, "p = 1.000")]
 )
 def test_p_values(p: float | None, said: str):
-    assert compare.p_value(p) == said
+    assert words.p_value(p) == said
 
 
 def test_the_queries_that_flip_come_first(snapshot: Snapshot):
@@ -169,9 +270,10 @@ def test_the_queries_that_flip_come_first(snapshot: Snapshot):
 def test_a_pair_in_words(snapshot: Snapshot):
     looked = closer(snapshot, "good", "fair")
     row = compare.differences(scored(snapshot, "good", "fair"), [0], [1], QUICK).row(0, named=True)
-    assert compare_pair.summary(looked.queries, row, AT_2, 0.01) == (
-        "Of 6 queries FAIR wins 0, ties 3 (up to 0.01) and loses 3; on a query drawn at random it is better "
-        "with probability 0.25, ties counting half; the largest loss is q4 “question 4” (−0.333)."
+    assert row["superiority"] == 0.25
+    assert words.summary(looked.queries, row, 0.01) == (
+        "Of 6 queries FAIR wins 0, ties 3 (up to 0.01) and loses 3; the largest loss is q4 “question 4” "
+        "(−0.333)."
     )
 
 
@@ -191,15 +293,15 @@ def test_agreement_of_the_rankings(snapshot: Snapshot):
     by_id = dict(looked.queries.select("query_id", "overlap").iter_rows())
     assert by_id["q1"] == 1.0
     assert by_id["q4"] == 0.5  # at 2: a, b against c, a
-    assert compare_pair.alike_means(looked.alike) == (pytest.approx((3 * 1 + 4 * 0.5) / 7), 1.0)
-    assert compare_pair.rankings_summary(looked, 2).startswith(
+    assert compare.alike_means(looked.alike) == (pytest.approx((3 * 1 + 4 * 0.5) / 7), 1.0)
+    assert words.rankings(looked, 2).startswith(
         "On average the two Top-2 share 71.4 % of their passages (overlap@2). Kendall's tau-b of the order "
         "of those: 1.00"
     )
+    assert not looked.same
+    assert closer(snapshot, "good", "twin").same
     poor = closer(snapshot, "good", "poor")
-    assert compare_pair.rankings_summary(poor, 2).endswith(
-        "no query has two shared passages whose order could be compared."
-    )
+    assert words.rankings(poor, 2).endswith("no query has two shared passages whose order could be compared.")
 
 
 def test_differently_cut_passages_are_not_counted_as_shared(snapshot: Snapshot):
@@ -209,8 +311,8 @@ def test_differently_cut_passages_are_not_counted_as_shared(snapshot: Snapshot):
     looked = compare_pair.look_closer(snapshot, LAB, AT_2, runs, pair=("good", "fair"), setup=QUICK)
     assert looked.alike is None
     assert looked.queries["overlap"].is_null().all()
-    assert compare_pair.rankings_summary(looked, 2).startswith("The two searched differently cut passages")
-    assert compare_pair.alike_means(None) == (None, None)
+    assert words.rankings(looked, 2).startswith("The two searched differently cut passages")
+    assert compare.alike_means(None) == (None, None)
 
 
 def test_where_a_difference_comes_from(tmp_path: Path):
@@ -236,9 +338,10 @@ def test_what_a_change_does(snapshot: Snapshot):
     pairs = changes.of_kind(changes.changes(runs.filter("has_rankings")), "index: flat → int8")
     assert pairs.select("run_before", "run_after").rows() == [("good", "poor")]
     found = scored(snapshot, "poor", "good")
-    rows, whole = change_effect.effects(found, pairs, QUICK), change_effect.pooled(found, pairs, QUICK)
+    rows, whole = changes.effects(snapshot, LAB, AT_2, pairs, QUICK)
+    assert changes.effects_of(found, pairs, QUICK)[1].equals(whole)
     assert rows["difference"].to_list() == whole["difference"].to_list() == pytest.approx([-1.0])
-    assert change_effect.answer("index: flat → int8", rows, whole, AT_2) == (
+    assert words.change("index: flat → int8", rows, whole, AT_2) == (
         "index: flat → int8 moves RA-nWG@2 by −1.000 [−1.000, −1.000] on average over 1 pair of stacks, "
         "p = 0.031, n = 6."
     )
@@ -250,47 +353,46 @@ def test_a_change_on_average_over_its_pairs():
     pairs = pl.DataFrame(
         {"before": ["a", "c"], "after": ["b", "d"], "run_before": ["a", "c"], "run_after": ["b", "d"]}
     )
-    whole = change_effect.pooled(found, pairs, QUICK)
+    rows, whole = changes.effects_of(found, pairs, QUICK)
     assert whole["n"].to_list() == [2]  # q3 has no value in a
     assert whole["difference"].to_list() == pytest.approx([((0.1 + 0.3) / 2 + (0.4 - 0.2) / 2) / 2])
-    rows = change_effect.effects(found, pairs, QUICK)
     assert rows["n"].to_list() == [2, 3]
-    said = change_effect.answer("x: off → on", rows, whole, AT_2)
+    said = words.change("x: off → on", rows, whole, AT_2)
     assert "on average over 2 pairs of stacks" in said
     assert said.endswith("Pair by pair: 0 better, 0 worse, 2 not told apart (Holm over 2).")
 
 
 @pytest.mark.parametrize(
-    ("change", "scope", "quality", "said"),
+    ("ranked", "scope", "quality", "said"),
     [
-        ({"has_rankings": [False, False]}, LAB, AT_2, "came without per-query data"),
-        ({"has_rankings": [True, False]}, LAB, AT_2, "Only stack 0 has per-query data"),
-        ({}, Scope("lab"), AT_2, "no golden set"),
-        ({}, LAB, Quality("house-score", 2), "house-score is known from aggregates only"),
-        ({"collection_id": ["lab", "other"]}, LAB, AT_2, "searched different collections"),
+        ([False, False], LAB, AT_2, "only their averages are known"),
+        ([True, False], LAB, AT_2, "stack 1 came without per-query data"),
+        ([False, True, True], LAB, AT_2, "stack 0 came without per-query data"),
+        ([True, True], Scope("lab"), AT_2, "No golden set"),
+        ([True, True], LAB, Quality("house-score", 2), "house-score is known from aggregates only"),
+        ([True, True], LAB, AT_2, ""),
+        ([True, False, True], LAB, AT_2, ""),
     ],
 )
-def test_why_nothing_can_be_compared(
-    change: dict[str, list[object]], scope: Scope, quality: Quality, said: str
-):
-    made = {"has_rankings": [True, True], "collection_id": ["lab", "lab"], **change}
-    rows = stacks(2).with_columns(pl.Series(name, values) for name, values in made.items())
-    sentence, todo = compare.nothing(rows, scope, quality) or ("", "")
-    assert said in sentence
-    assert todo
+def test_why_only_averages_compare(ranked: list[bool], scope: Scope, quality: Quality, said: str):
+    rows = stacks(len(ranked)).with_columns(has_rankings=pl.Series(ranked))
+    found = unpaired(rows, scope, quality)
+    assert said in found
+    assert bool(said) == bool(found)
 
 
-def test_two_stacks_with_queries_can_be_compared(snapshot: Snapshot):
-    assert compare.nothing(table(snapshot, LAB, AT_2), LAB, AT_2) is None
+def test_a_measure_known_from_averages_only_is_not_scored(snapshot: Snapshot):
     with pytest.raises(InputError, match="aggregates only"):
         scored(snapshot, "good", quality=Quality("house-score", 2))
 
 
-def test_the_usual_two(snapshot: Snapshot):
+def test_the_usual_stacks(snapshot: Snapshot):
     rows = table(snapshot, LAB, AT_2)
-    assert compare.usual(rows, decide(rows, Constraints())) == ["good", "fair"]
+    ranked = rows.filter("has_rankings")
+    assert usual(ranked, decide(rows, Constraints()))[:2] == ["good", "z"]
     nobody = decide(rows, Constraints(floor=1.5))
-    assert compare.usual(rows, nobody) == ["good", "fair"]
+    assert usual(ranked, nobody)[:2] == ["good", "z"]
+    assert usual(rows.filter(pl.col("run_id") != "good"), nobody) == ["z", "fair", "averages", "poor"]
 
 
 def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
@@ -304,10 +406,12 @@ def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
         "plain",
     ]
     marks = {trace.name: trace for trace in fig.data if trace.name}
-    assert set(marks) == {"too small to show", compare.OPEN, compare.LOSSES}
+    assert set(marks) == {"too small to show", compare.OPEN, compare.WINS}
     assert marks[compare.OPEN].customdata.ravel().tolist() == [0]
-    assert marks[compare.LOSSES].customdata.ravel().tolist() == [1]
-    assert marks[compare.OPEN].marker.symbol != marks[compare.LOSSES].marker.symbol
+    assert marks[compare.WINS].customdata.ravel().tolist() == [1]
+    assert marks[compare.OPEN].marker.symbol != marks[compare.WINS].marker.symbol
+    short = forest(rows, labels, "difference", short=True).layout
+    assert list(short.yaxis.ticktext) == [each.text for each in fig.layout.annotations]
     many = pl.concat([rows] * LABELLED)
     assert len(forest(many, labels * LABELLED, "difference").layout.annotations) == 0
 
@@ -316,11 +420,11 @@ def test_queries_with_the_same_scores_share_a_mark(snapshot: Snapshot):
     rows = closer(snapshot, "good", "fair").queries
     fig = scatter(rows, ("good", "fair"), AT_2, 0.01)
     marks = {trace.name: trace for trace in fig.data}
-    assert set(marks) == {"tie (3)", "worse (3)"}
+    assert set(marks) == {"tie (3)", "good better (3)"}
+    lost = marks["good better (3)"]
+    assert lost.marker.color == colours_for(("fair", "good"))["good"]
+    assert rows["query_id"][int(lost.customdata[0, 0])] == "q4"
     tie = marks["tie (3)"]
     assert (tie.x.tolist(), tie.y.tolist()) == ([1.0], [1.0])
     assert rows["query_id"][int(tie.customdata[0, 0])] == "q1"
     assert tie.hovertext[0].count("question") == 3
-    spots = {trace.name: trace for trace in overlaps(rows, AT_2).data}
-    assert rows["query_id"][int(spots["worse (3)"].customdata[0, 0])] == "q4"
-    assert spots["worse (3)"].x.tolist() == [0.5] * 3

@@ -16,9 +16,10 @@ from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views.queries import page as queries
+from core.views.queries import words
 from core.views.queries.bars import BARS, bars
 from core.views.queries.one_query import LONGEST, one_query, shown_text
-from core.views.queries.scores import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
+from core.views.queries.page import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.stores import Lab
@@ -149,14 +150,14 @@ def test_against_a_second_stack(snapshot: Snapshot) -> None:
     assert delta == {"q1": pytest.approx(0.0), "q2": -1.0, "q3": None, "q4": None, "q5": None, "q6": 1.0}
     assert queries.ordered(table, "largest loss")["query_id"][0] == "q2"
     assert queries.ordered(table, "largest gain")["query_id"][0] == "q6"
-    said = queries.answer(table, table.height, AT_2, "A", "B")
+    said = words.answer(table, table.height, AT_2, "A", "B")
     assert said.sentence.startswith("A beats B on 1 of 3 queries, loses on 1 and ties on 1 (RA-nWG@2, ")
     assert "largest loss: q2" in said.sentence
     assert said.sentence.endswith("(−1.000).")
     nearly = table.with_columns(pl.when(query_id="q6").then(0.005).otherwise("delta").alias("delta"))
-    told = queries.answer(nearly, nearly.height, AT_2, "A", "B").sentence
+    told = words.answer(nearly, nearly.height, AT_2, "A", "B").sentence
     assert "beats B on 0 of 3 queries, loses on 1 and ties on 2" in told
-    assert f"up to {Setup().tolerance:g} are ties" in told
+    assert f"ties up to {Setup().tolerance:g}" in told
     assert "mean difference 0.000 [" in said.details
     assert "3 queries have no score; 1 of them not ranked" in said.details
 
@@ -175,7 +176,7 @@ def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
         table = queries.query_table(snapshot, shared, AT_2, row["run_id"])
         assert table["score"].drop_nulls().to_numpy().mean() == pytest.approx(row["quality"], abs=1e-12)
         said = {
-            queries.answer(queries.ordered(table, sort), table.height, AT_2, "A").details
+            words.answer(queries.ordered(table, sort), table.height, AT_2, "A").details
             for sort in queries.SORTS
         }
         assert len(said) == 1
@@ -224,15 +225,15 @@ def test_tags(snapshot: Snapshot) -> None:
 
 def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
-    said = queries.answer(table, table.height, AT_2, "B")
+    said = words.answer(table, table.height, AT_2, "B")
     assert said.sentence == (
         "On 1 of 3 queries B finds less than half of what its pool holds (RA-nWG@2); worst: q6 (0.000)."
     )
     assert said.details.startswith("Mean RA-nWG@2 0.600 [")
     zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
-    assert "on 1 the pool holds nothing that counts" in queries.answer(zeros, 6, AT_2, "B").details
+    assert "on 1 the pool holds nothing that counts" in words.answer(zeros, 6, AT_2, "B").details
     part = queries.narrowed(table, ["type=broad"], "")
-    said = queries.answer(part, table.height, AT_2, "B")
+    said = words.answer(part, table.height, AT_2, "B")
     assert said.sentence.startswith(
         "On none of the 2 queries shown B finds less than half of what its pool holds"
     )
@@ -241,9 +242,9 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
 
 def test_answer_without_anything_to_say(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
-    assert queries.answer(table.clear(), 6, AT_2, "B").sentence == "None of 6 queries matches."
+    assert words.answer(table.clear(), 6, AT_2, "B").sentence == "None of 6 queries matches."
     unjudged = table.filter(pl.col("query_id") == "q3")
-    said = queries.answer(unjudged, 6, AT_2, "B")
+    said = words.answer(unjudged, 6, AT_2, "B")
     assert said.sentence == "No query shown has a score (RA-nWG@2)."
     assert said.details.startswith(queries.UNJUDGED)
 
@@ -294,10 +295,11 @@ def test_one_query_side_by_side(snapshot: Snapshot) -> None:
     assert judged.ideal == pytest.approx(1.25)
     left, right = found.sides
     assert left.ranking.select("rank", "grade", "weight", "change", "passage_id").rows() == [
-        (1, "1", 0.0, "▲ 1", "c"),
-        (2, "5", 1.0, "▼ 1", "a"),
-        (3, "4", None, "new", "b"),
+        (1, 1, 0.0, "▲ 1", "c"),
+        (2, 5, 1.0, "▼ 1", "a"),
+        (3, 4, None, "new", "b"),
     ]
+    assert left.ranking["before"].to_list() == [2, 1, None]
     assert right.ranking["change"].to_list() == ["▲ 1", "▼ 1"]
     assert right.oracle.select("place", "grade", "weight", "now", "passage_id").rows() == [
         (1, 5, 1.0, 1, "a"),
@@ -310,17 +312,18 @@ def test_one_query_side_by_side(snapshot: Snapshot) -> None:
 
 def test_holes_and_texts_of_a_ranking(snapshot: Snapshot) -> None:
     side = one_query(snapshot, SCOPE, AT_2, "q2", {"b": "B"}).sides[0]
-    assert side.ranking["grade"].to_list() == ["1", "5"]
+    assert side.ranking["grade"].to_list() == [1, 5]
     assert side.ranking["change"].is_null().all()
     assert side.ranking["passage"].to_list() == ["b", HOSTILE]
-    assert side.ranking["preview"][0] == "text of b"
+    assert side.ranking["text"][0] == "text of\n b"
     hole = one_query(snapshot, SCOPE, AT_2, "q2", {"a": "A"}).sides[0]
-    assert hole.ranking.select("grade", "weight", "text").row(0) == ("unjudged", 0.0, None)
-    text, cut = shown_text(side.ranking["text"][1])
-    assert len(text) == LONGEST
-    assert text.startswith(HOSTILE)
-    assert cut == "The first 5,000 of 8,200 characters."
+    assert hole.ranking.select("grade", "weight", "text").row(0) == (None, 0.0, None)
+    whole = side.ranking["text"][1]
+    shown, rest = shown_text(whole)
+    assert LONGEST // 2 < len(shown) <= LONGEST
+    assert shown.split() + rest.split() == whole.split(), "nothing is lost"
     assert shown_text("short") == ("short", "")
+    assert shown_text("x" * 5000) == ("x" * LONGEST, "x" * (5000 - LONGEST))
 
 
 def test_a_query_that_is_not_ranked(snapshot: Snapshot) -> None:
@@ -356,7 +359,7 @@ def test_a_query_outside_those_that_are_shared_says_so(tmp_path: Path) -> None:
     assert by_id(table, "score") == {"q1": 1.0, "q2": None}
     assert by_id(table, "judged") == {"q1": 1, "q2": 1}
     assert by_id(table, "note") == {"q1": None, "q2": OUTSIDE}
-    assert queries.answer(table, 2, AT_2, "A").details.startswith("Mean RA-nWG@2 1.000, n = 1;")
+    assert words.answer(table, 2, AT_2, "A").details.startswith("Mean RA-nWG@2 1.000, n = 1;")
 
 
 @pytest.mark.parametrize("bare", ["RA-nWG", "RA-nWG(alpha=0.5,cap3=0.2)", "N-Recall4+", "Precision4+", "Hit"])
@@ -396,7 +399,7 @@ def test_one_query_says_what_the_table_says(tmp_path: Path, bare: str) -> None:
 
 def test_bars(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b", "a")
-    drawn = bars(table, AT_2, against=False, selected="q1")
+    drawn = bars(queries.ordered(table, "worst first"), AT_2, ("B",), selected="q1")
     assert drawn is not None
     assert drawn.drawn["query_id"].to_list() == ["q6", "q1", "q2"], "what is not ranked has no bar"
     marks = {trace.name: trace for trace in drawn.figure.data}
@@ -407,10 +410,10 @@ def test_bars(snapshot: Snapshot) -> None:
     ]
     assert "&lt;img" in marks["half or more of what its pool holds"].hovertext[1]
     assert drawn.figure.layout.annotations[0].x == 1
-    against = bars(table, AT_2, against=True)
+    against = bars(table, AT_2, ("B", "A"))
     assert against is not None
-    assert {trace.name for trace in against.figure.data} == {"gain", "loss", "tie"}
-    assert bars(table.filter(pl.col("query_id") == "q3"), AT_2, against=False) is None
+    assert {trace.name for trace in against.figure.data} == {"B better", "A better", "tie"}
+    assert bars(table.filter(pl.col("query_id") == "q3"), AT_2, ("B",)) is None
 
 
 def test_bars_keep_both_ends_of_many(snapshot: Snapshot) -> None:
@@ -419,13 +422,22 @@ def test_bars_keep_both_ends_of_many(snapshot: Snapshot) -> None:
         pl.format("q{}", pl.int_range(pl.len())).alias("query_id"),
         (pl.int_range(pl.len()) / 1000).alias("score"),
     )
-    drawn = bars(many, AT_2, against=False)
+    drawn = bars(many, AT_2, ("B",))
     assert drawn is not None
     assert drawn.drawn.height == BARS
     assert (drawn.drawn["score"].min(), drawn.drawn["score"].max()) == (0.0, 0.999)
 
 
 def test_nothing_to_show_says_what_to_do() -> None:
-    assert queries.nothing("Paper stack", ["BM25"])[1].endswith("for example BM25, or import rankings.")
-    assert queries.nothing("Paper stack", [])[1].endswith("Import rankings.")
-    assert "limit" in queries.nothing(None, [])[0]
+    assert "for example BM25" in words.nothing(["Paper stack"], ["BM25"])[1]
+    assert "only averages" in words.nothing(["Paper stack"], [])[0]
+    assert "limit" in words.nothing([], ["BM25"])[0]
+
+
+def test_a_card_says_where_else_a_passage_ranks(snapshot: Snapshot) -> None:
+    found = one_query(snapshot, SCOPE, AT_2, "q1", {"a": "A", "b": "B"})
+    said = [words.card(row, against=True) for row in found.sides[0].ranking.iter_rows(named=True)]
+    assert [each.split(" · ")[0] for each in said] == ["#2 there ▲ 1", "#1 there ▼ 1", "not ranked there"]
+    (now, left_out) = found.sides[1].oracle.iter_rows(named=True)
+    assert words.card(now, against=False).startswith("now #1 · weight 1.000")
+    assert words.card(left_out, against=False).startswith("left out of the ranking")

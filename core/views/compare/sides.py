@@ -1,0 +1,166 @@
+"""Compare, the first look: quality, latency and cost of a few stacks, and what lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import COST, LATENCY, QUALITY
+from core.decide.rules import Decision
+from core.stats.latency import SHARES, quantile_gap
+from core.store import Snapshot
+from core.views.compare.page import LOSSES, OPEN, WINS
+from core.views.workspace.comparable import machine
+from core.views.workspace.latency_sample import sample
+from core.views.workspace.scope import Latency, Quality, Scope
+
+SAME = "the same"
+SIDES = pl.Schema(
+    {
+        "axis": pl.String,
+        "stack": pl.String,
+        "against": pl.String,
+        "value": pl.Float64,
+        "value_against": pl.Float64,
+        "difference": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n": pl.Int64,
+        "p_holm": pl.Float64,
+        "verdict": pl.String,
+        "note": pl.String,
+    }
+)
+"""Columns of `sides`."""
+AVERAGES = "no interval: averages only"
+_SAME_COST = 1e-9
+
+
+def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality) -> str:
+    """Why the queries of some stacks cannot be paired, so that only averages compare; empty where they can.
+
+    Args:
+        rows: Their rows of the stack table.
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+    """
+    if not rows["has_rankings"].any():
+        return "They came without per-query data: only their averages are known."
+    if scope.golden_set_id is None:
+        return "No golden set of this collection could score their rankings."
+    if quality.measure is None:
+        return f"{quality.bare} is known from aggregates only, so its queries cannot be paired."
+    alone = rows.filter(~pl.col("has_rankings"))["name"].to_list()
+    if not rows["has_rankings"][0] or rows.height - len(alone) < 2:
+        return f"{' and '.join(alone)} came without per-query data: only averages are known."
+    return ""
+
+
+def sides(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    names: Sequence[str],
+    rows: pl.DataFrame | None,
+    *,
+    latency: Latency,
+    jitter: float,
+) -> pl.DataFrame:
+    """How the first of some stacks differs from each other one in quality, latency and cost.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        names: The stacks.
+        rows: `differences` of the first with each that can be paired with it; None where none can.
+        latency: Percentile and scope.
+        jitter: Difference of latencies up to which they are the same; ms.
+
+    Returns:
+        `SIDES`, a row per axis and other stack: the difference is stack − against, with its paired interval
+        where there are results of single queries, else without and with the reason in note.
+    """
+    runs = table.filter(pl.col("name").is_in(names))
+    stacks = {row["name"]: row for row in runs.iter_rows(named=True)}
+    paired = {} if rows is None else {row["first"]: row for row in rows.iter_rows(named=True)}
+    timed = sample(snapshot, runs.filter(pl.col("latency_ms").is_not_null()), latency)
+    one, q, made = stacks[names[0]], SHARES[latency.percentile], []
+    for name in names[1:]:
+        other = stacks[name]
+        gaps = {
+            QUALITY.key: _quality(one, other, paired.get(name)),
+            LATENCY.key: _latency(one, other, timed, jitter, q),
+            COST.key: _cost(one, other),
+        }
+        made += [{"axis": key, "stack": names[0], "against": name, **gap} for key, gap in gaps.items()]
+    return pl.DataFrame(made, schema=SIDES)
+
+
+Row = Mapping[str, Any]
+
+
+def _gap(one: Row, other: Row, column: str) -> dict[str, Any]:
+    mine, theirs = one[column], other[column]
+    apart = None if mine is None or theirs is None else mine - theirs
+    return {"value": mine, "value_against": theirs, "difference": apart}
+
+
+def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
+    gap = _gap(one, other, QUALITY.column)
+    if pair is None:
+        return {**gap, "note": "not scored" if gap["difference"] is None else AVERAGES}
+    kept = {name: pair[name] for name in ("difference", "low", "high", "n", "p_holm", "verdict")}
+    equal = pair["difference"] == 0 and pair["low"] == pair["high"]
+    return {**gap, **kept, **({"verdict": SAME} if equal else {})}
+
+
+def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float) -> dict[str, Any]:
+    gap = _gap(one, other, LATENCY.column)
+    if gap["difference"] is None:
+        return {**gap, "note": _why(one, other, LATENCY.column, "latency_note") or LATENCY.missing}
+    if machine(one["environment"], one["origin"]) != machine(other["environment"], other["origin"]):
+        return {**gap, "note": "timed on different machines"}
+    mine, theirs = (timed.filter(run_id=row["run_id"]).select("query_id", "ms") for row in (one, other))
+    both = mine.join(theirs, on="query_id", suffix="_other").sort("query_id")
+    notes = [] if both.height > 1 else [AVERAGES]
+    if both.height > 1:
+        apart, low, high = quantile_gap(both["ms_other"].to_numpy(), both["ms"].to_numpy(), q)
+        gap |= {"difference": apart, "low": low, "high": high, "n": both.height}
+    verdict = LOSSES if gap["difference"] > 0 else WINS
+    if abs(gap["difference"]) <= jitter:
+        verdict = SAME
+        notes.append(f"within the jitter of {jitter:.3g} ms")
+    elif both.height > 1 and low <= 0 <= high:
+        verdict = OPEN
+    return {**gap, "verdict": verdict, "note": "; ".join(notes) or None}
+
+
+def _cost(one: Row, other: Row) -> dict[str, Any]:
+    gap = _gap(one, other, COST.column)
+    if gap["difference"] is None:
+        unknown = _why(one, other, COST.column, "cost_missing") or _why(one, other, COST.column, "cost_note")
+        return {**gap, "note": unknown or COST.missing}
+    if np.isclose(one["cost"], other["cost"], rtol=_SAME_COST, atol=0):
+        return {**gap, "difference": 0.0, "verdict": SAME}
+    return {**gap, "verdict": LOSSES if gap["difference"] > 0 else WINS}
+
+
+def _why(one: Row, other: Row, column: str, note: str) -> str | None:
+    """Why a number of one of the two is not known."""
+    return next((row[note] for row in (one, other) if row[column] is None and row[note]), None)
+
+
+def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
+    """The stacks to look at where none were chosen: the decision's two, then the best.
+
+    Args:
+        table: The stack table, or the rows of it that may be chosen.
+        decision: Of the whole table.
+    """
+    ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
+    down = [decision.quality.higher_is_better, False]
+    best = table.sort("quality", "name", descending=down, nulls_last=True)
+    names = dict(table.select("run_id", "name").iter_rows())
+    return list(dict.fromkeys([*(names[run_id] for run_id in ids if run_id in names), *best["name"]]))

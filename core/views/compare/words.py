@@ -1,0 +1,263 @@
+"""What the compare page says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import COST, LATENCY, QUALITY, Axis
+from core.stats.significance import Setup
+from core.views import text
+from core.views.compare.page import LEVEL, LOSSES, OPEN, WINS, alike_means
+from core.views.compare.pair import Closer
+from core.views.compare.sides import AVERAGES, SAME
+from core.views.queries.bars import BARS
+from core.views.workspace.scope import Quality
+
+Row = Mapping[str, Any]
+_WORDS = {LATENCY.key: ("faster", "slower", "is as fast"), COST.key: ("cheaper", "dearer", "costs the same")}
+_QUESTION = 60
+
+BRING = "Bring rankings with their judgements, or run stacks here, to compare them query by query."
+NO_TAG = "No tag sets some of the scored queries apart from the others."
+NO_CEILING = "This measure has no ceiling (PROC) to split the difference with."
+NO_CHANGE = (
+    "No two stacks with per-query data differ in exactly one part of their specification. Imported runs that "
+    "are known by their name only cannot be matched."
+)
+CHANGE = "Found by comparing the specifications of the stacks: everything else in them is the same."
+NO_PAIR = "Nothing to compare: this workspace has fewer than two stacks."
+
+
+def legend(quality: Quality) -> str:
+    """How to read a chart of differences."""
+    return (
+        f"{'Right' if quality.higher_is_better else 'Left'} of 0 the stack is better. Whisker: 95 % interval "
+        "of that comparison by itself. Light bar: true differences that these queries are too few to show "
+        f"with 80 % power. Real: its Holm-adjusted p is below {LEVEL}."
+    )
+
+
+def answer(gaps: pl.DataFrame, quality: Quality, *, same: bool = False) -> str:
+    """How the first stack differs from others in quality, latency and cost, in one sentence.
+
+    Args:
+        gaps: From `core.views.compare.sides.sides`; of several others only quality is said.
+        quality: Measure and cutoff.
+        same: Whether the two rank the same passages in the same order on every query.
+    """
+    rows = {axis: gaps.filter(axis=axis.key).to_dicts() for axis in (QUALITY, LATENCY, COST)}
+    heads = [_quality(row, quality) for row in rows[QUALITY]]
+    name, row = rows[QUALITY][0]["stack"], rows[QUALITY][0]
+    if same:
+        heads = [f"ranks the same passages in the same order as {row['against']}: equal {quality.name}"]
+    n = {row["n"] for row in rows[QUALITY] if row["n"] is not None}
+    sample = f" (n = {' to '.join(map(str, sorted({min(n), max(n)})))})" if n else f" ({AVERAGES})"
+    said = f"{name} {'; it '.join(heads)}{sample}"
+    if len(heads) > 1:
+        return f"{said}."
+    latency, cost = (_beside(rows[axis][0], axis) for axis in (LATENCY, COST))
+    if latency.startswith("is ") and cost.startswith("is "):
+        cost = cost.removeprefix("is ")
+    rest = " and ".join(filter(None, (latency, cost)))
+    return f"{said}; it {rest}." if rest else f"{said}."
+
+
+def _quality(row: Row, quality: Quality) -> str:
+    other, difference = row["against"], row["difference"]
+    if row["n"] == 0 or difference is None:
+        known = "applies to no query of" if row["n"] == 0 else "is not known of"
+        return f"cannot be told from {other}: {quality.name} {known} both"
+    if row["verdict"] == OPEN:
+        return f"is not told apart from {other}: difference {gap(row)} {quality.name}"
+    if row["verdict"] in (WINS, LOSSES):
+        return f"is {row['verdict']} than {other} by {gap(row, sign=False)} {quality.name}"
+    if row["verdict"] == SAME or text.score(abs(difference)) == text.score(0.0):
+        return f"scores the same {quality.name} as {other}"
+    more = "more" if difference > 0 else "less"
+    return f"averages {text.score(abs(difference))} {more} {quality.name} than {other}"
+
+
+def _beside(row: Row, axis: Axis) -> str:
+    """Say the same of latency or cost, where it is known of both."""
+    better, worse, same = _WORDS[axis.key]
+    if row["verdict"] is None:
+        return ""
+    if row["verdict"] in (SAME, OPEN):
+        return same
+    return f"is {axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
+
+
+def shown(axis: Axis, row: Row) -> tuple[str, str]:
+    """The number of a stack on an axis, and what stands small below it."""
+    if axis is COST:
+        return text.cost_of(row, ""), " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
+    name = axis.column.removesuffix("_ms")
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    bounds = "" if low is None else f"[{axis.written(low)}, {axis.written(high)}]"
+    n = row["n" if axis is QUALITY else "latency_n"]
+    known = (bounds, text.sample(n), row[f"{name}_basis"]) if row[axis.column] is not None else ()
+    return axis.written(row[axis.column]), " · ".join(filter(None, (*known, row[f"{name}_note"])))
+
+
+def apart(row: Row, axis: Axis) -> tuple[str, str]:
+    """A difference of two stacks on an axis, and what is known about it."""
+    if row["difference"] is None:
+        return text.UNKNOWN, row["note"] or ""
+    n = None if row["n"] is None else text.sample(row["n"])
+    p = None if row["p_holm"] is None else p_value(row["p_holm"])
+    return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
+
+
+def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = True) -> str:
+    """A difference with its interval: ``+0.031 [+0.010, +0.052]``.
+
+    Args:
+        row: With difference, low and high.
+        written: How its numbers are written.
+        sign: Whether to keep its sign; without, all three are turned to the side of the better one.
+    """
+    apart, ends = row["difference"], [row["low"], row["high"]]
+    if not sign and apart < 0:
+        apart, ends = -apart, [None if end is None else -end for end in reversed(ends)]
+    values = [text.signed(each, written) for each in (apart, *ends) if each is not None]
+    value, *bounds = values if sign else [each.removeprefix("+") for each in values]
+    return f"{value} [{', '.join(bounds)}]" if bounds else value
+
+
+def p_value(p: float | None) -> str:
+    """A p-value as people read it: ``p = 0.041``, ``p < 0.001``."""
+    if p is None:
+        return "no test"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def how(rows: pl.DataFrame, setup: Setup) -> str:
+    """What was done, and what it cannot show."""
+    family = f"; p-values are Holm-adjusted over these {rows.height}, intervals are not"
+    exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
+    if exact != "exact" and rows["exact"].any():
+        exact += ", exact for few queries"
+    least = rows["detectable"].drop_nulls().to_numpy()
+    shown = text.score(float(np.median(least))) if len(least) else ""
+    return (
+        f"Every stack on the same queries: {100 * setup.level:g} % {setup.method} interval of "
+        f"{setup.resamples:,} bootstrap resamples, paired randomisation test ({exact}), seed {setup.seed}"
+        f"{family if rows.height > 1 else ''}."
+        + (f" With 80 % power these queries show true differences from about {shown} up." if shown else "")
+    )
+
+
+def doubt(rows: pl.DataFrame, quality: Quality) -> str:
+    """Which differences holes could turn round; empty when none.
+
+    Args:
+        rows: first, second, difference, if_judged (`core.views.compare.holes.if_judged`); where there is a
+            verdict, only differences that are called real count.
+        quality: Measure and cutoff.
+    """
+    real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
+    turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
+    if turned.is_empty():
+        return ""
+    row = turned.row(0, named=True)
+    behind, ahead = (row["first"], row["second"]) if row["difference"] > 0 else (row["second"], row["first"])
+    others = "" if rows.height == 1 else f" {turned.height} of {text.count(rows.height, 'comparison')}"
+    return (
+        f"Judging more could overturn{others or ' this'}: were every unjudged passage that only {behind} has "
+        f"in its Top-{quality.k} of grade 5, and every one that only {ahead} has of grade 1, {behind} would "
+        f"lead by {text.score(abs(row['if_judged']))} {quality.name}."
+    )
+
+
+def flips(queries: int, quality: Quality) -> str:
+    """How to read the charts of single queries."""
+    side = "Above" if quality.higher_is_better else "Below"
+    few = f" At most {BARS} bars, both ends of the order." if queries > BARS else ""
+    return (
+        f"{side} the diagonal A is better; queries with equal scores share a larger mark. Click a mark or "
+        f"tick a row to open the query.{few}"
+    )
+
+
+def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
+    """How the queries divide, and where most is won and lost.
+
+    Args:
+        queries: From `core.views.compare.pair.flips`.
+        pair: Row of `core.views.compare.page.differences`.
+        tolerance: Largest difference that is a tie.
+    """
+    extremes = [
+        f"the largest {what} is {_quoted(row)} ({text.signed(row['delta'])})"
+        for what, outcome in (("gain", WINS), ("loss", LOSSES))
+        for row in queries.filter(outcome=outcome).head(1).iter_rows(named=True)
+    ]
+    return "; ".join([
+        f"Of {text.count(pair['n'], 'query', 'queries')} {pair['second']} wins {pair['wins']}, ties "
+        f"{pair['ties']} (up to {tolerance:g}) and loses {pair['losses']}",
+        *extremes,
+    ]) + "."  # fmt: skip
+
+
+def _quoted(row: Row) -> str:
+    question = " ".join((row["text"] or "").split())
+    return f"{row['query_id']} “{text.shorten(question, _QUESTION)}”" if question else str(row["query_id"])
+
+
+def rankings(closer: Closer, k: int) -> str:
+    """Whether two stacks rank the same passages in the same order."""
+    overlap, tau = alike_means(closer.alike)
+    if overlap is None:
+        return (
+            "The two searched differently cut passages, so there are none that both could rank."
+            if closer.alike is None
+            else "Neither ranks any query."
+        )
+    shared = f"On average the two Top-{k} share {text.percent(overlap)} of their passages (overlap@{k})"
+    if tau is None:
+        return f"{shared}; no query has two shared passages whose order could be compared."
+    means = text.count(closer.queries["tau"].count(), "query", "queries")
+    scale = "1 = the same, 0 = unrelated"
+    return f"{shared}. Kendall's tau-b of the order of those: {tau:.2f} ({scale}; mean of {means})."
+
+
+def pools(closer: Closer) -> str:
+    """A warning where the ceilings of two candidate pools follow different conventions."""
+    if not closer.pools:
+        return ""
+    return (
+        f"The candidate pools follow different conventions ({' and '.join(closer.pools)}): their ceilings "
+        "(PROC) differ by design, not only by skill."
+    )
+
+
+def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality) -> str:
+    """What a change does, in one sentence.
+
+    Args:
+        kind: The change, such as ``index: flat → int8``.
+        rows: From `core.views.compare.changes.effects`.
+        whole: From `core.views.compare.changes.pooled`.
+        quality: Measure and cutoff.
+    """
+    row = whole.row(0, named=True)
+    if row["difference"] is None:
+        return f"{quality.name} applies to no query of these stacks."
+    counts = {verdict: rows.filter(verdict=verdict).height for verdict in (WINS, LOSSES, OPEN)}
+    alone = "" if rows.height < 2 else (
+        f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {counts[OPEN]} not told apart "
+        f"(Holm over {rows.height})."
+    )  # fmt: skip
+    return (
+        f"{kind} moves {quality.name} by {gap(row)} on average over "
+        f"{text.count(rows.height, 'pair')} of stacks, {p_value(row['p'])}, {text.sample(row['n'])}.{alone}"
+    )
+
+
+def labels(rows: pl.DataFrame, against: str = "first", stack: str = "second") -> list[str]:
+    """What comparisons are called: ``A against B``."""
+    return [f"{one} against {other}" for other, one in rows.select(against, stack).iter_rows()]

@@ -1,0 +1,237 @@
+"""What the queries page says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.stats.intervals import bootstrap_means
+from core.stats.significance import TOLERANCE, outcomes
+from core.store import Snapshot
+from core.views import text
+from core.views.compare.holes import if_judged
+from core.views.compare.words import doubt as overturned
+from core.views.queries.one_query import Side
+from core.views.queries.page import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
+from core.views.workspace.scope import Quality, Scope
+
+_QUESTION = 70
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The head of the page.
+
+    Attributes:
+        sentence: Where the stack is weak, or where it wins and loses, in numbers.
+        details: Means with interval and n, and what is left out.
+    """
+
+    sentence: str
+    details: str
+
+
+def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
+    """Say where a stack is weak, or where it wins and loses against another.
+
+    Args:
+        rows: The queries to speak about.
+        total: How many queries there are without a filter.
+        quality: Measure and cutoff.
+        name: The stack.
+        other: The second stack.
+    """
+    if rows.is_empty():
+        return Answer(
+            f"None of {text.count(total, 'query', 'queries')} matches.", "Clear the tag or the search."
+        )
+    scored = rows.filter(pl.col("score").is_not_null())
+    if scored.is_empty():
+        note = rows["note"].drop_nulls().mode().sort().to_list()
+        return Answer(
+            f"No query {'here' if rows.height == total else 'shown'} has a score ({quality.name}).",
+            f"{note[0] if note else ''} The rankings can be read all the same.".strip(),
+        )
+    n = text.count(scored.height, "query", "queries")
+    among = n if rows.height == total else f"the {n} shown"
+    sentence = (
+        _weakness(scored, quality, among, name)
+        if other is None
+        else _duel(scored, quality, among, (name, other))
+    )
+    return Answer(sentence, _details(rows, scored, quality, other))
+
+
+def _weakness(scored: pl.DataFrame, quality: Quality, among: str, name: str) -> str:
+    worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
+    lowest = f"worst: {_quoted(worst)} ({text.score(worst['score'][0])})"
+    if scored["best"].is_null().all():
+        return f"{name} scores between {_span(scored['score'])} on {among} ({quality.name}); {lowest}."
+    weak = scored.filter(pl.col("share") < WEAK).height
+    return (
+        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds "
+        f"({quality.name}); {lowest}."
+    )
+
+
+def _span(scores: pl.Series) -> str:
+    return " and ".join(text.score(value) for value in (scores.to_numpy().min(), scores.to_numpy().max()))
+
+
+def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
+    up = quality.higher_is_better
+    deltas = scored.select("delta").to_numpy().T * (1 if up else -1)
+    better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
+    sentence = (
+        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,} "
+        f"({quality.name}, ties up to {TOLERANCE:g})"
+    )
+    if not worse:
+        return f"{sentence}."
+    loss = ordered(scored, "largest loss", higher_is_better=up)
+    return f"{sentence}; largest loss: {loss['query_id'][0]} ({text.signed(loss['delta'][0])})."
+
+
+def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> str:
+    n = scored.height
+    # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
+    judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
+    low, high = bootstrap_means(judged[: 1 if other is None else 2])
+    mean = text.score(np.nanmean(judged[0]))
+    said = [f"Mean {quality.name} {mean}{text.interval(low[0], high[0])}, n = {n:,}"]
+    if other is not None:
+        difference, least, most = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
+        said.append(f"mean difference {difference} [{least}, {most}] (paired bootstrap over queries)")
+    said.append(
+        f"{scored['holes'].to_numpy().mean():.1f} of the first {quality.k} passages are unjudged on average"
+    )
+    hopeless = int((scored["best"] == 0).sum())
+    if hopeless:
+        said.append(f"on {hopeless:,} the pool holds nothing that counts")
+    if n < rows.height:
+        said.append(f"{text.count(rows.height - n, 'query has', 'queries have')} no score")
+    if unranked := rows.filter(pl.col("note") == NOT_RANKED).height:
+        said.append(f"{unranked:,} of them not ranked, which averages over all judged queries count as 0")
+    return "; ".join(said) + "."
+
+
+def _quoted(rows: pl.DataFrame) -> str:
+    """The first row's query: its id and the start of its question."""
+    question = rows["text"][0]
+    said = f" “{text.shorten(' '.join(question.split()), _QUESTION)}”" if question else ""
+    return f"{rows['query_id'][0]}{said}"
+
+
+def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:
+    """What stands below the question: its id, what is judged for it, its tags, why it has no score."""
+    passages = " and ".join(text.count(number, "judged passage") for number in judged)
+    return " · ".join(filter(None, (row["query_id"], passages, *row["tags"], row["note"])))
+
+
+def card(row: Mapping[str, Any], *, against: bool) -> str:
+    """What stands small on the card of a passage: where else it ranks, what it earns, where it comes from."""
+    parts = []
+    if against and row.get("change"):
+        there = "not ranked there" if row["before"] is None else f"#{row['before']} there"
+        parts.append(there if row["change"] in ("new", "=") else f"{there} {row['change']}")
+    if "now" in row:
+        parts.append("left out of the ranking" if row["now"] is None else f"now #{row['now']}")
+    if row.get("weight") is not None:
+        parts.append(f"weight {row['weight']:.3f}")
+    if row.get("points") is not None:
+        parts.append(f"score {row['points']:.4g}")
+    return " · ".join([*parts, row["source"] or row["passage_id"]])
+
+
+def ranked(side: Side, quality: Quality) -> str:
+    """The score of a stack's ranking, or why there is none."""
+    if not side.ranked:
+        return FOUND_NOTHING if side.asked else NOT_RANKED
+    possible = "" if side.best is None else f" of a possible {text.score(side.best)}"
+    return f"{quality.name} {text.score(side.score)}{possible}"
+
+
+def best(side: Side, quality: Quality) -> str:
+    """What the best order of a stack's pool is, and reaches."""
+    if side.oracle.is_empty():
+        return "Nothing in the pool earns anything."
+    return f"{quality.name} {text.score(side.best)}: of the first {quality.k}, those that earn anything"
+
+
+LISTS = {
+    "ranking": "its ranking",
+    "oracle": "the best order of its pool",
+    "missed": "relevant passages that its pool misses",
+}
+"""What the tables of a side are called."""
+
+
+def bars(most: int) -> str:
+    """What a chart of many queries leaves out."""
+    return f"At most {most} bars, both ends of the order; queries without a score are left out."
+
+
+def gains(side: Side, k: int) -> str:
+    """What the ranking of a stack collects of what there is, and what the best order of its pool would."""
+    ideal = side.judged.ideal
+    own, best = (
+        f"{gain:.3f}" + (f" ({gain / ideal:.3f})" if ideal else "") for gain in (side.gain, side.reachable)
+    )
+    return (
+        f"{side.name}: G_obs of the ranking {own}; of the best order of its pool {best}. G_ideal, the {k} "
+        f"largest weights of all judged passages: {ideal:.3f}."
+    )
+
+
+NO_TEXT = "The text of this passage is not stored."
+NO_QUESTION = "The text of this question is not stored."
+RARE = "The rarer the good grades of a query, the more they weigh (CLQ paper §2.4)."
+MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring them in."
+
+
+def nothing(names: Sequence[str], ranked: Sequence[str]) -> tuple[str, str]:
+    """What to say instead of the page: why there are no queries to show, and what to do.
+
+    Args:
+        names: The stack that was picked; empty when the limits leave none.
+        ranked: Stacks that have rankings.
+    """
+    if not ranked:
+        return (
+            "No stack of this workspace came with its ranking of every query: only averages are known.",
+            "Bring rankings, or open a workspace that has them.",
+        )
+    if not names:
+        return "Your limits leave no stack.", "Choose one by name, or relax a limit."
+    return (
+        f"{names[0]} came without per-query data: only its averages are known.",
+        f"Choose another stack, for example {ranked[0]}, or bring its rankings.",
+    )
+
+
+def doubt(
+    snapshot: Snapshot, scope: Scope, quality: Quality, table: pl.DataFrame, names: Mapping[str, str]
+) -> str:
+    """What judging more could make of a stack's mean difference to a second one; empty if nothing.
+
+    Args:
+        snapshot: Where to read.
+        scope: Collection and golden set.
+        quality: Measure and cutoff.
+        table: The query table of the two.
+        names: run_id to name: the stack, and the second one.
+    """
+    compared = table.filter(pl.col("delta").is_not_null())
+    if len(names) < 2 or compared.is_empty():
+        return ""
+    stack, other = names.values()
+    pair = {"first": other, "second": stack, "difference": float(compared["delta"].to_numpy().mean())}
+    rows, ids = pl.DataFrame([pair]), {name: run_id for run_id, name in names.items()}
+    queries = frozenset(compared["query_id"])
+    return overturned(
+        rows.with_columns(if_judged(rows, snapshot, scope, quality, ids, queries=queries)), quality
+    )
