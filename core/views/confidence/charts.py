@@ -26,9 +26,6 @@ _DOTS = (
 def chances(rows: pl.DataFrame) -> go.Figure | None:
     """Bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
 
-    Args:
-        rows: From `core.views.confidence.hold.share_rows`.
-
     Returns:
         The first `SHOWN` stacks; None where no chance is known.
     """

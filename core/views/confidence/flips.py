@@ -73,19 +73,12 @@ def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Front:
-    """The frontier of the feasible stacks in two numbers.
+    """The frontier of the feasible stacks in two numbers."""
 
-    Attributes:
-        size: Stacks on it.
-        volume: Share of the box between the worst stack and the ideal that it dominates.
-        of_all: The same for all stacks, limits or not; at the same worst corner.
-        knee: The stack beyond which more quality is bought dearest; None where it bends nowhere.
-    """
-
-    size: int
-    volume: float
-    of_all: float
-    knee: str | None
+    size: int  # stacks on it
+    volume: float  # share of the box between the worst stack and the ideal that it dominates
+    of_all: float  # the same for all stacks, limits or not; at the same worst corner
+    knee: str | None  # the stack beyond which more quality is bought dearest; None where it bends nowhere
 
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:

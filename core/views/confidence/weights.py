@@ -75,37 +75,23 @@ def usual(measure: Measure) -> Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every stack in every cell.
+    """Every stack in every cell."""
 
-    Attributes:
-        measure: The measure in its usual setting.
-        cells: The settings; the usual one is among them.
-        start: Position of the usual setting.
-        run_ids: The stacks, in the order of the arrays.
-        means: [cells, stacks]; NaN = not applicable.
-        low: The same, lower end of the 95 % bootstrap interval.
-        high: Upper end.
-        n: [stacks], queries that the means rest on.
-        ranks: [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored.
-        taus: [cells], Kendall's tau-b between the order in the usual setting and in the cell.
-        twins: [stacks], position of the first stack with the same score on every query (its own for most).
-        best: Positions of the `BEST` stacks of the usual setting, best first, of twins only the first.
-        best_values: [cells, best, queries], their scores.
-    """
-
-    measure: Measure
-    cells: tuple[Cell, ...]
-    start: int
-    run_ids: tuple[str, ...]
-    means: Floats
-    low: Floats
-    high: Floats
-    n: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    taus: Floats
+    measure: Measure  # the measure in its usual setting
+    cells: tuple[Cell, ...]  # the settings; the usual one is among them
+    start: int  # position of the usual setting
+    run_ids: tuple[str, ...]  # the stacks, in the order of the arrays
+    means: Floats  # [cells, stacks]; NaN = not applicable
+    low: Floats  # the same, lower end of the 95 % bootstrap interval
+    high: Floats  # upper end
+    n: NDArray[np.int64]  # [stacks], queries that the means rest on
+    ranks: NDArray[np.int64]  # [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored
+    taus: Floats  # [cells], Kendall's tau-b between the order in the usual setting and in the cell
+    # [stacks], position of the first stack with the same score on every query (its own for most)
     twins: NDArray[np.intp]
+    # positions of the `BEST` stacks of the usual setting, best first, of twins only the first
     best: NDArray[np.intp]
-    best_values: Floats
+    best_values: Floats  # [cells, best, queries], their scores
 
     @property
     def leader(self) -> str:
@@ -271,11 +257,6 @@ READINGS = {
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
     """The pairwise orders among the best stacks, and where they turn round.
-
-    Args:
-        grid: From `score_grid`.
-        names: run_id to name.
-        setup: How to test.
 
     Returns:
         One row per pair whose scores differ in the usual setting: better and worse (names, as usual),

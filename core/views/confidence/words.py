@@ -31,14 +31,7 @@ MOVED = 1.15
 
 
 def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame) -> str:
-    """How often the choice is the best, alone and with the stacks that tie with it.
-
-    Args:
-        table: The stack table.
-        decision: What was selected from it.
-        asked: Constraints, rule, measure and latency.
-        chances: From `core.views.confidence.hold.certainty`.
-    """
+    """How often the choice is the best, alone and with the stacks that tie with it."""
     within = limits(decision.applied(asked.constraints), asked.latency)
     if decision.chosen is None:
         return f"No stack{within} is left, so there is no choice to be sure of."
@@ -136,12 +129,7 @@ def front_cards(front: Front) -> list[Card]:
 
 
 def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
-    """Why nothing can be scored again, and what to do; None where something can.
-
-    Args:
-        table: The stack table.
-        scope: Collection and golden set.
-    """
+    """Why nothing can be scored again, and what to do; None where something can."""
     if not table["has_rankings"].any():
         return (
             "The stacks of this workspace came without per-query data: only their averages are known.",
@@ -157,13 +145,7 @@ def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
 
 
 def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
-    """Whether choice and order hold in the grid, and which pairwise orders turn round.
-
-    Args:
-        grid: From `score_grid`.
-        chosen: From `choices`.
-        turned: From `flips`.
-    """
+    """Whether choice and order hold in the grid, and which pairwise orders turn round."""
     n = int(grid.n.max(initial=0))
     if not n:
         return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
@@ -320,14 +302,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
 
 
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:
-    """Which queries to add, in words.
-
-    Args:
-        rows: From `tag_rows`.
-        queries: What it was made from, with judged.
-        one: Name of the first stack.
-        other: Name of the second.
-    """
+    """Which queries to add, in words."""
     waiting = queries.filter(pl.col("judged") == 0).height
     first = f"{text.count(waiting, 'stored query', 'stored queries')} without judgements could be next. "
     head = first if waiting else ""

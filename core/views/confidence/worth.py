@@ -31,19 +31,12 @@ LEAST = 5
 
 @dataclass(frozen=True)
 class Plan:
-    """What more evaluation would do.
+    """What more evaluation would do."""
 
-    Attributes:
-        rows: Rows of the stack table that were looked at.
-        judged: With more queries.
-        timed: With the same queries timed again; None where no stack has a timing per query.
-        queries: How many there are today.
-    """
-
-    rows: tuple[int, ...]
-    judged: Outlook
-    timed: Outlook | None
-    queries: int
+    rows: tuple[int, ...]  # rows of the stack table that were looked at
+    judged: Outlook  # with more queries
+    timed: Outlook | None  # with the same queries timed again; None where no stack has a timing per query
+    queries: int  # how many there are today
 
 
 def leading(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> list[int]:
@@ -70,16 +63,7 @@ def plan(
     *,
     seed: int = SEED,
 ) -> Plan:
-    """Look ahead for the leading stacks.
-
-    Args:
-        table: The stack table.
-        rows: From `leading`.
-        sample: Results per query in the order of the table.
-        limits: Constraints and rule.
-        more: Numbers of further queries, rising.
-        seed: Of the drawing.
-    """
+    """Look ahead for the leading stacks."""
     kept = list(rows)
     part = sample.take(kept)
     axis = quality_axis(higher_is_better=limits[0].higher_is_better)

@@ -40,19 +40,13 @@ _BILL = {
 
 @dataclass(frozen=True)
 class CostView:
-    """What a stack costs.
+    """What a stack costs."""
 
-    Attributes:
-        found: The bill as the calculator makes it.
-        prices: Those that it rests on.
-        figure: One stacked bar, $ per 1,000 queries by stage.
-        bill: stage, item, unit, units_per_query, unit_price, usd_per_query, usd_per_1k, usd_per_month (null =
-            unknown), reason, source, looked_up, confirmed (yes, no or what-if), note and basis.
-    """
-
-    found: CostBreakdown
-    prices: tuple[Price, ...]
-    figure: go.Figure
+    found: CostBreakdown  # the bill as the calculator makes it
+    prices: tuple[Price, ...]  # those that it rests on
+    figure: go.Figure  # one stacked bar, $ per 1,000 queries by stage
+    # stage, item, unit, units_per_query, unit_price, usd_per_query, usd_per_1k, usd_per_month (null =
+    # unknown), reason, source, looked_up, confirmed (yes, no or what-if), note and basis
     bill: pl.DataFrame
 
 
@@ -78,9 +72,6 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
 def paper_rerank(book: PriceBook) -> pl.DataFrame:
     """The paper's table of rerank costs (§3.2.1), by this product's calculator.
 
-    Args:
-        book: The paper's prices.
-
     Returns:
         k (50..200), then $ per 1,000 queries of rerank-2.5 and rerank-2.5-lite at 500 tokens a candidate.
     """
@@ -95,9 +86,6 @@ def paper_rerank(book: PriceBook) -> pl.DataFrame:
 
 def paper_generator(book: PriceBook) -> pl.DataFrame:
     """The paper's table of generator input costs (§3.2.1), by this product's calculator.
-
-    Args:
-        book: The paper's prices.
 
     Returns:
         chunks (10..30), then $ per 1,000 queries of three generators at 500 tokens a chunk.

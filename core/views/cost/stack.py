@@ -48,19 +48,13 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A stack that the calculator starts from.
+    """A stack that the calculator starts from."""
 
-    Attributes:
-        name: The stack's name.
-        amounts: What it fills in, by field of `CostInputs`; what it did not record is absent.
-        left_out: Recorded usage that the calculator has no input for, in words.
-        assumed: Whether it has a reranker but no record of what that was sent: K x tokens is then a guess.
-    """
-
-    name: str
+    name: str  # the stack's name
+    # what it fills in, by field of `CostInputs`; what it did not record is absent
     amounts: Mapping[str, Amount]
-    left_out: tuple[str, ...]
-    assumed: bool
+    left_out: tuple[str, ...]  # recorded usage that the calculator has no input for, in words
+    assumed: bool  # whether it has a reranker but no record of what that was sent: K x tokens is then a guess
 
 
 def models(books: Iterable[PriceBook]) -> Models:
@@ -165,11 +159,6 @@ def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float
 
 def recorded(snapshot: Snapshot, run_id: str, book: PriceBook) -> pl.DataFrame:
     """Price the recorded usage of a run.
-
-    Args:
-        snapshot: Where the usage is.
-        run_id: The run.
-        book: Prices.
 
     Returns:
         `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the

@@ -21,16 +21,11 @@ _ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 @dataclass(frozen=True)
 class SwingView:
-    """The section's content.
+    """The section's content."""
 
-    Attributes:
-        answer: What moves the monthly bill most, and by how much; why there is nothing where it is unknown.
-        figure: A bar for each input from the bill at its lower end to the bill at its higher end.
-        rows: input, value, low, high, usd_low, usd, usd_high ($ a month) and width, the widest first.
-    """
-
-    answer: str
-    figure: go.Figure
+    answer: str  # what moves the monthly bill most, and by how much; why there is nothing where it is unknown
+    figure: go.Figure  # A bar for each input from the bill at its lower end to the bill at its higher end
+    # input, value, low, high, usd_low, usd, usd_high ($ a month) and width, the widest first
     rows: pl.DataFrame
 
 

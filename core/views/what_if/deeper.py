@@ -33,11 +33,6 @@ _DEPTH = re.compile(r",? K = \d+")
 def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
     """Reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
 
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        jitter_ms: Distance from the line that is noise; ms.
-
     Returns:
         As `core.decide.scaling.reranker_scaling`.
     """

@@ -30,29 +30,18 @@ _RULES = {rule: words for words, rule in RULES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What one scenario asks for; None = not asked for.
+    """What one scenario asks for; None = not asked for."""
 
-    Attributes:
-        name: What people call it.
-        rule: What is best among the stacks that are left.
-        sla_ms: Highest latency; ms.
-        budget: Highest cost; $ per 1,000 queries.
-        floor: Worst quality; 0..1.
-        dim: Most dimensions of the embedding.
-        depth: Fewest candidates K.
-        jitter_ms: Width of the jitter band, where it is not the sidebar's; ms. Not part of the text.
-        max_harm: Highest harm; 0..1.
-    """
-
-    name: str
-    rule: Rule = "quality"
-    sla_ms: float | None = None
-    budget: float | None = None
-    floor: float | None = None
-    dim: float | None = None
-    depth: float | None = None
+    name: str  # what people call it
+    rule: Rule = "quality"  # what is best among the stacks that are left
+    sla_ms: float | None = None  # highest latency; ms
+    budget: float | None = None  # highest cost; $ per 1,000 queries
+    floor: float | None = None  # worst quality; 0..1
+    dim: float | None = None  # most dimensions of the embedding
+    depth: float | None = None  # fewest candidates K
+    # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
-    max_harm: float | None = None
+    max_harm: float | None = None  # highest harm; 0..1
 
     def words(self, *, higher_is_better: bool = True) -> str:
         """What it asks for, as people read it; the argument is the direction of the quality."""
@@ -74,9 +63,6 @@ class Scenario:
 
 def parse(line: str) -> list[Scenario]:
     """Read scenarios from their text.
-
-    Args:
-        line: As in the module's docstring; empty = none.
 
     Raises:
         InputError: If a part cannot be read; the message names it.

@@ -36,19 +36,12 @@ SAVED = 0.85
 
 @dataclass(frozen=True)
 class Choice:
-    """What one scenario comes to.
+    """What one scenario comes to."""
 
-    Attributes:
-        name: Of the scenario.
-        asked: What it asks for, in words.
-        run_id: What it chooses; None = nothing is left.
-        kind: "published" (a stack that the paper names), "derived" (the product's own), "yours" or "own".
-    """
-
-    name: str
-    asked: str
-    run_id: str | None
-    kind: str
+    name: str  # of the scenario
+    asked: str  # what it asks for, in words
+    run_id: str | None  # what it chooses; None = nothing is left
+    kind: str  # "published" (a stack that the paper names), "derived" (the product's own), "yours" or "own"
 
 
 def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:

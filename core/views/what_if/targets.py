@@ -97,11 +97,6 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
 def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
     """Cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
 
-    Args:
-        table: The stack table.
-        found: From `core.decide.slo.conditioned`.
-        quality: The y axis.
-
     Returns:
         A panel per target, two in a row, all on the same axes and with one legend; None where no stack has
         both a cost and a quality.

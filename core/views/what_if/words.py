@@ -14,10 +14,6 @@ from core.views.workspace.scope import Quality
 def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     """What the scenarios say together: how many stacks they choose, and the spread of their numbers.
 
-    Args:
-        rows: From `matrix`.
-        quality: The measure to name.
-
     Returns:
         The sentence to head the page with, and what no scenario can have.
     """

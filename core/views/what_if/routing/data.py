@@ -27,40 +27,25 @@ _EMPTY_SLOT = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routable:
-    """Everything that a routing between some options is judged by.
+    """Everything that a routing between some options is judged by."""
 
-    Attributes:
-        options: The depths, the shallowest first.
-        query_ids: The queries that every option scores.
-        left_out: Judged queries that some option cannot score.
-        depths: Their quality, latency and cost.
-        latency_basis: Per option, how its latency is known; None = it is not.
-        cost_basis: The same of its cost.
-        notes: What a reader must know, in sentences.
-    """
-
-    options: tuple[Option, ...]
-    query_ids: tuple[str, ...]
-    left_out: int
-    depths: Depths
-    latency_basis: tuple[str | None, ...]
-    cost_basis: tuple[str | None, ...]
-    notes: tuple[str, ...]
+    options: tuple[Option, ...]  # the depths, the shallowest first
+    query_ids: tuple[str, ...]  # the queries that every option scores
+    left_out: int  # judged queries that some option cannot score
+    depths: Depths  # their quality, latency and cost
+    latency_basis: tuple[str | None, ...]  # per option, how its latency is known; None = it is not
+    cost_basis: tuple[str | None, ...]  # the same of its cost
+    notes: tuple[str, ...]  # what a reader must know, in sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a query gets from the shallowest option to a deeper one.
+    """How a query gets from the shallowest option to a deeper one."""
 
-    Attributes:
-        known: When the signal is known.
-        one_family: Whether the options differ only in their depth, so that they share the search.
-        pointwise: Whether the reranker's scores of the first passages hold for a deeper pool, so that only
-            the further passages are sent.
-    """
-
-    known: Known = "before"
-    one_family: bool = True
+    known: Known = "before"  # when the signal is known
+    one_family: bool = True  # whether the options differ only in their depth, so that they share the search
+    # whether the reranker's scores of the first passages hold for a deeper pool, so that only the further
+    # passages are sent
     pointwise: bool = True
 
 

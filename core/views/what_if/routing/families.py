@@ -22,43 +22,26 @@ REPLAYED = (10, 20, 30, 50, 75, 100, 150)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One depth (or stack) that a query can be sent to.
+    """One depth (or stack) that a query can be sent to."""
 
-    Attributes:
-        label: What it is called in a routing: "K = 50", or the stack's name.
-        run_id: The run that it is measured by, or replayed from.
-        depth: Candidate depth K; None where the stack does not say.
-        deep: K of the run that it is replayed from; None = measured by a run of its own.
-    """
-
-    label: str
-    run_id: str
-    depth: int | None
-    deep: int | None = None
+    label: str  # what it is called in a routing: "K = 50", or the stack's name
+    run_id: str  # the run that it is measured by, or replayed from
+    depth: int | None  # candidate depth K; None where the stack does not say
+    deep: int | None = None  # K of the run that it is replayed from; None = measured by a run of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Stacks that differ only in their candidate depth.
+    """Stacks that differ only in their candidate depth."""
 
-    Attributes:
-        name: The stack's name without its K.
-        reranker: Its reranker, or None.
-        options: By rising K.
-        refused: Why depths below the deepest cannot be replayed; empty where they can, or need not be.
-    """
-
-    name: str
-    reranker: str | None
-    options: tuple[Option, ...]
-    refused: str = ""
+    name: str  # the stack's name without its K
+    reranker: str | None  # its reranker, or None
+    options: tuple[Option, ...]  # by rising K
+    refused: str = ""  # why depths below the deepest cannot be replayed; empty where they can, or need not be
 
 
 def families(table: pl.DataFrame) -> list[Family]:
     """The families among the stacks with rankings, those with a choice of depths first.
-
-    Args:
-        table: The stack table.
 
     Returns:
         One per specification without K, the best quality first; of several runs of one stack the best counts.

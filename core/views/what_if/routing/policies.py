@@ -58,23 +58,18 @@ _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What came out.
+    """What came out."""
 
-    Attributes:
-        rows: way, kind ("always", "routed", "optimistic", "own", "random", "oracle"), deeper (share of the
-            queries beyond the shallowest depth), quality with low, high and n, p50, p95, mean_ms (ms), cost
-            ($ per 1,000 queries), latency_basis, cost_basis, note; for routed ways gain (over chance at the
-            same rate) and over (over the best single depth), each with _low and _high.
-        sentence: The answer.
-        details: What it is compared with, the rule to use, and the limits of the figures.
-        path: kind, deeper, quality, p50, p95, mean_ms, cost along all rates, "random" and "threshold".
-        thresholds: What the rule learnt from all queries, in the signal's own unit; empty for a tag.
-    """
-
+    # way, kind ("always", "routed", "optimistic", "own", "random", "oracle"), deeper (share of the queries
+    # beyond the shallowest depth), quality with low, high and n, p50, p95, mean_ms (ms), cost ($ per 1,000
+    # queries), latency_basis, cost_basis, note; for routed ways gain (over chance at the same rate) and over
+    # (over the best single depth), each with _low and _high
     rows: pl.DataFrame
-    sentence: str
-    details: Mapping[str, str]
+    sentence: str  # the answer
+    details: Mapping[str, str]  # what it is compared with, the rule to use, and the limits of the figures
+    # kind, deeper, quality, p50, p95, mean_ms, cost along all rates, "random" and "threshold"
     path: pl.DataFrame
+    # what the rule learnt from all queries, in the signal's own unit; empty for a tag
     thresholds: tuple[float, ...]
 
 

@@ -30,23 +30,14 @@ TAG = "tag:"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signal:
-    """One signal over some queries.
+    """One signal over some queries."""
 
-    Attributes:
-        key: Its name in the table "signals", or "tag:<name>".
-        label: What people read.
-        known: When it is known.
-        hard_is_high: Whether queries with high values are the uncertain ones; else those with low values.
-        values: query_id → number; empty for a tag.
-        tags: query_id → tag; empty for a number.
-    """
-
-    key: str
-    label: str
-    known: Known
-    hard_is_high: bool
-    values: Mapping[str, float]
-    tags: Mapping[str, str]
+    key: str  # its name in the table "signals", or "tag:<name>"
+    label: str  # what people read
+    known: Known  # when it is known
+    hard_is_high: bool  # whether queries with high values are the uncertain ones; else those with low values
+    values: Mapping[str, float]  # query_id → number; empty for a tag
+    tags: Mapping[str, str]  # query_id → tag; empty for a number
 
     def urgency(self, query_ids: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """How much each query asks for a deeper pool [Q], higher = more; NaN = unknown."""
@@ -56,11 +47,6 @@ class Signal:
 
 def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> list[Signal]:
     """The signals that exist for the queries of the shallowest depth.
-
-    Args:
-        snapshot: Where to read.
-        shallowest: Whose scores tell.
-        collection_id: Whose queries' tags tell.
 
     Returns:
         Recorded signals where the run has them, else computed from its stored scores; those of the dense

@@ -23,19 +23,12 @@ RERANK = "rerank"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the sidebar says.
+    """What the sidebar says."""
 
-    Attributes:
-        scope: The workspace.
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
-        book: Prices.
-    """
-
-    scope: Scope
-    quality: Quality
-    latency: Latency
-    book: PriceBook
+    scope: Scope  # the workspace
+    quality: Quality  # measure and cutoff
+    latency: Latency  # percentile and scope
+    book: PriceBook  # prices
 
 
 class Times:
