@@ -55,10 +55,7 @@ def golden_set(
     from_zero: bool = False,
 ) -> Import:
     """Make a golden set of judged pairs; one per judge where several judged the same pair."""
-    raw = numbers(rows, "grade", name, whole=True)
-    rows = rows.with_columns(raw.alias("raw"))
-    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
-    refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
+    rows = _graded(rows, name)
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
@@ -91,6 +88,14 @@ def golden_set(
         for each, golden_id in ids.items()
     )
     return Import(golden_sets=golden, frames={table: frame(table, made.to_dict())}, notes=tuple(notes))
+
+
+def _graded(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows with `raw`, the grade as an integer."""
+    rows = rows.with_columns(numbers(rows, "grade", name, whole=True).alias("raw"))
+    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
+    refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
+    return rows
 
 
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:

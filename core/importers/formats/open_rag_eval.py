@@ -67,12 +67,7 @@ def _read(piece: Piece) -> list[Answered]:
     if _REPEAT not in chosen:
         rows = rows.with_columns(pl.lit("").alias(_REPEAT))
     rows = rows.with_columns(pl.col(_REPEAT).fill_null(""))
-    for column, said in (("query", "texts"), ("generated_answer", "answers")):
-        said_of = rows.group_by(_RESULT, maintain_order=True).agg(
-            pl.col(column).drop_nulls().n_unique().alias("n"), pl.col("line").first()
-        )
-        several = said_of.filter(pl.col("n") > 1)
-        refuse(several, f"The query {{query_id}} has {{n}} {said}.", piece.name, column)
+    _refuse_several(rows, piece.name)
     given = rows.filter(pl.col("passage").is_not_null())
     by_place = bool((given.group_by("passage_id").agg(pl.col("passage").n_unique())["passage"] > 1).any())
     named = given if not by_place else given.with_columns(passage_id=pl.lit(None, pl.String))
@@ -101,3 +96,13 @@ def _read(piece: Piece) -> list[Answered]:
         )
         for repeat in repeats
     ]
+
+
+def _refuse_several(rows: pl.DataFrame, name: str) -> None:
+    """Refuse a query with several texts or answers."""
+    for column, said in (("query", "texts"), ("generated_answer", "answers")):
+        said_of = rows.group_by(_RESULT, maintain_order=True).agg(
+            pl.col(column).drop_nulls().n_unique().alias("n"), pl.col("line").first()
+        )
+        several = said_of.filter(pl.col("n") > 1)
+        refuse(several, f"The query {{query_id}} has {{n}} {said}.", name, column)
