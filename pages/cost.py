@@ -52,9 +52,9 @@ LARGEST = 1_000_000_000
 
 
 @cache.cached(entries=64)
-def started(view: View, stack: tuple[tuple[str, object], ...]) -> Start:
+def started(view: View, run_id: str) -> Start:
     """Return what the calculator takes from a stack."""
-    return start_from(view.snapshot, dict(stack))
+    return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
 
 
 @cache.cached(entries=64)
@@ -82,9 +82,8 @@ def ask_start(view: View | None) -> tuple[Start | None, str | None]:
         row = view.table["name"].index_of(name)
     if row is None:
         return None, None
-    stack = view.table.row(row, named=True)
-    wanted = ("run_id", "name", "embedder", "reranker", "candidates")
-    return started(view, tuple((column, stack[column]) for column in wanted)), stack["run_id"]
+    run_id = str(view.table["run_id"][row])
+    return started(view, run_id), run_id
 
 
 def ask_amounts(start: Start | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import streamlit as st
 from core.prices import Price, PriceBook
 from core.ui.view import just_arrived
 from core.views.cost.words import changed
-from core.views.text import count, plain
+from core.views.text import count, label, plain
 
 KEY = "price"
 """Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""
@@ -54,8 +54,13 @@ def chip(book: PriceBook) -> None:
     """Say how many prices were changed, which, and offer the way back; nothing where none was."""
     if not book.changed:
         return
-    label = f"{count(len(book.changed), 'price')} changed"
-    with st.popover(label, icon=":material/sell:", help="Every cost here counts with them."):
+    with st.popover(
+        f"{count(len(book.changed), 'price')} changed",
+        icon=":material/sell:",
+        help="Every cost here counts with them.",
+        type="tertiary",
+        width="content",
+    ):
         for words in changed(book):
             st.markdown(plain(words))
         st.button("Back to the book's prices", on_click=use, key="_price_back", icon=":material/undo:")
@@ -99,12 +104,13 @@ def _price(book: Price, now: Price) -> float:
     key = f"{_FIELD}{book.item}:{book.unit}"
     st.session_state.setdefault(key, now.price)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    label = f"{book.item}: {book.currency} per {book.per:,.10g} {_BUYS[book.unit]}"
+    said = f"{book.item}, {book.currency} per {book.per:,.10g} {_BUYS[book.unit]}"
     value: float = row.number_input(
-        plain(label), min_value=0.0, max_value=_LARGEST, format="%.6g", key=key, width=240
+        label(said), min_value=0.0, max_value=_LARGEST, format="%.6g", key=key, width=240
     )
-    for name, factor in (("×½", 0.5), ("×2", 2.0)):
-        row.button(name, key=f"{key}{name}", on_click=_scale, args=(key, factor))
+    for name, factor, means in (("×½", 0.5, "Half"), ("×2", 2.0, "Twice")):
+        about = label(f"{means} of the price of {book.item}")
+        row.button(name, key=f"{key}{name}", on_click=_scale, args=(key, factor), help=about)
     row.caption(f"book: {book.price:.6g}")
     return value
 

@@ -205,6 +205,18 @@ def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
     return st.column_config.TextColumn(label, help=help_text or None, width=width)
 
 
+NUMBERS: Mapping[str, Any] = {
+    "quality": score_column("quality"),
+    "latency_ms": number_column("latency ms", 2),
+    "cost": dollar_column("$ / 1k", "Per 1,000 queries."),
+}
+"""A stack's three numbers."""
+INTERVAL: Mapping[str, Any] = {
+    "quality_low": score_column("low", "95 % interval over queries."),
+    "quality_high": score_column("high", "95 % interval over queries."),
+    "n": number_column("n", 0, "Queries."),
+}
+"""What belongs to a quality."""
 STACK_COLUMNS: Mapping[str, Any] = {
     "name": text_column("stack", width=290),
     "feasible": st.column_config.CheckboxColumn("feasible", help="Meets every limit of the sidebar."),

@@ -18,6 +18,7 @@ __all__ = (
     "escape",
     "interval",
     "known",
+    "label",
     "ms",
     "percent",
     "plain",
@@ -97,6 +98,15 @@ _WORD_JOINER = "\u2060"
 _REPLACED_LATE = re.compile(
     r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE
 )
+
+
+_CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
+
+
+def label(text: str) -> str:
+    """A name as a widget's label: as it is where Markdown leaves it alone, so that it is read out well."""
+    calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
+    return text if calm else plain(text)
 
 
 def shorten(text: str, length: int = 60) -> str:

@@ -150,3 +150,19 @@ def test_plain_reads_as_it_was_written(raw: str):
 )
 def test_sizes_in_words(size: int, words: str):
     assert text.weight(size) == words
+
+
+@pytest.mark.parametrize(
+    "name", ["rerank-2.5, USD per 1,000,000 input tokens", "voyage-3.5 512 d + rerank-2.5", "é 3"]
+)
+def test_a_calm_label_is_read_out_as_it_is(name: str):
+    assert text.label(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["**x**", "a_b_", "1. one", "- one", "a -> b", "a -- b", "<b>", "[a](b)", ":red[x]", "www.x.org", "`x`",
+     "$x$", "a@b.org", "https://x", "~~x~~", "", "# x", "a\nb"],
+)  # fmt: skip
+def test_any_other_label_is_escaped(name: str):
+    assert text.label(name) == text.plain(name)

@@ -60,7 +60,5 @@ EXCLUDED: Mapping[str, Any] = {
     "reason": show.text_column("excluded because", width=230),
     "by": show.number_column("over by", 3),
     "unit": show.text_column("unit"),
-    "quality": show.score_column("quality"),
-    "latency_ms": show.number_column("latency ms", 2),
-    "cost": show.dollar_column("$ / 1k"),
+    **show.NUMBERS,
 }

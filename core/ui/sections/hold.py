@@ -87,16 +87,12 @@ CHANCES: Mapping[str, Any] = {
     "p_best": show.percent_column("P(best)", "Share of the resamples it wins; equal bests share one."),
     "p_feasible": show.percent_column("P(feasible)", "Meets every limit."),
     "p_frontier": show.percent_column("P(frontier)", "In cost, latency and quality, limits or not."),
-    "quality": show.score_column("quality"),
-    "latency_ms": show.number_column("latency ms", 2),
-    "cost": show.dollar_column("$ / 1k"),
+    **show.NUMBERS,
     "unknown": show.text_column("unknown because"),
 }
 CHANCES_MORE: Mapping[str, Any] = {
     "p_sla": show.percent_column("P(SLA)", "Empty without an SLA, or where the latency is unknown."),
-    "quality_low": show.score_column("low", "95 % interval over queries."),
-    "quality_high": show.score_column("high", "95 % interval over queries."),
-    "n": show.number_column("n", 0),
+    **show.INTERVAL,
 }
 TIES: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
@@ -109,8 +105,6 @@ TIES: Mapping[str, Any] = {
     "reading": show.text_column("query by query"),
 }
 TIES_MORE: Mapping[str, Any] = {
-    "quality_low": show.score_column("quality low", "95 % interval over queries."),
-    "quality_high": show.score_column("quality high", "95 % interval over queries."),
-    "n": show.number_column("n", 0),
+    **show.INTERVAL,
     "gap_ms": show.signed_column("ms more than the best"),
 }

@@ -57,15 +57,11 @@ def _ask_targets(view: View) -> list[float]:
 TARGETS: Mapping[str, Any] = {
     "sla_ms": show.number_column("target ms", 2),
     "chosen": show.text_column("chosen", width=270),
-    "quality": show.score_column("quality"),
-    "latency_ms": show.number_column("latency ms", 2),
-    "cost": show.dollar_column("$ / 1k"),
+    **show.NUMBERS,
     "feasible": show.number_column("stacks left", 0),
 }
 TARGETS_MORE: Mapping[str, Any] = {
-    "quality_low": show.score_column("low"),
-    "quality_high": show.score_column("high"),
-    "n": show.number_column("n", 0),
+    **show.INTERVAL,
     "frontier": show.number_column("on the frontier", 0, "Of cost and quality, among those left."),
     "runner_up": show.text_column("runner-up", width=270),
 }

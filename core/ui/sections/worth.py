@@ -65,7 +65,7 @@ def _queries(view: View, rows: list[int]) -> None:
     st.subheader("Which stacks it is about", anchor=False)
     rivals = worth.rival_rows(view.table, plan, view.decision)
     st.markdown(plain(words.rival_words(rivals, len(rows))))
-    show.table(rivals, "rivals", RIVALS, more=RIVALS_MORE)
+    show.table(rivals, "rivals", RIVALS, more=show.INTERVAL)
 
     ranked = rivals.join(
         view.table.filter("has_rankings").select("run_id"), on="run_id", how="semi", maintain_order="left"
@@ -145,14 +145,7 @@ RIVALS: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
     "today": show.text_column("today"),
     "final": show.percent_column("chosen in the end", "Share of the worlds, were judging endless."),
-    "quality": show.score_column("quality"),
-    "latency_ms": show.number_column("latency ms", 2),
-    "cost": show.dollar_column("$ / 1k"),
-}
-RIVALS_MORE: Mapping[str, Any] = {
-    "quality_low": show.score_column("low", "95 % interval over queries."),
-    "quality_high": show.score_column("high", "95 % interval over queries."),
-    "n": show.number_column("n", 0),
+    **show.NUMBERS,
 }
 TAGS: Mapping[str, Any] = {
     "tag": show.text_column("queries with", width=220),
