@@ -54,7 +54,7 @@ def read(items: list[Offered], chosen: Options, decided: target.Decided, workspa
     return _read(key, items, chosen, decided.strips, workspace)
 
 
-@st.cache_resource(show_spinner="Reading the files…", max_entries=4)
+@cache.cached("Reading the files…", entries=4)
 def _read(key: str, _items: list[Offered], _chosen: Options, _strips: imports.Apart, _ws: str | None) -> Plan:
     del key
     return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips)

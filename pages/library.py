@@ -61,16 +61,10 @@ MORE: dict[Kind, dict[str, Any]] = {
 }
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def listed(path: str, revision: int, kind: Kind, *, removed: bool) -> pl.DataFrame:
-    """What there is of a kind, or was deleted, read once per revision."""
-    del path  # part of the key
-    return inventory.LISTS[kind](cache.snapshot(revision), removed=removed)
-
-
+@cache.cached()
 def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.DataFrame:
-    """The same of what the page shows."""
-    return listed(str(cache.store().path), snapshot.revision, kind, removed=removed)
+    """What there is of a kind, or was deleted."""
+    return inventory.LISTS[kind](snapshot, removed=removed)
 
 
 def held(snapshot: Snapshot, forbidden: str) -> None:
@@ -197,7 +191,7 @@ def download(snapshot: Snapshot, first: str | None) -> None:
     key = (str(cache.store().path), snapshot.revision, name, only)
     if pressed:
         try:
-            st.session_state[PACKED] = (key, packed(*key))
+            st.session_state[PACKED] = (key, packed(snapshot, name, only))
         except ClqError as error:
             st.session_state.pop(PACKED, None)
             show_error(error)
@@ -221,11 +215,10 @@ def download(snapshot: Snapshot, first: str | None) -> None:
     )
 
 
-@st.cache_resource(show_spinner="Writing the export…", max_entries=2)
-def packed(path: str, revision: int, name: str, collection: str | None) -> inventory.Packed:
+@cache.cached("Writing the export…", entries=2)
+def packed(snapshot: Snapshot, name: str, collection: str | None) -> inventory.Packed:
     """An export, written once."""
-    del path  # part of the key
-    return inventory.packed(cache.snapshot(revision), name, collection_id=collection, run_ids=None)
+    return inventory.packed(snapshot, name, collection_id=collection, run_ids=None)
 
 
 def history(snapshot: Snapshot) -> None:

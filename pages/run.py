@@ -12,6 +12,7 @@ from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep import Problem, SpecError, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
+from core.store import Snapshot
 from core.ui import access, cache, show
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
@@ -144,7 +145,7 @@ def planned(text: str) -> Plan | SpecError | None:
         return None
     began = time.monotonic()
     try:
-        return plan_of(str(cache.store().path), cache.snapshot(None).revision, text + "\n")
+        return plan_of(cache.snapshot(None), text + "\n")
     except SpecError as error:
         return error
     except ClqError as error:
@@ -153,12 +154,10 @@ def planned(text: str) -> Plan | SpecError | None:
         st.session_state[SLOW] = (text, time.monotonic() - began)
 
 
-@st.cache_resource(show_spinner="Reading the corpus and counting…", max_entries=8)
-def plan_of(path: str, revision: int, text: str) -> Plan:
+@cache.cached("Reading the corpus and counting…", entries=8)
+def plan_of(snapshot: Snapshot, text: str) -> Plan:
     """What would run, made once per specification and revision."""
-    del path  # part of the key
-    shelf, books = StoreShelf(cache.snapshot(revision)), cache.books()
-    job, problems = read_job(load(text), shelf=shelf, books=books, to_run=False)
+    job, problems = read_job(load(text), shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
     return plan(job, problems=problems)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.importers import TEMPLATES, Offered, Options, Preview, preview
-from core.ui import access
+from core.ui import access, cache
 from core.ui.shell import show_error
 from core.views.add import words
 
@@ -94,7 +94,7 @@ def looked(items: Sequence[Any], options: Options) -> tuple[Preview, ...]:
     return _looked(fingerprint(items, options), items, options)
 
 
-@st.cache_resource(show_spinner="Looking at the files…", max_entries=4)
+@cache.cached("Looking at the files…", entries=4)
 def _looked(fingerprint: str, _items: Sequence[Any], _options: Options) -> tuple[Preview, ...]:
     del fingerprint  # the key
     return preview(_items, _options)
