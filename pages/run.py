@@ -256,7 +256,7 @@ def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
         st.rerun()
     if one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
         go_to_workspace(one.status.collection_id)
-        st.switch_page("pages/decision.py")
+        st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
 
 
 def new_evaluation() -> None:

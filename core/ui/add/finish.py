@@ -102,7 +102,7 @@ def done() -> None:
         st.markdown(f"The workspace is now **{plain(collection)}**. {plain(hint)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(words.PAGES[first], type="primary", key="see_it"):
-            st.switch_page(f"pages/{first}.py")
+            st.switch_page(f"pages/{first}.py", query_params={})  # None would refuse what widgets hold
         for page in others:
             st.page_link(f"pages/{page}.py", label=words.PAGES[page])
         st.button("Add more", on_click=st.session_state.pop, args=(_DONE, None), key="add_more")
