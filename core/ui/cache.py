@@ -6,7 +6,7 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -20,11 +20,11 @@ from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_fold
 from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.queries.page import query_table
-from core.views.workspace.choices import Choices, choices
+from core.views.workspace.choices import choices
+from core.views.workspace.choices import holds as read_holds
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.paired import paired as read_paired
-from core.views.workspace.query_sets import QuerySets
 from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
@@ -80,63 +80,37 @@ def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceB
 
 
 def stacks(
-    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
+    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
-    """The stack table of a workspace at a revision; see `core.views.workspace.stacks.stack_table`."""
-    anywhere = replace(latency, machine=None)
-    table = _stacks(path, revision, scope=scope, quality=quality, latency=anywhere, book=book)
-    if latency.machine is None:
-        return table
-    key = (path, revision, scope, quality, latency, book.name, book.digest)
-    return _at_machine(table, key, latency.machine)
+    """The stack table of a workspace; see `core.views.workspace.stacks.stack_table`."""
+    table = _stacks(snapshot, scope, quality, replace(latency, machine=None), book)
+    return table if latency.machine is None else _timed_on(table, snapshot, scope, quality, latency, book)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _at_machine(_table: pl.DataFrame, key: tuple[object, ...], machine: str) -> pl.DataFrame:
-    del key  # of the table, which is not hashed itself
-    return at_machine(_table, machine)
+@cached(entries=16)
+def _timed_on(
+    _table: pl.DataFrame,
+    snapshot: Snapshot,
+    scope: Scope,
+    quality: Quality,
+    latency: Latency,
+    book: PriceBook,
+) -> pl.DataFrame:
+    del snapshot, scope, quality, book  # stand for the table, which is not hashed itself
+    return at_machine(_table, str(latency.machine))
 
 
-@st.cache_resource(show_spinner="Scoring every query…", max_entries=8)
-def paired(
-    _table: pl.DataFrame, path: str, revision: int, *, scope: Scope, quality: Quality
-) -> Paired | None:
+@cached("Scoring every query…", entries=8)
+def paired(_table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality) -> Paired | None:
     """Quality per query of a workspace's stacks; see `core.views.workspace.paired.paired`."""
-    del path  # part of the key; the scope and the revision stand for the table
-    return read_paired(snapshot(revision), _table, scope, quality)
+    return read_paired(snapshot, _table, scope, quality)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def query_sets(path: str, revision: int, scope: Scope) -> QuerySets:
-    """Which queries the runs of a workspace were asked; see `core.views.workspace.query_sets.query_sets`."""
-    del path  # part of the key
-    return read_query_sets(snapshot(revision), scope)
-
-
-@st.cache_resource(
-    show_spinner="Scoring the stacks of this workspace…",
-    max_entries=64,
-    hash_funcs=BY_DIGEST,
-)
-def _stacks(
-    path: str, revision: int, *, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
-) -> pl.DataFrame:
-    del path  # part of the key: tests open several stores in one process
-    return stack_table(snapshot(revision), scope, quality, latency, book)
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def workspaces(path: str, revision: int) -> Mapping[str, tuple[str, ...]]:
-    """The collections at a revision with their golden sets; see `core.views.workspace.choices.workspaces`."""
-    del path  # part of the key
-    return read_workspaces(snapshot(revision))
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def offered(path: str, revision: int, scope: Scope) -> Choices:
-    """What a workspace offers at a revision; see `core.views.workspace.choices.choices`."""
-    del path  # part of the key
-    return choices(snapshot(revision), scope)
+_stacks = cached("Scoring the stacks of this workspace…", entries=64)(stack_table)
+query_sets = cached(entries=64)(read_query_sets)
+workspaces = cached(entries=64)(read_workspaces)
+holds = cached(entries=64)(read_holds)
+offered = cached(entries=64)(choices)
 
 
 @cached("Scoring every query…", entries=64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import polars as pl
 import streamlit as st
 
 from core.prices import PriceBook
@@ -27,34 +26,15 @@ from core.views.workspace.narrow import (
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
 from core.views.workspace.scope import Judging, Latency, Quality, Scope
 
+_offer = cache.cached(entries=64)(judging_offer)
+
 
 def compared(
     snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> Narrowed:
     """Draw a control for whatever differs between the runs of a workspace, and read what compares."""
-    choices, reads = _Asking(quality), Reads(_stacks, _sets, _offer)
+    choices, reads = _Asking(quality), Reads(cache.stacks, cache.query_sets, _offer)
     return narrow(snapshot, scope, quality, latency, book, choices=choices, reads=reads)
-
-
-def _stacks(
-    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
-) -> pl.DataFrame:
-    path = str(cache.store().path)
-    return cache.stacks(path, snapshot.revision, scope=scope, quality=quality, latency=latency, book=book)
-
-
-def _sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
-    return cache.query_sets(str(cache.store().path), snapshot.revision, scope)
-
-
-def _offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
-    return _cached_offer(str(cache.store().path), snapshot.revision, scope, quality)
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _cached_offer(path: str, revision: int, scope: Scope, quality: Quality) -> Offer:
-    del path  # part of the key
-    return judging_offer(cache.snapshot(revision), scope, quality)
 
 
 class _Asking(Choices):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import streamlit as st
 
 from core.ui.pages import GROUPS, MOVED, PAGES, SECTION, Page
+from core.views.workspace.choices import LACKS, Has
 
 _ROOT = "root"
 """What the first page is called inside; Streamlit serves it at the root of the address alone."""
@@ -42,10 +44,17 @@ def _moved() -> None:
     """Stand for a page that has another address now; nothing runs it."""
 
 
-def links() -> None:
-    """Draw the pages by their groups."""
+def links(has: Collection[Has]) -> None:
+    """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason.
+
+    Args:
+        has: What the workspace has.
+    """
     for group, pages in GROUPS.items():
         with st.container(gap=None):
             st.caption(group)
             for page in pages:
-                st.page_link(page.file, label=page.title, icon=page.icon, help="")
+                label = page.title
+                if page.needs and page.needs not in has:
+                    label = f":gray[{label}] :small[:gray[*{LACKS[page.needs]}*]]"
+                st.page_link(page.file, label=label, icon=page.icon, help=page.tells)

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 import streamlit as st
 
+from core.views.workspace.choices import Has
+
 SECTION = "sec"
 """Setting of the address that opens a section of a page."""
 
@@ -26,6 +28,7 @@ class Page:
             name of the first page, which Streamlit serves at the root alone.
         compares: Whether it puts stacks side by side, and so says what those differ in.
         recorded: Whether it says what to ship, and offers the record of it.
+        needs: What a workspace must have to fill it; empty where it needs none.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Page:
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     compares: bool = False
     recorded: bool = False
+    needs: Has | None = None
 
     @property
     def group(self) -> str:
@@ -73,6 +77,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             moved={"decision": "", "overview": "", "pareto": ""},
             compares=True,
             recorded=True,
+            needs="results",
         ),
         Page(
             "cost",
@@ -89,6 +94,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
             compares=True,
             recorded=True,
+            needs="results",
         ),
         Page(
             "what_if",
@@ -97,6 +103,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Which stack other limits or latency targets give, what a larger K buys, K query by query.",
             ("scenarios", "latency targets", "larger K", "routing"),
             moved={"scenarios": "", "routing": "routing"},
+            needs="results",
         ),
     ),
     "Explain": (
@@ -106,6 +113,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/vertical_align_top:",
             "Whether better retrieval or better ordering would raise the quality.",
             compares=True,
+            needs="results",
         ),
         Page(
             "curves",
@@ -114,6 +122,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "How quality grows with the number of passages you send, and where it stops.",
             ("by cutoff", "by candidate depth", "cut-off methods"),
             compares=True,
+            needs="results",
         ),
         Page(
             "latency",
@@ -121,6 +130,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/timer:",
             "How long queries take, how sure that is, and which stage and K cost the time.",
             ("where the time goes", "reranker by K", "generator", "every stack"),
+            needs="results",
         ),
         Page(
             "compare",
@@ -128,12 +138,14 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/compare_arrows:",
             "Whether one stack is really better than another, by how much, on which queries.",
             compares=True,
+            needs="results",
         ),
         Page(
             "queries",
             "Queries",
             ":material/manage_search:",
             "On which queries a stack is weak, against what it could reach or another stack.",
+            needs="rankings",
         ),
     ),
     "Evidence": (
@@ -144,6 +156,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "How many judgements carry the scores, and whether judging more could change them.",
             ("soundness", "judges"),
             moved={"evidence": ""},
+            needs="judgements",
         ),
         Page(
             "measures",

@@ -17,7 +17,8 @@ from core.ui.pareto_views import FORMS
 from core.ui.share import share
 from core.ui.startup import bound_handles, tame_collector
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
-from core.ui.view import Frame, PageEnd, Place, arrive, find_place, find_view, remember
+from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, find_view, remember
+from core.ui.welcome import first_visit, hint, way_out
 from core.ui.workspace import open_workspace
 from core.views.library.deletion import gone
 from core.views.link import RULES, pinned
@@ -55,13 +56,18 @@ def shell(page: Page) -> Iterator[None]:
     started = again = False
     remember(None)  # until the workspace is known, nothing may start the app over or use an old one
     try:
+        first_visit()
         place = open_workspace(frame)
         remember(place, emptied=place is None and bool(_gone().get("ws")))
+        with st.sidebar:
+            hint()
         _newer(place)
         started = True
         yield
-    except PageEnd:
-        pass
+    except PageEnd as reason:
+        if isinstance(reason, Lacking) and not started:
+            _newer(reason.place)
+        way_out(reason)
     except ClqError as error:
         show_error(error)
     except OSError as error:

@@ -14,7 +14,7 @@ from core.decide.rules import Constraints, Decision
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui.pages import PAGES, Page
-from core.views.text import plain
+from core.views.workspace.choices import Has
 from core.views.workspace.comparable import Comparability
 from core.views.workspace.scope import Latency, Quality, Scope
 
@@ -99,6 +99,22 @@ class PageEnd(Exception):  # noqa: N818 - nothing went wrong
     """The page has shown all that it has to show."""
 
 
+class Empty(PageEnd):
+    """The store holds nothing."""
+
+
+class Lacking(PageEnd):
+    """The workspace cannot fill the page.
+
+    Attributes:
+        place: The workspace.
+        need: What it lacks.
+    """
+
+    def __init__(self, place: Place, need: Has) -> None:
+        self.place, self.need = place, need
+
+
 def end() -> NoReturn:
     """End the page here; what stands around it is still drawn, which `st.stop` would prevent."""
     raise PageEnd
@@ -140,7 +156,6 @@ def current_view(*, runs: bool = True) -> View:
     """
     view = find_view()
     if view is None and st.session_state[_EMPTIED]:
-        st.caption(current_page().tells)
         st.info(
             "Every collection was deleted. Page Library restores them; earlier revisions still show them.",
             icon=":material/delete:",
@@ -150,23 +165,7 @@ def current_view(*, runs: bool = True) -> View:
         )
         end()
     if view is None:
-        _offer_import(
-            "The store is empty. This page will show your stacks as soon as there are results: "
-            "bring your own, or load the demo with `make demo`.",
-            "results",
-        )
+        raise Empty
     if runs and view.table.is_empty() and view.compared.apart.is_empty():
-        _offer_import(
-            f"The workspace {plain(view.scope.collection_id)} has no runs yet. This page will show its "
-            "stacks as soon as there are some: import their rankings, or choose another workspace in the "
-            "sidebar.",
-            "rankings",
-        )
+        raise Lacking(view, "results")
     return view
-
-
-def _offer_import(words: str, what: str) -> NoReturn:
-    st.caption(current_page().tells)
-    st.info(words, icon=":material/inbox:")
-    st.page_link("pages/add.py", label=f"Import {what}", icon=":material/upload:")
-    end()

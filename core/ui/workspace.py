@@ -20,8 +20,8 @@ from core.ui.navigation import links
 from core.ui.parameters import parameters
 from core.ui.pick import still_offered
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
-from core.ui.view import Frame, Place, View, current_page
-from core.views.workspace.choices import Choices
+from core.ui.view import Frame, Lacking, Place, View, current_page
+from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
 _NEXT, _COUNTED = "_next_workspace", "_settings_counted"
@@ -39,20 +39,20 @@ def open_workspace(frame: Frame) -> Place | None:
     """
     _move()
     top, rooms = st.sidebar.container(), st.sidebar.container()
-    with rooms:
-        links()
     page = current_page()
     if not page.settings:
         snapshot = _pinned()
-        workspaces = cache.workspaces(str(cache.store().path), snapshot.revision)
+        workspaces = cache.workspaces(snapshot)
         with top:
             name = _pick(workspaces)
+        with rooms:
+            links(ALL if name is None else cache.holds(snapshot)[name])
         return None if name is None else Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
     counted = changed(_RARE)
     with frame.bar.popover(
         f"Settings · {counted}" if counted else "Settings", icon=":material/tune:", key="settings"
     ):
-        view = _view(top, frame)
+        view = _view(top, rooms, frame)
         st.button(
             "Back to defaults",
             on_click=back_to_defaults,
@@ -67,18 +67,23 @@ def open_workspace(frame: Frame) -> Place | None:
     return view
 
 
-def _view(top: DeltaGenerator, frame: Frame) -> View | None:
+def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | None:
     """Draw the settings, the limits and the workspace's name in their places."""
     forget_defaults()
     measure, rest, differing, foot = (st.container() for _ in range(4))
     with foot:
         snapshot = _snapshot()
-    path = str(cache.store().path)
-    workspaces = cache.workspaces(path, snapshot.revision)
+    workspaces = cache.workspaces(snapshot)
     with top:
         collection = _pick(workspaces)
+    has = ALL if collection is None else cache.holds(snapshot)[collection]
+    with rooms:
+        links(has)
     if collection is None:
         return None
+    need = current_page().needs
+    if need is not None and need not in has:
+        raise Lacking(Place(snapshot, Scope(collection)), need)
     with rest:
         scope, offered = _scope(snapshot, collection, workspaces[collection])
     with measure:
@@ -97,7 +102,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> View | None:
             asked = constraints(table, quality, band)
     else:
         asked = _standing(table, quality, band)
-    paired = cache.paired(table, path, snapshot.revision, scope=scope, quality=quality)
+    paired = cache.paired(table, snapshot, scope, quality)
     return View(
         snapshot=snapshot,
         scope=scope,
@@ -192,7 +197,7 @@ def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tupl
         still_offered("gs", golden)
         golden_set = st.selectbox("Golden set", golden, **bound("gs", golden[0]))
     whole = Scope(collection, golden_set)
-    offered = cache.offered(str(cache.store().path), snapshot.revision, whole)
+    offered = cache.offered(snapshot, whole)
     chosen: list[str] = []
     if 1 < len(offered.runs) <= _RUNS_LISTED:
         if "runs" in st.session_state:  # another session may have deleted some

@@ -21,7 +21,8 @@ OpenPage = Callable[..., AppTest]
 def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     """Open a page on a store, with settings in the address: ``open_page(store, "decision", k="30")``.
 
-    A section of a page stands behind a slash; with ``write="none"`` as one who may only look.
+    A section of a page stands behind a slash; with ``write="none"`` as one who may only look; with
+    ``first=True`` as one who was never here.
     """
     # AppTest makes the app the process's main module, which processes started by later tests would run.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
@@ -29,11 +30,14 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     monkeypatch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
     monkeypatch.setattr(PagesManager, "__init__", like_a_server(PagesManager.__init__))
 
-    def opened(store: Path, page: str = "", *, write: str = "all", **address: str | list[str]) -> AppTest:
+    def opened(
+        store: Path, page: str = "", *, write: str = "all", first: bool = False, **address: str | list[str]
+    ) -> AppTest:
         monkeypatch.setenv("CLQ_STORE", str(store))
         monkeypatch.setenv(SETTING, write)  # AppTest comes through no door, so it would be a stranger
         cache.store.clear()
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.session_state["_visited"] = not first
         go(app, page)
         app.query_params |= address
         return app.run()

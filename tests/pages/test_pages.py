@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from core.ui.show import ROWS_SHOWN
+from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, TITLES, answer, assert_sound, everything, figure, go, opening, rows
 from tests.stores import Lab
+from tests.views.made import DEMO
 
 NEEDS_RESULTS = [
     page for page in PAGES if page not in ("cost", "add", "add/formats", "library", "run", "measures")
@@ -42,8 +44,34 @@ def test_published_figures_come_with_their_n(open_page: OpenPage, published_stor
     assert "n = 50" in opening(open_page(published_store, page))
 
 
-def test_published_figures_have_no_queries(open_page: OpenPage, published_store: Path):
-    assert "only averages are known" in answer(open_page(published_store, "queries"))
+@pytest.mark.parametrize(("page", "need"), [("queries", "rankings"), ("golden", "judgements")])
+def test_a_page_that_the_workspace_cannot_fill_is_dimmed_and_leads_to_one_that_can(
+    open_page: OpenPage, demo_store: Path, page: str, need: str
+):
+    app = open_page(demo_store, page, ws="clq-paper")
+    assert_sound(app, TITLES[page])
+    assert app.title[0].value == TITLES[page]
+    assert lacking("clq-paper", need) in everything(app)
+    links = {link.proto.page: link.proto.label for link in app.sidebar.get("page_link")}
+    assert LACKS[need] in links[page]
+    assert links["headroom"] == "Headroom"
+    app.button(key="fills").click().run()
+    assert_sound(app, TITLES[page])
+    assert app.session_state["ws"] == DEMO.collection_id
+    assert "RA-nWG@10" in opening(app)
+
+
+def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, first=True)
+    assert_sound(app, "Decision")
+    assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
+        "ws": "clq-paper", "sla": 600.0, "budget": 2.5,
+    }  # fmt: skip
+    (got,) = [button for button in app.sidebar.button if button.label == "Got it"]
+    got.click().run()
+    assert "Got it" not in [button.label for button in app.sidebar.button]
+    assert app.session_state["ws"] == "clq-paper"
+    assert open_page(demo_store, first=True, k="20").session_state["ws"] == DEMO.collection_id
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)
@@ -51,8 +79,8 @@ def test_a_page_on_an_empty_store_says_what_to_do(open_page: OpenPage, empty_sto
     app = open_page(empty_store, page)
     assert_sound(app, TITLES[page])
     assert "The store is empty" in app.info[0].value
-    assert "make demo" in app.info[0].value
-    assert [link.proto.label for link in app.main.get("page_link")] == ["Import results"]
+    assert "Load the demo" in [button.label for button in app.button]
+    assert [link.proto.label for link in app.main.get("page_link")] == ["Add results", "Run"]
 
 
 @pytest.mark.parametrize("page", ["cost", "add", "run"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
+from core.jobs import State, Status, Tracker
 from core.records import Batch
 
 
@@ -19,6 +21,7 @@ def run(
     if_empty: Annotated[
         bool, typer.Option("--if-empty", help="Do nothing if the store has runs already.")
     ] = False,
+    status: Annotated[Path | None, typer.Option(hidden=True, help="File that is told how far it is.")] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Fill the store with the published evidence and a real local evaluation (under 2 minutes)."""
@@ -32,15 +35,19 @@ def run(
 
     # Everything is measured first and written at once: a store holds the whole demo or nothing of it.
     batches: list[Batch] = [published_batch()]
+    tracker = Tracker(Status(name="The demo"), path=status)
     with _bar() as bar:
         task = bar.add_task("start", total=None)
-        made = run_demo(
-            batches.append,
-            lambda done, total, label: bar.update(task, completed=done, total=total, description=label),
-        )
+
+        def tell(done: int, total: int, label: str) -> None:
+            bar.update(task, completed=done, total=total, description=label)
+            tracker.tell(done=done, total=total, stage=label)
+
+        made = run_demo(batches.append, tell)
     with context.write("demo", made.summary) as writer:
         for batch in batches:
             writer.add(batch)
+    tracker.close(State.FINISHED, made.summary)
     complain(made.summary)
     rows = [
         (each.run_id, each.label, each.collection_id, each.origin.value)

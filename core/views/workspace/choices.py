@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import polars as pl
 
@@ -99,6 +100,40 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     if snapshot.answers(ranked)["grade"].is_not_null().any():
         found.add("answers")
     return frozenset(found)
+
+
+Has = Literal["results", "rankings", "judgements"]
+"""What a workspace may have and a page may need."""
+LACKS: Mapping[Has, str] = {
+    "results": "needs results",
+    "rankings": "needs single queries",
+    "judgements": "needs judgements",
+}
+"""What a page says that cannot be filled, by what its workspace lacks."""
+ALL = frozenset(LACKS)
+_LACKING: Mapping[Has, str] = {
+    "results": "has no results yet",
+    "rankings": "has averages, and no rankings of single queries",
+    "judgements": "has no golden set with judgements",
+}
+
+
+def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
+    """What each collection has of what pages may need."""
+    runs, ranked = snapshot.runs(), snapshot.runs().filter("has_rankings")
+    judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    there: dict[Has, set[str]] = {
+        "results": set(runs["collection_id"]),
+        "rankings": set(ranked["collection_id"]),
+        "judgements": set(judged["collection_id"]),
+    }
+    names = snapshot.collections()["collection_id"]
+    return {name: frozenset(has for has, having in there.items() if name in having) for name in names}
+
+
+def lacking(name: str, need: Has) -> str:
+    """Say of a workspace what it lacks."""
+    return f"{name} {_LACKING[need]}."
 
 
 def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:

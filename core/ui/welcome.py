@@ -1,0 +1,112 @@
+"""What a visitor meets who has nothing yet: the first visit, an empty store, a page that cannot be filled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from core.jobs import State
+from core.jobs.job import STATUS, Job, begin, new_folder
+from core.ui import access, cache
+from core.ui.pages import PAGES
+from core.ui.state import SETTINGS
+from core.ui.view import Empty, Lacking, PageEnd, current_page, find_place
+from core.ui.workspace import go_to_workspace
+from core.views.text import plain
+from core.views.workspace.choices import lacking
+
+_VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
+_FIRST, _SINGLE = "clq-paper", "python-docs"
+_LIMITS = {"sla": 600.0, "budget": 2.5}
+"""Limits under which the published stacks differ."""
+
+
+def first_visit() -> None:
+    """Where nothing was asked for, open the published evidence with limits that make a difference."""
+    if st.session_state.setdefault(_VISITED, False):
+        return
+    st.session_state[_VISITED] = True
+    asked = SETTINGS.keys() & st.query_params.keys()
+    if current_page() is not next(iter(PAGES.values())) or asked:
+        return
+    if _FIRST in cache.workspaces(cache.snapshot(None)):
+        st.session_state.update({"ws": _FIRST, **_LIMITS, _HINT: True})
+
+
+def hint() -> None:
+    """Say in three steps what to do, until it is dismissed."""
+    if not st.session_state.get(_HINT):
+        return
+    with st.container(border=True, gap="xsmall", key="hint"):
+        st.caption(
+            "**New here?**  \n1 · Move a limit: the choice follows.  \n"
+            "2 · Click a mark: its stack is told.  \n3 · Share the view, or take the record."
+        )
+        place = find_place()
+        if place is not None and _SINGLE in cache.holds(place.snapshot):
+            st.caption(f"Single queries are in {_SINGLE}.")
+            st.button(f"Open {_SINGLE}", on_click=go_to_workspace, args=(_SINGLE,), width="stretch")
+        st.button("Got it", on_click=_dismiss, icon=":material/check:", width="stretch")
+
+
+def _dismiss() -> None:
+    st.session_state[_HINT] = False
+
+
+def way_out(reason: PageEnd) -> None:
+    """Where a page has ended because there is nothing to show on it, say why and lead on."""
+    if isinstance(reason, Empty):
+        _fill_store()
+    elif isinstance(reason, Lacking):
+        _cannot_fill(reason)
+
+
+def _cannot_fill(lack: Lacking) -> None:
+    name, page = lack.place.scope.collection_id, current_page()
+    st.info(plain(lacking(name, lack.need)), icon=":material/inbox:")
+    fills = [other for other, has in cache.holds(lack.place.snapshot).items() if lack.need in has]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if fills:
+            label = f"{page.title} of {plain(fills[0])}"
+            st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
+        st.page_link(PAGES["add"].file, label="Add results", icon=PAGES["add"].icon)
+
+
+def _fill_store() -> None:
+    """Offer the three ways to results: the demo, which is loaded here, one's own, and a new evaluation."""
+    if _JOB in st.session_state:
+        _watch()
+        return
+    st.info("The store is empty. Three ways to results:", icon=":material/inbox:")
+    why_not = access.forbidden()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Load the demo"
+        st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
+        for page in (PAGES["add"], PAGES["run"]):
+            st.page_link(page.file, label=page.title, icon=page.icon)
+    st.caption("The demo: the figures of the CLQ paper, and 76 stacks measured on this machine in seconds.")
+
+
+def _begin() -> None:
+    access.require()
+    store = Path(cache.store().path)
+    folder = new_folder(store.absolute().parent / "imports")
+    command = ["--store", str(store), "demo", "--status", str(folder / STATUS)]
+    st.session_state[_JOB] = begin(folder, "The demo", command)
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    """Progress, looked at twice a second."""
+    job: Job = st.session_state[_JOB]
+    status = job.status()
+    if status.state is State.RUNNING:
+        st.progress(status.share if status.total else 0.0, plain(f"The demo: {status.stage or 'starting'}"))
+        return
+    del st.session_state[_JOB]
+    job.see()
+    if status.state is State.FINISHED:
+        st.session_state[_VISITED] = False  # what the first visit shows is there now
+        st.rerun()
+    st.error(plain(status.message or str(status.state)), icon=":material/error:")
