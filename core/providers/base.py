@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import ProviderError
 from core.records import Basis
 
 V = TypeVar("V")
 A = TypeVar("A", bound=NDArray[Any])
 
+LOCAL_ITEM = "local-cpu"
+"""What price books name the time of this machine's processor."""
+SENTENCE_TRANSFORMERS = "sentence-transformers"
+CHECK = "Check its name, or set path to a folder with its files."
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -134,3 +141,62 @@ def _sum(one: Amount, other: Amount) -> Amount:
     value = None if unknown else (one.amount or 0.0) + (other.amount or 0.0)
     basis = one.basis if one.basis == other.basis else Basis.MODELLED
     return Amount(one.item, one.unit, value, basis)
+
+
+def timed(work: Callable[[], V]) -> Reply[V]:
+    """Do work here, with the processor time of the whole process: nothing else should be at work."""
+    cpu, start = time.process_time(), time.perf_counter()
+    value = work()
+    ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
+    return Reply(value, (Amount(LOCAL_ITEM, "cpu_ms", cpu_ms, Basis.MEASURED),), ms)
+
+
+class Model:
+    """What models of every kind have in common."""
+
+    name: str  # how stacks and configurations name it
+    provider: str = "local"  # who answers, for the journal
+    item: str = LOCAL_ITEM  # what price books name its usage
+    local: bool = True  # whether it runs here, so that nothing is paid per call
+
+    def ready(self) -> None:
+        """Look up the key, or load the model: whatever is missing is found before anything is asked.
+
+        Until then, or until it is asked, only the attributes and estimates are sure to work.
+
+        Raises:
+            ProviderError: If there is no key, or a package that it needs is not installed.
+            InputError: If a file of a local model is missing.
+        """
+
+    def close(self) -> None:
+        """Let go of connections; also done at the end of a `with` block."""
+
+    def interrupt(self) -> None:
+        """End waits for a vendor that are under way."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+
+def optional(package: str, attribute: str, name: str) -> Any:  # noqa: ANN401 - of a package without types
+    """Return a class of a package that need not be installed, for the model of a name."""
+    try:
+        return getattr(importlib.import_module(package.replace("-", "_")), attribute)
+    except ImportError as error:
+        raise ProviderError(
+            f"{name} needs the package {package}.", kind="refused", do=f"Install it: pip install {package}"
+        ) from error
+
+
+def loaded(make: Callable[[], V], package: str, name: str, do: str) -> V:
+    """Return what a package makes of a model's files, or say in its words why it cannot."""
+    try:
+        return make()
+    except Exception as error:  # unknown names, missing files and refused downloads alike
+        raise ProviderError(
+            f"{package} cannot load the model: {error}", kind="refused", where=name, do=do
+        ) from error

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
-from core.providers.base import Meter
+from core.providers.base import Meter, Model
 from core.providers.calls import Caller, Journal, Keys, Secret, caller_for
 from core.providers.config import ModelConfig, Place, place_of
 from core.providers.tokens import TokenCounter, counter
 
 if TYPE_CHECKING:
+    from cohere import ClientV2
     from openai import OpenAI
+    from voyageai.client import Client
 
 
 MARGIN = 0.75
@@ -68,6 +71,55 @@ def line_to(config: ModelConfig, wiring: Wiring) -> Line:
     return Line(config, place, caller, counter(config.tokenizer), wiring)
 
 
+class Remote(Model):
+    """A model of a vendor: how it is reached, and how its tokens are counted."""
+
+    local = False
+    _config: ModelConfig
+    _line: Line
+
+    def _reach(self, config: ModelConfig, wiring: Wiring) -> None:
+        self._config, self._line = config, line_to(config, wiring)
+        self.name, self.item, self.provider = config.name, config.price_item, self._line.provider
+
+    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
+        """Make the vendor's client, with its own retries off."""
+        raise NotImplementedError
+
+    @cached_property
+    def client(self) -> Any:  # noqa: ANN401
+        """The vendor's client, made when it is first asked for."""
+        return self.connect(self._line.key())
+
+    @property
+    def base_url(self) -> str:
+        """Where the service is."""
+        return self._line.base_url
+
+    @property
+    def counter(self) -> TokenCounter:
+        """What counts its tokens here."""
+        return self._line.counter
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, exact or estimated."""
+        return self._line.counter.count(text)
+
+    def ready(self) -> None:
+        """Look the key up, and load the client."""
+        self.client  # noqa: B018 - made by being asked for
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self._line.caller.interrupt()
+
+    def close(self) -> None:
+        """Close the client's connections, where it can."""
+        close = getattr(vars(self).get("client"), "close", None)
+        if close is not None:
+            close()
+
+
 def openai_client(line: Line, key: Secret | None) -> OpenAI:
     """Make the client; servers without keys ignore the one that it insists on.
 
@@ -85,4 +137,35 @@ def openai_client(line: Line, key: Secret | None) -> OpenAI:
     if not line.place.known:
         client.organization = client.project = None
         client._custom_headers = {}  # there is no other way
+    return client
+
+
+def voyage_client(line: Line, key: Secret | None) -> Client:
+    """Make the client of Voyage's language; without a key of its own it would look for one by itself."""
+    from voyageai.client import Client  # noqa: PLC0415 - a second to load
+
+    return Client(
+        api_key=key.reveal() if key else "none",
+        max_retries=0,
+        timeout=line.config.limits.timeout_s,
+        base_url=line.base_url,
+    )
+
+
+def cohere_client(line: Line, key: Secret | None) -> ClientV2:
+    """Make the client of Cohere's language, with connections of our own: it cannot be closed by itself."""
+    import cohere  # noqa: PLC0415 - slow to load
+    import httpx  # noqa: PLC0415
+
+    timeout_s = line.config.limits.timeout_s
+    connections = httpx.Client(timeout=timeout_s, follow_redirects=True)
+    client = cohere.ClientV2(
+        api_key=key.reveal() if key else "none",
+        base_url=line.base_url,
+        timeout=timeout_s,
+        httpx_client=connections,
+        max_retries=0,
+        log_warning_experimental_features=False,
+    )
+    client.close = connections.close  # type: ignore[attr-defined]
     return client

@@ -12,12 +12,13 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from core.errors import UnknownNameError
 
 ESTIMATE = "estimate"
 BYTES_PER_TOKEN = 4
-VOCABULARIES = ("cl100k_base", "o200k_base", "voyage3_base")
+VOCABULARIES = ("o200k_base", "cl100k_base", "voyage3_base")
 UNCHECKED = ("voyage3_base",)
 """Vocabularies whose counts were not compared with the vendor's own."""
 
@@ -63,12 +64,17 @@ def counter(name: str | None) -> TokenCounter:
         return TokenCounter(ESTIMATE, exact=False, count=_estimate)
     if name not in VOCABULARIES:
         raise UnknownNameError("vocabulary", name, (*VOCABULARIES, ESTIMATE))
+    encode = encoding_of(name).encode_ordinary
+    return TokenCounter(name, exact=True, count=lambda text: len(encode(text)))
+
+
+def encoding_of(name: str) -> Any:  # noqa: ANN401 - the package has no types
+    """Return the vocabulary of a name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
         import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
-        encode = bpe_openai.get_encoding(name).encode_ordinary
-    return TokenCounter(name, exact=True, count=lambda text: len(encode(text)))
+        return bpe_openai.get_encoding(name)
 
 
 def _estimate(text: str) -> int:

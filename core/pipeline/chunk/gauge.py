@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -13,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import UnknownNameError
+from core.providers.tokens import BYTES_PER_TOKEN, ESTIMATE, VOCABULARIES, encoding_of
 
-ESTIMATE = "estimate"
-VOCABULARIES = ("o200k_base", "cl100k_base", "voyage3_base")
 TOKENIZERS = (*VOCABULARIES, ESTIMATE)
-BYTES_PER_TOKEN = 4
 _BLOCK = 200_000
 """Characters that are encoded at once; the library refuses a million."""
 _BREAK = re.compile(r"\n(?=\S)|(?<=\S)(?= \S)")
@@ -126,11 +123,7 @@ class Tokenizer:
 @functools.lru_cache
 def _vocabulary(name: str) -> tuple[Encode, Positions]:
     """How a vocabulary encodes, and the bytes of each of its tokens."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
-        import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
-
-        encoding = bpe_openai.get_encoding(name)
+    encoding = encoding_of(name)
     lengths = np.array([len(token) for token in encoding.token_byte_values()], dtype=np.int64)
     return encoding.encode_ordinary, lengths
 

@@ -39,7 +39,7 @@ class Spent:
     calls: int  # how many calls
 
 
-class Ledger:
+class Receipts:
     """The calls of one evaluation; safe for threads, for one process at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +124,7 @@ _CENT = 1e-9
 class Reservation:
     """A call that may be sent."""
 
-    call: int  # its number in the ledger
+    call: int  # its number in the receipts
     usd: float  # the most that it can cost, as far as prices are known
     amounts: tuple[Amount, ...]  # the most that it can use
 
@@ -132,8 +132,8 @@ class Reservation:
 class Budget:
     """Watches the calls of one evaluation (`core.providers.base.Meter`); safe for threads."""
 
-    def __init__(self, book: PriceBook, limit: float | None, ledger: Ledger) -> None:
-        self._book, self._limit, self._ledger = book, limit, ledger
+    def __init__(self, book: PriceBook, limit: float | None, receipts: Receipts) -> None:
+        self._book, self._limit, self._receipts = book, limit, receipts
         self._changed = threading.Condition()
         self.stage = ""
 
@@ -145,7 +145,7 @@ class Budget:
     @property
     def usd(self) -> float:
         """Dollars spent so far, as far as prices are known."""
-        return self._ledger.settled
+        return self._receipts.settled
 
     def begin_stage(self, words: str) -> None:
         """Say what the calls from here on are for."""
@@ -173,13 +173,13 @@ class Budget:
         usd = self._most(amounts)
         with self._changed:
             while self._limit is not None:
-                left = self._limit + _CENT - self._ledger.settled - self._ledger.lost
+                left = self._limit + _CENT - self._receipts.settled - self._receipts.lost
                 if usd > left:
                     raise self._used_up(usd)
-                if usd <= left - self._ledger.open:
+                if usd <= left - self._receipts.open:
                     break
                 self._changed.wait(_WAIT_S)
-            return Reservation(self._ledger.begin(self.stage, usd), usd, tuple(amounts))
+            return Reservation(self._receipts.begin(self.stage, usd), usd, tuple(amounts))
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used; what is not known counts as reserved."""
@@ -189,14 +189,14 @@ class Budget:
             most.get((each.item, each.unit), each) if each.amount is None else each for each in amounts
         ] or list(held.amounts)
         with self._changed:
-            self._ledger.end(held.call, held.usd, [(each, self.price(each)) for each in known])
+            self._receipts.end(held.call, held.usd, [(each, self.price(each)) for each in known])
             self._changed.notify_all()
 
     def release(self, reservation: object) -> None:
         """Give a reservation back: the call costs nothing."""
         held = _own(reservation)
         with self._changed:
-            self._ledger.cancel(held.call, held.usd)
+            self._receipts.cancel(held.call, held.usd)
             self._changed.notify_all()
 
     def _most(self, amounts: Sequence[Amount]) -> float:
@@ -215,10 +215,10 @@ class Budget:
         )
 
     def _used_up(self, usd: float) -> BudgetError:
-        lost = self._ledger.lost
+        lost = self._receipts.lost
         also = f", up to ${lost:.6g} for calls whose answers were lost" if lost else ""
         return BudgetError(
-            f"The budget of ${self._limit:g} ends here: ${self._ledger.settled:.6g} spent{also},"
+            f"The budget of ${self._limit:g} ends here: ${self._receipts.settled:.6g} spent{also},"
             f" and the next call can cost ${usd:.6g}.",
             where=self.stage,
             do="Everything so far is kept. To go on, resume with a larger budget.",

@@ -63,6 +63,16 @@ CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NU
 """
 
 
+class _In:
+    """A file in the folder of an evaluation."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: Folder, _: type[Folder]) -> Path:
+        return folder.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """Paths of one evaluation."""
@@ -74,54 +84,19 @@ class Folder:
         """The identity of the evaluation: the last part of the folder's name."""
         return self.path.name.rpartition("-")[2]
 
-    @property
-    def spec(self) -> Path:
-        """The specification with its defaults filled in, paths absolute, without keys."""
-        return self.path / "spec.json"
-
-    @property
-    def manifest(self) -> Path:
-        """What is needed to repeat it."""
-        return self.path / "manifest.json"
-
-    @property
-    def journal(self) -> Path:
-        """Answers of paid calls that were measured."""
-        return self.path / "journal.sqlite"
-
-    @property
-    def ledger(self) -> Path:
-        """What was spent, call by call."""
-        return self.path / "ledger.sqlite"
-
-    @property
-    def measured(self) -> Path:
-        """Times that were measured."""
-        return self.path / "measured.sqlite"
-
-    @property
-    def log(self) -> Path:
-        """What happened when, one JSON object a line."""
-        return self.path / "log.txt"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the process that runs it."""
-        return self.path / "lock"
-
-    @property
-    def stop(self) -> Path:
-        """A file that asks the process to stop."""
-        return self.path / "cancel"
+    spec = _In("spec.json")  # the specification with its defaults filled in, paths absolute, without keys
+    manifest = _In("manifest.json")  # what is needed to repeat it
+    journal = _In("journal.sqlite")  # answers of paid calls that were measured
+    receipts = _In("ledger.sqlite")  # what was spent, call by call
+    measured = _In("measured.sqlite")  # times that were measured
+    log = _In("log.txt")  # what happened when, one JSON object a line
+    lock = _In("lock")  # held by the process that runs it
+    stop = _In("cancel")  # a file that asks the process to stop
+    status_file = _In("status.json")
 
     def status(self) -> Status | None:
         """How far it is; None if it never began."""
         return read_status(self.status_file, Status, alive=is_locked(self.lock))
-
-    @property
-    def status_file(self) -> Path:
-        """Where the status is."""
-        return self.path / "status.json"
 
 
 def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from core.pipeline.query.rewrite import Rewrite, make_rewrite
 from core.providers.base import Meter
@@ -11,6 +12,8 @@ from core.providers.calls import Journal, Keys
 from core.providers.config import ModelConfig
 from core.providers.embed import Embedder, make_embedder
 from core.providers.rerank import Reranker, make_reranker
+
+M = TypeVar("M")
 
 
 class Models:
@@ -27,42 +30,29 @@ class Models:
     ) -> None:
         self._configs, self._meter, self._keys = configs, meter, keys or Keys()
         self._shared, self._own = shared, own
-        self._made: dict[tuple[str, str, int | None, bool], Any] = {}
+        self._made: dict[tuple[object, ...], Any] = {}
 
     def for_passages(self, name: str, dim: int) -> Embedder:
         """An embedder whose replies are kept for all evaluations."""
-        return self._embedder(name, dim, passages=True)
+        return self._embedder(name, dim, self._shared)
 
     def for_queries(self, name: str, dim: int) -> Embedder:
         """An embedder whose replies are kept for this evaluation."""
-        return self._embedder(name, dim, passages=False)
+        return self._embedder(name, dim, self._own or self._shared)
 
     def reranker(self, name: str) -> Reranker:
         """A reranker whose replies are kept for this evaluation."""
-        key = ("reranker", name, None, False)
-        if key not in self._made:
-            journal = self._own or self._shared
-            reranker = make_reranker(
-                name, models=self._configs, keys=self._keys, journal=journal, meter=self._meter
-            )
-            reranker.journal = None if reranker.local else reranker.journal
-            self._made[key] = reranker
-        made: Reranker = self._made[key]
-        return made
+        journal = self._own or self._shared
+        wired = partial(make_reranker, models=self._configs, keys=self._keys, meter=self._meter)
+        reranker = self._once(("reranker", name), lambda: wired(name, journal=journal))
+        reranker.journal = None if reranker.local else reranker.journal
+        return reranker
 
     def rewrite(self, name: str) -> Rewrite:
         """A rewrite whose replies are kept for this evaluation."""
-        key = ("rewrite", name, None, False)
-        if key not in self._made:
-            self._made[key] = make_rewrite(
-                name,
-                models=self._configs,
-                keys=self._keys,
-                journal=self._own or self._shared,
-                meter=self._meter,
-            )
-        made: Rewrite = self._made[key]
-        return made
+        journal = self._own or self._shared
+        wired = partial(make_rewrite, models=self._configs, keys=self._keys, meter=self._meter)
+        return self._once(("rewrite", name), lambda: wired(name, journal=journal))
 
     def close(self) -> None:
         """Let go of connections."""
@@ -75,15 +65,17 @@ class Models:
         for each in list(self._made.values()):
             each.interrupt()
 
-    def _embedder(self, name: str, dim: int, *, passages: bool) -> Embedder:
-        key = ("embedder", name, dim, passages)
+    def _embedder(self, name: str, dim: int, journal: Journal | None) -> Embedder:
+        wired = partial(make_embedder, keys=self._keys, meter=self._meter)
+        model = self._configs.get(name, name)
+        key = ("embedder", name, dim, journal)
+        embedder = self._once(key, lambda: wired(model, dim, journal=journal))
+        # Nothing is paid for what runs here, and its answers are at hand sooner than from a file.
+        embedder.journal = None if embedder.local else journal
+        return embedder
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], M]) -> M:
         if key not in self._made:
-            # Nothing is paid for what runs here, and its answers are at hand sooner than from a file.
-            journal = self._shared if passages else self._own or self._shared
-            embedder = make_embedder(
-                self._configs.get(name, name), dim, keys=self._keys, journal=journal, meter=self._meter
-            )
-            embedder.journal = None if embedder.local else journal
-            self._made[key] = embedder
-        made: Embedder = self._made[key]
+            self._made[key] = make()
+        made: M = self._made[key]
         return made

@@ -12,7 +12,7 @@ from core.files import locked, write_json
 from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.environment import Collector
 from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.budget import Budget, Ledger, Spent
+from core.pipeline.evaluate.budget import Budget, Receipts, Spent
 from core.pipeline.evaluate.build import Artifacts, Builder
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
@@ -116,7 +116,7 @@ class _Session:
 
     def __init__(self, job: Job, sink: Sink, folder: Folder, held: frozenset[str]) -> None:
         self._job, self._sink, self._folder, self._held = job, sink, folder, held
-        self._ledger = Ledger(folder.ledger)
+        self._receipts = Receipts(folder.receipts)
         self._kept = Measurements(folder.measured)
         self._log = Log(folder.log)
         self._machine = described()
@@ -126,14 +126,14 @@ class _Session:
         """Release the files."""
         for journal in self._opened:
             journal.close()
-        self._ledger.close()
+        self._receipts.close()
         self._kept.close()
 
     def run(self, progress: Progress | None, cancelled: Callable[[], bool], keys: Keys | None) -> Outcome:
         """Do what is left; see `run_job`."""
         job, folder = self._job, self._folder
         every, todo = self._routes()
-        budget = Budget(job.book, job.budget_usd, self._ledger)
+        budget = Budget(job.book, job.budget_usd, self._receipts)
         budget.require_prices(billed(job))
         tracker = self._tracker(progress, len(every.routes), len(todo))
         write_json(folder.spec, job.spec)
@@ -156,7 +156,7 @@ class _Session:
             status=tracker.close(state),
             runs=tuple(outbox.runs),
             held=tuple(sorted(job.run_id(route) for route in every.routes if route not in todo)),
-            spent=tuple(self._ledger.spent()),
+            spent=tuple(self._receipts.spent()),
         )
 
     def _run(self, runner: Runner, watch: Watch) -> None:
@@ -183,11 +183,11 @@ class _Session:
             runs_done=runs - left,
             runs_total=runs,
         )
-        return Tracker(status, path=self._folder.status_file, told=progress, facts=self._ledger.told)
+        return Tracker(status, path=self._folder.status_file, told=progress, facts=self._receipts.told)
 
     def _models(self, budget: Budget, keys: Keys | None) -> Models:
-        shared = Journal(self._folder.path.parent / REPLIES, self._ledger.sent_again)
-        own = Journal(self._folder.journal, self._ledger.sent_again) if self._job.protocol.repeats else None
+        shared = Journal(self._folder.path.parent / REPLIES, self._receipts.sent_again)
+        own = Journal(self._folder.journal, self._receipts.sent_again) if self._job.protocol.repeats else None
         self._opened += [each for each in (shared, own) if each is not None]
         return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
 

@@ -69,14 +69,14 @@ class Signals:
 
     def _of(self, route: Route) -> Iterator[Signal]:
         values = self._results.values
-        yield from _sure("", route.depth, [hits.scores[: route.depth] for hits in values[route.pool]])
+        yield from _certainty("", route.depth, [hits.scores[: route.depth] for hits in values[route.pool]])
         search = _search(route)
         if search is not None and search is not route.source:
             depth = _leg_depth(route)
-            yield from _sure("dense_", depth, [hits.scores[:depth] for hits in values[search]])
+            yield from _certainty("dense_", depth, [hits.scores[:depth] for hits in values[search]])
         if route.rerank is not None:
             scores = [ordered(found, route.depth) for found in values[route.rerank]]
-            yield from _sure("rerank_", route.depth, scores)
+            yield from _certainty("rerank_", route.depth, scores)
         yield from self._recall(route)
         for step in route.steps:
             yield from _told(step, self._results.details.get(step, ()))
@@ -120,7 +120,7 @@ def _leg_depth(route: Route) -> int:
     return route.depth * look
 
 
-def _sure(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:
+def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:
     found = [signals(each) for each in scores]
     for name in found[0]:
         yield Signal(f"{prefix}{name}", depth, [each[name] for each in found])

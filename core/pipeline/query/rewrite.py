@@ -7,7 +7,6 @@ reaches the search: the cleaned query is taken instead, and the details say why.
 from __future__ import annotations
 
 import re
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -15,7 +14,7 @@ from types import MappingProxyType
 from core.errors import UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
 from core.pipeline.query.ways import RESTATE, WAYS, way_of
-from core.providers.base import Amount, Meter, Reply, carrying
+from core.providers.base import Amount, Meter, Model, Reply, carrying, timed
 from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
@@ -26,12 +25,8 @@ _ANSWER_TOKENS = 400
 _WORD = re.compile(r"\w")
 
 
-class Rewrite(ABC):
+class Rewrite(Model, ABC):
     """Turns a query into the one that is searched."""
-
-    name: str  # as it stands in `Stack.spec["rewrite"]`
-    item: str = "local-cpu"  # what price books name its usage
-    local: bool = True  # whether it runs here, so that nothing is paid per call
 
     @abstractmethod
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
@@ -40,15 +35,6 @@ class Rewrite(ABC):
     def expected(self, query: str) -> tuple[Amount, ...]:  # noqa: ARG002 - most use no more than time
         """Usage of rewriting a query, as an estimate."""
         return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
-
-    def ready(self) -> None:  # noqa: B027 - most are
-        """Look up the key: whatever is missing is found before anything is asked."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of connections."""
-
-    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
-        """End waits for a vendor that are under way."""
 
 
 class LocalRewrite(Rewrite):
@@ -60,14 +46,11 @@ class LocalRewrite(Rewrite):
 
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:  # noqa: ARG002
         """Apply the function, with the processor time that it took."""
-        cpu, start = time.process_time(), time.perf_counter()
-        text = self._change(query)
-        details: dict[str, object] = {}
+        reply = timed(lambda: self._change(query))
+        text, details = reply.value, dict[str, object]()
         if not text and query:
             text, details["fallback"] = hygiene(query), "nothing but small talk"
-        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
-        details["changed"] = text != query
-        return Reply(text, (Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED),), ms, details=details)
+        return carrying(reply, text, {**details, "changed": text != query})
 
 
 class ChatRewrite(Rewrite):

@@ -180,22 +180,8 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
                 yield replace(start, **{name: value})
 
 
-_VARIED = (
-    "mode",
-    "bm25",
-    "embedder",
-    "dim",
-    "index",
-    "metric",
-    "fusion",
-    "rewrite",
-    "chunker",
-    "dedup",
-    "reranker",
-    "candidates",
-    "cut",
-    "chunks_sent",
-)
+_VARIED = tuple(Point.model_fields)
+"""The axes, in the order in which one-factor varies them."""
 
 
 def _start(axes: Axes, baseline: Point, known: Known) -> Choice:

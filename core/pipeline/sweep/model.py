@@ -162,11 +162,11 @@ class Point(Table):
     index: IndexChoice | None = None
     metric: Metric | None = None
     fusion: Fusion | None = None
-    dedup: Dedup | None = None
-    candidates: Positive | None = None
-    reranker: Named | None = None
     rewrite: Named | None = None
     chunker: Chunker | None = None
+    dedup: Dedup | None = None
+    reranker: Named | None = None
+    candidates: Positive | None = None
     cut: Cut | None = None
     chunks_sent: ChunksSent | None = None
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from core.providers.base import Amount, Reply
+from core.providers.base import Amount, Model, Reply
 from core.records import Basis, JsonMap
 
 
-class Chat(ABC):
+class Chat(Model, ABC):
     """Answers a text under instructions.
 
     Attributes:
-        name: How stacks and configurations name it.
-        item: How price books name it.
-        local: Whether it runs in this process, without a vendor.
         context_tokens: The most tokens of one call, prompt and answer; None = not known.
         concurrency: How many calls may be under way at once.
     """
 
-    name: str
-    item: str
     local: bool = False
     context_tokens: int | None = None
     concurrency: int = 1
@@ -59,31 +54,12 @@ class Chat(ABC):
     def count_tokens(self, text: str) -> int:
         """Tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
 
-    def ready(self) -> None:  # noqa: B027 - most are
-        """Look up the key; until then only the attributes, `expected` and `count_tokens` are sure to work.
-
-        Raises:
-            ProviderError: If there is no key, or a package that it needs is not installed.
-        """
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of connections; also done at the end of a `with` block."""
-
-    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
-        """End waits for a vendor that are under way."""
-
     def expected(self, input_tokens: float, output_tokens: float) -> tuple[Amount, ...]:
         """Usage of a call of that size, as an estimate."""
         return (
             Amount(self.item, "input_tokens", float(input_tokens), Basis.MODELLED),
             Amount(self.item, "output_tokens", float(output_tokens), Basis.MODELLED),
         )
-
-    def __enter__(self) -> Chat:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying
-from core.providers.calls import Limits, call_key, text_hash
+from core.providers.calls import Limits, Secret, call_key, text_hash
 from core.providers.calls.journal import sending
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
-from core.providers.remote import Wiring, line_to, openai_client
+from core.providers.remote import Remote, Wiring, openai_client
 from core.records import Basis, JsonMap
 
 _LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)
@@ -51,37 +50,18 @@ class _Answer:
     finish_reason: str
 
 
-class OpenAIChat(Chat):
+class OpenAIChat(Remote, Chat):
     """A model of a service that speaks OpenAI's language."""
 
     def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
-        self._line = line_to(config, wiring)
-        self._config, self._journal = config, wiring.journal
-        self.name, self.item, self.provider = config.name, config.price_item, self._line.provider
+        self._reach(config, wiring)
+        self._journal = wiring.journal
         self.context_tokens = config.max_tokens
         self.concurrency = config.limits.concurrency
 
-    @cached_property
-    def client(self) -> Any:  # noqa: ANN401 - loaded only here
-        """The client, made when it is first asked for."""
-        return openai_client(self._line, self._line.key())
-
-    def ready(self) -> None:
-        """Look the key up, and load the client."""
-        self.client  # noqa: B018 - made by being asked for
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated."""
-        return self._line.counter.count(text)
-
-    def interrupt(self) -> None:
-        """End waits that are under way."""
-        self._line.caller.interrupt()
-
-    def close(self) -> None:
-        """Close the client's connections."""
-        if "client" in vars(self):
-            self.client.close()
+    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - loaded only here
+        """Make the client."""
+        return openai_client(self._line, key)
 
     def complete(
         self,

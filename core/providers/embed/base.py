@@ -6,43 +6,41 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
-from core.providers.base import TOO_MUCH, Amount, Purpose, Reply, joined, total
+from core.providers.base import TOO_MUCH, Model, Purpose, Reply, joined, timed, total
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
+from core.providers.config import ModelConfig
 from core.providers.embed.batches import Places, Room, batches, side_by_side
-from core.providers.embed.vectors import Sums, Vectors, shares, with_value
-from core.records import Basis, JsonMap
+from core.providers.embed.vectors import Sums, Vectors, require_dim, shares, with_value
+from core.records import JsonMap
 
 Progress = Callable[[int, int], None]
 """Called as batches are done: texts done, texts in all."""
 
+_NONE: Mapping[Purpose, str] = MappingProxyType({})
 _AT_ONCE = 2048  # texts that are looked up in the journal together
 
 
-class Embedder(ABC):
+class Embedder(Model, ABC):
     """Turns texts into vectors of one dimension.
 
     A subclass sets the attributes and writes `embed_batch`; batching, order, the journal and checks live
     here. A text of nothing but white space has the vector of zeros, and no model is asked about it.
 
     Attributes:
-        name: Registry name, as it stands in `Stack.spec["embedder"]`.
-        provider: Who answers, for the journal.
-        item: What price books name its usage: the model, or "local-cpu".
         dim: Length of every vector.
         full_dim: See the module.
         normalised: Whether every vector of a text with content has unit length, so that the inner product
             is the cosine.
-        local: Whether it runs here, so that nothing is paid per call.
         batch_items: The most texts that `embed_batch` is given at once.
         batch_tokens: The most tokens of these, or None.
         concurrency: How many batches are under way at once.
@@ -50,13 +48,9 @@ class Embedder(ABC):
         journal: Where replies are kept and looked up, or None.
     """
 
-    name: str
-    provider: str = "local"
-    item: str = "local-cpu"
     dim: int
     full_dim: int
     normalised: bool = True
-    local: bool = True
     batch_items: int = 64
     batch_tokens: int | None = None
     concurrency: int = 1
@@ -87,14 +81,8 @@ class Embedder(ABC):
         """The most texts and tokens of the next batch."""
         return self.batch_items, self.batch_tokens
 
-    def too_much(self, texts: Sequence[str]) -> None:  # noqa: B027 - most know what they can take
+    def too_much(self, texts: Sequence[str]) -> None:
         """Take note that these texts were too much for one call."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of connections; also done at the end of a `with` block."""
-
-    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
-        """End waits for a vendor that are under way."""
 
     def embed(
         self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: Progress | None = None
@@ -253,12 +241,6 @@ class Embedder(ABC):
             )
         return reply
 
-    def __enter__(self) -> Embedder:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
-
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
@@ -283,13 +265,34 @@ class TokenEmbedder(Embedder):
 class LocalEmbedder(Embedder):
     """Times `encode`; the processor time is that of the whole process, so nothing else should be at work."""
 
+    _prefixes: Mapping[Purpose, str] = _NONE
+
+    def _take(self, config: ModelConfig) -> None:
+        """Take over what a configuration says of any engine."""
+        self.name, self.normalised = config.name, config.normalised
+        self._prefixes = dict(config.prefixes)
+        self.batch_items = config.batch_items or self.batch_items
+
+    def _fit(self, config: ModelConfig, dim: int | None, size: int) -> None:
+        """Settle the dimension of a model whose vectors have this size; refuse one that it lacks."""
+        self.dim = (config.dim or size) if dim is None else dim
+        allowed: Sequence[int] = (size,)
+        if config.matryoshka and config.dims:
+            allowed = [each for each in config.dims if each <= size]
+        elif config.matryoshka and self.dim <= size:
+            allowed = (self.dim,)
+        require_dim(self.name, self.dim, allowed)
+        self.full_dim = size if config.matryoshka else self.dim
+
+    def params(self, purpose: Purpose) -> JsonMap:
+        """What a vector depends on besides the model and the text."""
+        prefix = {"prefix": self._prefixes.get(purpose, "")} if self._prefixes is not _NONE else {}
+        return {**super().params(purpose), **prefix}
+
     @abstractmethod
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """Embed a batch; see `Embedder.embed_batch`."""
 
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed a batch, with the milliseconds of processor time that it took."""
-        cpu, start = time.process_time(), time.perf_counter()
-        vectors = self.encode(texts, purpose)
-        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
-        return Reply(vectors, (Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED),), ms)
+        return timed(lambda: self.encode(texts, purpose))

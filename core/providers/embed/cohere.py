@@ -12,6 +12,7 @@ from core.providers.base import Purpose
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
+from core.providers.remote import cohere_client
 
 _LIMITS = Limits(items_per_minute=2000)
 
@@ -46,24 +47,12 @@ class CohereEmbedder(RemoteEmbedder):
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
         """Make the client."""
-        import cohere  # noqa: PLC0415 - slow to load
-        import httpx  # noqa: PLC0415
-
-        # A connection pool of our own, because Cohere's client cannot be closed.
-        self._http = httpx.Client(timeout=self._config.limits.timeout_s, follow_redirects=True)
-        return cohere.ClientV2(
-            api_key=key.reveal() if key else "none",
-            base_url=self.base_url,
-            timeout=self._config.limits.timeout_s,
-            httpx_client=self._http,
-            max_retries=0,
-            log_warning_experimental_features=False,
-        )
+        return cohere_client(self._line, key)
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
         """One attempt."""
         optional = {} if self.asked_dim is None else {"output_dimension": self.asked_dim}
-        answer = self._client.embed(
+        answer = self.client.embed(
             model=self._config.model,
             texts=texts,
             input_type=self.input_type(purpose),
@@ -73,7 +62,3 @@ class CohereEmbedder(RemoteEmbedder):
         )
         billed = answer.meta.billed_units if answer.meta else None
         return Received(answer.embeddings.float_, billed.input_tokens if billed else None)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()

@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, Pooling
 from core.providers.embed.base import LocalEmbedder, TokenEmbedder, TokenVectors
-from core.providers.embed.vectors import Vectors, require_dim, shortened
+from core.providers.embed.vectors import Vectors, shortened
 from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
 from core.records import JsonMap
 
@@ -39,13 +39,9 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         self._folder: OnnxFolder = open_folder(config.path, config.max_tokens)
         self._tokenizer = self._folder.tokenizer()
         self._pooling = config.pooling or _pooling(config.path)
+        self._take(config)
         self._prefixes = dict(config.prefixes) or _prompts(config.path)
-        self.name, self.normalised = config.name, config.normalised
-        self.batch_items = config.batch_items or self.batch_items
-        size = self._vectors_of(self._tokenizer.encode_batch(["a"])).shape[-1]
-        self.dim = (config.dim or size) if dim is None else dim
-        require_dim(self.name, self.dim, _allowed(config, size, self.dim))
-        self.full_dim = size if config.matryoshka else self.dim
+        self._fit(config, dim, self._vectors_of(self._tokenizer.encode_batch(["a"])).shape[-1])
 
     def params(self, purpose: Purpose) -> JsonMap:
         """What a vector depends on besides the text."""
@@ -141,14 +137,6 @@ def _merged(windows: list[tuple[Vectors, NDArray[np.int64]]]) -> tuple[Vectors, 
         vectors = [np.concatenate(vectors)[:keep], rows[skip:]]
         spans = [known[:keep], where[skip:]]
     return np.concatenate(vectors), np.concatenate(spans)
-
-
-def _allowed(config: ModelConfig, size: int, dim: int) -> tuple[int, ...]:
-    if not config.matryoshka:
-        return (size,)
-    if config.dims:
-        return tuple(each for each in config.dims if each <= size)
-    return (dim,) if dim <= size else (size,)
 
 
 def _pooling(path: Path) -> Pooling:

@@ -51,14 +51,10 @@ class OpenAIEmbedder(RemoteEmbedder):
         word = self.input_type(purpose)
         if word is not None:  # not OpenAI's own, but many servers tell passages and queries apart so
             optional["extra_body"] = {"input_type": word}
-        answer = self._client.embeddings.create(
-            model=self._config.model, input=texts, timeout=self._caller.timeout_s, **optional
+        answer = self.client.embeddings.create(
+            model=self._config.model, input=texts, timeout=self._line.caller.timeout_s, **optional
         )
         tokens = answer.usage.prompt_tokens if answer.usage else None
         return Received(
             [each.embedding for each in answer.data], tokens, [each.index for each in answer.data]
         )
-
-    def close(self) -> None:
-        """Close the client's connections."""
-        self._client.close()

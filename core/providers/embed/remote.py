@@ -11,13 +11,11 @@ import numpy as np
 
 from core.errors import ProviderError
 from core.providers.base import Amount, Purpose, Reply, joined
-from core.providers.calls import Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
 from core.providers.embed.batches import Room, Sizes
 from core.providers.embed.vectors import Vectors, require_dim, shortened
-from core.providers.remote import Wiring, line_to
-from core.providers.tokens import TokenCounter
+from core.providers.remote import Remote, Wiring
 from core.records import Basis, JsonMap
 
 
@@ -30,10 +28,9 @@ class Received:
     places: Sequence[int] | None = None  # which text each result belongs to, where the vendor says
 
 
-class RemoteEmbedder(Embedder):
+class RemoteEmbedder(Remote, Embedder):
     """A vendor's model."""
 
-    local = False
     usual_items = 100
     usual_tokens: int | None = None
     usual_types: dict[Purpose, str] | None = None
@@ -41,14 +38,9 @@ class RemoteEmbedder(Embedder):
     def __init__(self, config: ModelConfig, dim: int, wiring: Wiring) -> None:
         if config.dims:
             require_dim(config.name, dim, config.dims)
-        self._config = config
-        self.name, self.item, self.dim = config.name, config.price_item, dim
-        self.full_dim = config.full_dim(dim)
-        self.normalised = config.normalised
-        self.journal, self._meter = wiring.journal, wiring.meter
-        self._line = line = line_to(config, wiring)
-        self.base_url, self.provider = line.base_url, line.provider
-        self._counter, self._caller = line.counter, line.caller
+        self._reach(config, wiring)
+        self.dim, self.full_dim = dim, config.full_dim(dim)
+        self.normalised, self.journal, line = config.normalised, wiring.journal, self._line
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
         # Most servers of one's own answer one call after the other: a second one would only wait.
@@ -57,28 +49,11 @@ class RemoteEmbedder(Embedder):
         room = (self.batch_items, self.batch_tokens)
         self._sizes = None if line.place.known else Sizes(room)
         self.ahead = 2 if line.place.known else 1
-        self._client = self.connect(line.key())
-
-    @abstractmethod
-    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
-        """Make the vendor's client, with its own retries off."""
+        self.ready()
 
     @abstractmethod
     def send(self, texts: list[str], purpose: Purpose) -> Received:
         """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
-
-    @property
-    def counter(self) -> TokenCounter:
-        """What counts its tokens here."""
-        return self._counter
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated."""
-        return self._counter.count(text)
-
-    def interrupt(self) -> None:
-        """End waits that are under way."""
-        self._caller.interrupt()
 
     def params(self, purpose: Purpose) -> JsonMap:
         """What a vector depends on besides the model and the text."""
@@ -118,15 +93,15 @@ class RemoteEmbedder(Embedder):
 
     def _ask(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         sent = [self._config.prefixes.get(purpose, "") + text for text in texts]
-        tokens = sum(map(self._counter.count, sent))
-        most = sum(map(self._counter.ceiling, sent))
-        reply = self._caller.call(
+        tokens = sum(map(self._line.counter.count, sent))
+        most = sum(map(self._line.counter.ceiling, sent))
+        reply = self._line.caller.call(
             lambda: self.send(sent, purpose),
             tokens=tokens,
             items=len(sent),
             expected=[Amount(self.item, "input_tokens", most, Basis.MODELLED)],
             usage=lambda received: [self._used(received, tokens)],
-            meter=self._meter,
+            meter=self._line.wiring.meter,
             divisible=len(sent) > 1,
         )
         if self._sizes:

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import ProviderError
-from core.providers.base import Purpose
+from core.providers.base import CHECK, SENTENCE_TRANSFORMERS, Purpose, loaded, optional
 from core.providers.config import ModelConfig
 from core.providers.embed.base import LocalEmbedder
-from core.providers.embed.vectors import Vectors, require_dim, shortened
-from core.records import JsonMap
-
-INSTALL = "pip install sentence-transformers"
+from core.providers.embed.vectors import Vectors, shortened
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
@@ -25,17 +21,8 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
     def __init__(self, config: ModelConfig, dim: int | None = None) -> None:
         self._model = _load(config)
-        self._prefixes = dict(config.prefixes)
-        self.name, self.normalised = config.name, config.normalised
-        self.batch_items = config.batch_items or self.batch_items
-        size = int(self._encoded(["a"], Purpose.PASSAGE).shape[1])
-        self.dim = (config.dim or size) if dim is None else dim
-        require_dim(self.name, self.dim, (config.dims or (self.dim,)) if config.matryoshka else (size,))
-        self.full_dim = size if config.matryoshka else self.dim
-
-    def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the model and the text."""
-        return {**super().params(purpose), "prefix": self._prefixes.get(purpose, "")}
+        self._take(config)
+        self._fit(config, dim, int(self._encoded(["a"], Purpose.PASSAGE).shape[1]))
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """Vectors by the model's own prompts, or by our prefixes: float32 [len(texts), dim]."""
@@ -57,20 +44,6 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
 
 def _load(config: ModelConfig) -> Any:  # noqa: ANN401 - an optional package
-    try:
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise ProviderError(
-            f"{config.name} needs the package sentence-transformers.",
-            kind="refused",
-            do=f"Install it: {INSTALL}",
-        ) from error
-    try:
-        return SentenceTransformer(str(config.path or config.model))
-    except Exception as error:  # unknown names, missing files and refused downloads alike
-        raise ProviderError(
-            f"sentence-transformers cannot load the model: {error}",
-            kind="refused",
-            where=config.name,
-            do="Check its name, or set path to a folder with its files.",
-        ) from error
+    kind = optional(SENTENCE_TRANSFORMERS, "SentenceTransformer", config.name)
+    place = str(config.path or config.model)
+    return loaded(lambda: kind(place), SENTENCE_TRANSFORMERS, config.name, CHECK)

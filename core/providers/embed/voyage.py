@@ -12,6 +12,7 @@ from core.providers.base import Purpose
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.embed.remote import Received, RemoteEmbedder
+from core.providers.remote import voyage_client
 
 _DIMS = (256, 512, 1024, 2048)
 
@@ -50,19 +51,12 @@ class VoyageEmbedder(RemoteEmbedder):
     usual_types = {Purpose.PASSAGE: "document", Purpose.QUERY: "query"}  # noqa: RUF012
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
-        """Make the client; without a key of its own it would look for one by itself."""
-        from voyageai.client import Client  # noqa: PLC0415 - a second to load
-
-        return Client(
-            api_key=key.reveal() if key else "none",
-            max_retries=0,
-            timeout=self._config.limits.timeout_s,
-            base_url=self.base_url,
-        )
+        """Make the client."""
+        return voyage_client(self._line, key)
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
         """One attempt."""
-        answer = self._client.embed(
+        answer = self.client.embed(
             texts,
             model=self._config.model,
             input_type=self.input_type(purpose),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, ProviderError
-from core.providers.base import TOO_MUCH, Amount, Reply, joined, total
+from core.providers.base import TOO_MUCH, Amount, Model, Reply, joined, total
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.chat.base import chars_per_second
 from core.records import JsonMap
@@ -49,17 +49,13 @@ class Reranked:
         return int(np.isneginf(self.scores).sum())
 
 
-class Reranker(ABC):
+class Reranker(Model, ABC):
     """Scores passages for a query.
 
     A subclass sets the attributes and writes `score_batch`; splitting, the journal, order and checks live
     here.
 
     Attributes:
-        name: As it stands in `Stack.spec["reranker"]`.
-        provider: Who answers, for the journal.
-        item: What price books name its usage: the model, or "local-cpu".
-        local: Whether it runs here, so that nothing is paid per call.
         pointwise: Whether a passage's score does not depend on the passages beside it.
         selective: Whether it may discard passages, or fail to score one; others must score all.
         batch_items: The most passages that `score_batch` is given at once.
@@ -69,10 +65,6 @@ class Reranker(ABC):
         journal: Where replies are kept and looked up, or None.
     """
 
-    name: str
-    provider: str = "local"
-    item: str = "local-cpu"
-    local: bool = True
     pointwise: bool = True
     selective: bool = False
     batch_items: int = 1000
@@ -107,25 +99,8 @@ class Reranker(ABC):
         """What a score depends on besides the model's name and the texts, for the journal; JSON."""
         return {}
 
-    def ready(self) -> None:  # noqa: B027 - most are
-        """Look up the key, or load the model: whatever is missing is found before anything is asked.
-
-        Until then, or until the first passage is scored, only the attributes, `expected` and `count_tokens`
-        are sure to work.
-
-        Raises:
-            ProviderError: If there is no key, or a package that it needs is not installed.
-            InputError: If a file of a local model is missing.
-        """
-
-    def too_much(self, passages: Sequence[str]) -> None:  # noqa: B027 - most know what they can take
+    def too_much(self, passages: Sequence[str]) -> None:
         """Take note that these passages were too much for one call."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of connections; also done at the end of a `with` block."""
-
-    def interrupt(self) -> None:  # noqa: B027 - most wait for nobody
-        """End waits for a vendor that are under way."""
 
     def rerank(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Reranked]:
         """Order passages for a query.
@@ -268,12 +243,6 @@ class Reranker(ABC):
             all(reply.fresh for reply in replies),
             details,
         )
-
-    def __enter__(self) -> Reranker:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
 
 
 def makespan(lengths: Sequence[float], lanes: int) -> float:

@@ -16,6 +16,7 @@ from core.prices.calculator import TOKENS_PER_DOCUMENT, search_units
 from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
+from core.providers.remote import cohere_client
 from core.providers.rerank.remote import Received, RemoteReranker
 from core.records import Basis
 
@@ -44,24 +45,7 @@ class CohereReranker(RemoteReranker):
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
         """Make the client."""
-        import cohere  # noqa: PLC0415 - slow to load
-        import httpx  # noqa: PLC0415
-
-        # A connection pool of our own, because Cohere's client cannot be closed.
-        self._http = httpx.Client(timeout=self._config.limits.timeout_s, follow_redirects=True)
-        return cohere.ClientV2(
-            api_key=key.reveal() if key else "none",
-            base_url=self.base_url,
-            timeout=self._config.limits.timeout_s,
-            httpx_client=self._http,
-            max_retries=0,
-            log_warning_experimental_features=False,
-        )
-
-    def close(self) -> None:
-        """Close the connections."""
-        if "client" in vars(self):
-            self._http.close()
+        return cohere_client(self._line, key)
 
     def send(self, query: str, passages: list[str]) -> Received:
         """One attempt."""

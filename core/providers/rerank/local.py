@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from core.providers.base import Amount, Reply
+from core.providers.base import Amount, Reply, carrying, timed
 from core.providers.rerank.base import Reranker, Scores
 from core.records import Basis
 
@@ -24,11 +23,9 @@ class LocalReranker(Reranker):
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
         """Score a batch, with the milliseconds of processor time that it took."""
-        cpu, start = time.process_time(), time.perf_counter()
-        scores, details = self.score(query, passages)
-        ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
-        used = Amount(self.item, "cpu_ms", cpu_ms, Basis.MEASURED)
-        return Reply(scores, (used,), ms, details=details)
+        reply = timed(lambda: self.score(query, passages))
+        scores, details = reply.value
+        return carrying(reply, scores, details)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
         """Processor time, which is not known before it is measured."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying, joined
-from core.providers.calls import Secret
 from core.providers.config import ModelConfig
-from core.providers.remote import Wiring, line_to
+from core.providers.remote import Remote, Wiring
 from core.providers.rerank.base import Reranker, Scores
-from core.providers.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,51 +24,22 @@ class Received:
     used: Sequence[Amount] | None  # what the vendor counted; None when it did not say
 
 
-class RemoteReranker(Reranker):
+class RemoteReranker(Remote, Reranker):
     """A vendor's model."""
 
-    local = False
     usual_items = 1000
     usual_tokens: int | None = None
 
     def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
-        line = line_to(config, wiring)
-        self._config, self._line = config, line
-        self.name, self.item = config.name, config.price_item
-        self.base_url, self.provider, self.journal = line.base_url, line.provider, wiring.journal
+        self._reach(config, wiring)
+        self.journal, line = wiring.journal, self._line
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
         self.concurrency = config.limits.concurrency
 
-    @cached_property
-    def client(self) -> Any:  # noqa: ANN401 - of any vendor
-        """The vendor's client, made when it is first asked for."""
-        return self.connect(self._line.key())
-
-    def ready(self) -> None:
-        """Look the key up, and load the client."""
-        self.client  # noqa: B018 - made by being asked for
-
-    @abstractmethod
-    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - a client of any vendor
-        """Make the vendor's client, with its own retries off."""
-
     @abstractmethod
     def send(self, query: str, passages: list[str]) -> Received:
         """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
-
-    @property
-    def counter(self) -> TokenCounter:
-        """What counts its tokens here."""
-        return self._line.counter
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated."""
-        return self._line.counter.count(text)
-
-    def interrupt(self) -> None:
-        """End waits that are under way."""
-        self._line.caller.interrupt()
 
     def too_much(self, passages: Sequence[str]) -> None:
         """Send fewer at once from here on, unless a vendor is there that knows what it takes."""

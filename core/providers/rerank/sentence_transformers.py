@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import ProviderError
+from core.providers.base import CHECK, SENTENCE_TRANSFORMERS, loaded, optional
 from core.providers.config import ModelConfig
 from core.providers.remote import Wiring
 from core.providers.rerank.base import Scores
 from core.providers.rerank.local import LocalReranker
-
-INSTALL = "pip install sentence-transformers"
 
 
 class SentenceTransformersReranker(LocalReranker):
@@ -30,23 +28,9 @@ class SentenceTransformersReranker(LocalReranker):
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 - an optional package
-        try:
-            from sentence_transformers import CrossEncoder  # noqa: PLC0415 - optional
-        except ImportError as error:
-            raise ProviderError(
-                f"{self.name} needs the package sentence-transformers.",
-                kind="refused",
-                do=f"Install it: {INSTALL}",
-            ) from error
-        try:
-            return CrossEncoder(str(self._config.path or self._config.model))
-        except Exception as error:  # unknown names, missing files and refused downloads alike
-            raise ProviderError(
-                f"sentence-transformers cannot load the model: {error}",
-                kind="refused",
-                where=self.name,
-                do="Check its name, or set path to a folder with its files.",
-            ) from error
+        kind = optional(SENTENCE_TRANSFORMERS, "CrossEncoder", self.name)
+        place = str(self._config.path or self._config.model)
+        return loaded(lambda: kind(place), SENTENCE_TRANSFORMERS, self.name, CHECK)
 
     def ready(self) -> None:
         """Load the model."""

@@ -14,6 +14,7 @@ from typing import Any
 from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
+from core.providers.remote import voyage_client
 from core.providers.rerank.remote import Received, RemoteReranker
 from core.records import Basis
 
@@ -45,15 +46,8 @@ class VoyageReranker(RemoteReranker):
     usual_tokens = 600_000
 
     def connect(self, key: Secret | None) -> Any:  # noqa: ANN401
-        """Make the client; without a key of its own it would look for one by itself."""
-        from voyageai.client import Client  # noqa: PLC0415 - a second to load
-
-        return Client(
-            api_key=key.reveal() if key else "none",
-            max_retries=0,
-            timeout=self._config.limits.timeout_s,
-            base_url=self.base_url,
-        )
+        """Make the client."""
+        return voyage_client(self._line, key)
 
     def send(self, query: str, passages: list[str]) -> Received:
         """One attempt."""

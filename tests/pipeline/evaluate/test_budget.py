@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import BudgetError
-from core.pipeline.evaluate.budget import Budget, Ledger
+from core.pipeline.evaluate.budget import Budget, Receipts
 from core.prices import Price, PriceBook
 from core.providers.base import Amount
 from core.records import Basis
@@ -35,67 +35,67 @@ def tokens(count: float | None, item: str = "m") -> list[Amount]:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
+def receipts(tmp_path: Path) -> Iterator[Receipts]:
+    made = Receipts(tmp_path / "ledger.sqlite")
     yield made
     made.close()
 
 
-def test_what_was_reserved_is_replaced_by_what_was_used(ledger: Ledger):
-    budget = Budget(BOOK, 1.0, ledger)
+def test_what_was_reserved_is_replaced_by_what_was_used(receipts: Receipts):
+    budget = Budget(BOOK, 1.0, receipts)
     held = budget.reserve(tokens(50))
-    assert (ledger.open, budget.usd) == (0.5, 0.0)
+    assert (receipts.open, budget.usd) == (0.5, 0.0)
     budget.settle(held, tokens(20))
-    assert (ledger.open, budget.usd) == (0.0, pytest.approx(0.2))
+    assert (receipts.open, budget.usd) == (0.0, pytest.approx(0.2))
     budget.release(budget.reserve(tokens(80)))
-    assert (ledger.open, budget.usd) == (0.0, pytest.approx(0.2))
+    assert (receipts.open, budget.usd) == (0.0, pytest.approx(0.2))
 
 
-def test_nothing_is_begun_that_could_exceed_the_budget(ledger: Ledger):
-    budget = Budget(BOOK, 1.0, ledger)
+def test_nothing_is_begun_that_could_exceed_the_budget(receipts: Receipts):
+    budget = Budget(BOOK, 1.0, receipts)
     budget.begin_stage("embed")
     budget.settle(budget.reserve(tokens(60)), tokens(60))
     with pytest.raises(BudgetError, match=r"embed: The budget of \$1 ends here: \$0.6 spent.*\$0.5.* resume"):
         budget.reserve(tokens(50))
     budget.settle(budget.reserve(tokens(40)), tokens(40))  # the last cent may be spent
-    assert ledger.open == 0
+    assert receipts.open == 0
     with pytest.raises(BudgetError):
         budget.reserve(tokens(1))
 
 
-def test_an_unknown_outcome_counts_as_what_was_reserved(ledger: Ledger):
-    budget = Budget(BOOK, 1.0, ledger)
+def test_an_unknown_outcome_counts_as_what_was_reserved(receipts: Receipts):
+    budget = Budget(BOOK, 1.0, receipts)
     budget.settle(budget.reserve(tokens(30)), tokens(None))
     budget.settle(budget.reserve(tokens(20)), [])
     assert budget.usd == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("item", ["unknown", "euro"])
-def test_a_budget_needs_prices(ledger: Ledger, item: str):
-    budget = Budget(BOOK, 1.0, ledger)
+def test_a_budget_needs_prices(receipts: Receipts, item: str):
+    budget = Budget(BOOK, 1.0, receipts)
     with pytest.raises(BudgetError, match=f"price book b: What {item} costs .* is not known"):
         budget.reserve(tokens(1, item))
     with pytest.raises(BudgetError, match=item):
         budget.require_prices([("m", "input_tokens"), (item, "input_tokens")])
     with pytest.raises(BudgetError):
         budget.reserve(tokens(None))
-    assert ledger.spent() == []
+    assert receipts.spent() == []
 
 
-def test_without_a_budget_an_unknown_price_is_unknown_and_not_zero(ledger: Ledger):
-    budget = Budget(BOOK, None, ledger)
+def test_without_a_budget_an_unknown_price_is_unknown_and_not_zero(receipts: Receipts):
+    budget = Budget(BOOK, None, receipts)
     budget.require_prices([("unknown", "input_tokens")])
     budget.begin_stage("embed")
     for item in ("unknown", "m"):
         budget.settle(budget.reserve(tokens(7, item)), tokens(5, item))
-    known, unknown = ledger.spent()
+    known, unknown = receipts.spent()
     assert (known.stage, known.amount.item, known.amount.amount, known.calls) == ("embed", "m", 5, 1)
     assert known.usd == pytest.approx(0.05)
     assert (unknown.amount.item, unknown.amount.amount, unknown.usd) == ("unknown", 5, None)
 
 
-def test_time_here_is_not_billed(ledger: Ledger):
-    budget = Budget(BOOK, 0.0, ledger)
+def test_time_here_is_not_billed(receipts: Receipts):
+    budget = Budget(BOOK, 0.0, receipts)
     used = [Amount("local-cpu", "cpu_ms", 5.0, Basis.MEASURED)]
     budget.settle(budget.reserve(used), used)
     assert budget.usd == 0
@@ -103,12 +103,12 @@ def test_time_here_is_not_billed(ledger: Ledger):
 
 def test_calls_of_a_killed_process_stay_spent(tmp_path: Path):
     path = tmp_path / "ledger.sqlite"
-    first = Ledger(path)
+    first = Receipts(path)
     killed = Budget(BOOK, 1.0, first)
     killed.settle(killed.reserve(tokens(30)), tokens(30))
     killed.reserve(tokens(25))  # sent, and nobody heard the answer
     first.close()
-    again = Ledger(path)
+    again = Receipts(path)
     assert (again.settled, again.lost, again.open) == (pytest.approx(0.3), pytest.approx(0.25), 0.0)
     budget = Budget(BOOK, 1.0, again)
     with pytest.raises(BudgetError, match=r"up to \$0.25 for calls whose answers were lost"):
@@ -123,8 +123,8 @@ def test_calls_of_a_killed_process_stay_spent(tmp_path: Path):
     calls=st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), max_size=25),
 )
 def test_threads_together_never_spend_more(limit: int, calls: list[tuple[int, int]], tmp_path_factory):
-    ledger = Ledger(tmp_path_factory.mktemp("budget") / "ledger.sqlite")
-    budget = Budget(BOOK, limit * CENT, ledger)
+    receipts = Receipts(tmp_path_factory.mktemp("budget") / "ledger.sqlite")
+    budget = Budget(BOOK, limit * CENT, receipts)
     spent: list[int] = []
 
     def work(mine: list[tuple[int, int]]) -> None:
@@ -133,7 +133,7 @@ def test_threads_together_never_spend_more(limit: int, calls: list[tuple[int, in
                 held = budget.reserve(tokens(most))
             except BudgetError:
                 continue
-            assert ledger.settled + ledger.open <= limit * CENT + 1e-6
+            assert receipts.settled + receipts.open <= limit * CENT + 1e-6
             budget.settle(held, tokens(min(most, used)))
             spent.append(min(most, used))
 
@@ -143,13 +143,13 @@ def test_threads_together_never_spend_more(limit: int, calls: list[tuple[int, in
     for thread in threads:
         thread.join()
     assert sum(spent) <= limit
-    assert ledger.settled == pytest.approx(sum(spent) * CENT)
-    assert sum(each.amount.amount or 0 for each in ledger.spent()) == sum(spent)
-    ledger.close()
+    assert receipts.settled == pytest.approx(sum(spent) * CENT)
+    assert sum(each.amount.amount or 0 for each in receipts.spent()) == sum(spent)
+    receipts.close()
 
 
-def test_a_call_waits_for_those_under_way_where_they_decide(ledger: Ledger):
-    budget = Budget(BOOK, 1.0, ledger)
+def test_a_call_waits_for_those_under_way_where_they_decide(receipts: Receipts):
+    budget = Budget(BOOK, 1.0, receipts)
     first = budget.reserve(tokens(80))
     got: list[object] = []
     waiting = threading.Thread(target=lambda: got.append(budget.reserve(tokens(50))))

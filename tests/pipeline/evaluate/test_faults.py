@@ -13,7 +13,7 @@ import pytest
 from core.errors import BudgetError, InputError, ProviderError
 from core.files import locked
 from core.pipeline.evaluate import Protocol
-from core.pipeline.evaluate.budget import Ledger
+from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.folder import Folder, State, Status, folder_of, folders
 from core.records import Stack
 from core.store import Store
@@ -268,6 +268,6 @@ def test_the_log_and_the_manifest_tell_what_happened(server: Vendor, tmp_path: P
     assert (events[0], events[-1]) == ("begin", "end")
     assert {"build", "answer", "round"} <= set(events)
     assert folder(tmp_path).manifest.is_file()
-    ledger = Ledger(folder(tmp_path).ledger)
-    assert (ledger.open, ledger.lost) == (0.0, 0.0)
-    ledger.close()
+    receipts = Receipts(folder(tmp_path).receipts)
+    assert (receipts.open, receipts.lost) == (0.0, 0.0)
+    receipts.close()

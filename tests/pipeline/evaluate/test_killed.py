@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.pipeline.evaluate.budget import Ledger
+from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.folder import Folder, State, folders
 from core.store import Snapshot, Store
 from core.store.upkeep.doctor import examine
@@ -40,20 +40,20 @@ def test_killed_evaluations(tmp_path: Path):
     lost = _only_what_was_under_way(again, died, requests)
     _same_results(tmp_path)
 
-    ledger = Ledger(_folder(tmp_path / "killed").ledger)
+    receipts = Receipts(_folder(tmp_path / "killed").receipts)
     usd = billed * paid.USD_PER_TOKEN
-    assert ledger.settled <= usd + 1e-9
-    assert usd <= ledger.settled + ledger.lost + 1e-9
-    assert lost <= ledger.again <= died.count(True) * paid.AT_ONCE, (
+    assert receipts.settled <= usd + 1e-9
+    assert usd <= receipts.settled + receipts.lost + 1e-9
+    assert lost <= receipts.again <= died.count(True) * paid.AT_ONCE, (
         "every call that was sent again is counted"
     )
     assert whole.status.calls_again == 0
     ended = _folder(tmp_path / "killed").status()
     assert ended is not None
-    assert ended.calls_again == ledger.again
-    told = f"{ledger.again} calls told"
-    ledger.close()
-    assert whole.status.usd == pytest.approx(ledger.settled, rel=0.2)
+    assert ended.calls_again == receipts.again
+    told = f"{receipts.again} calls told"
+    receipts.close()
+    assert whole.status.usd == pytest.approx(receipts.settled, rel=0.2)
     print(
         f"{died.count(True)} kills; {needed.total()} paid things, {again.total()} of them paid again, {told}"
     )
