@@ -96,6 +96,26 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
     return {name: found.get(name, param.default) for name, param in known.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One of several ways to do something, declared as data."""
+
+    name: str  # as it stands in a specification
+    text: str  # what it does, in one line
+    options: tuple[Param, ...] = ()  # what can be set
+
+
+def read_method(kind: str, known: Mapping[str, Method], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the method that a table names and the options beside it, and fill in the defaults.
+
+    Raises:
+        UnknownNameError: If there is no such method of the kind ("fusion", "cut"…), or no such option.
+        InputError: If an option is not of the declared type or not in the declared range.
+    """
+    method, given = method_of(kind, spec, known)
+    return {"method": method, **read_options(known[method].options, given, where=f"{kind} {method}")}
+
+
 def method_of(kind: str, spec: Mapping[str, Any], known: Iterable[str]) -> tuple[str, dict[str, Any]]:
     """The method that a table names, and the options beside it, unread.
 

@@ -154,12 +154,7 @@ class Tracker(Generic[S]):
             self.tell(eta_s=eta_s, counted=done, whole=whole, unit=unit, **changes)
 
     def end(self, units: int = 1, *, took: bool = True) -> None:
-        """The unit under way is done, and `units` − 1 more of its kind need not be done.
-
-        Args:
-            units: How many are done with it.
-            took: Whether it was really done now, so that its time tells about others.
-        """
+        """The unit under way is done, and `units` − 1 more of its kind need not be done."""
         if took:
             seen = self._took[self._kind]
             seen[0] += 1

@@ -150,18 +150,7 @@ def named(
     kind: str,
     others: Collection[str] = (),
 ) -> ModelConfig:
-    """The configuration behind a name, or the given one.
-
-    Args:
-        model: A key of the catalogue, or a configuration.
-        catalogue: Configurations by name.
-        providers: What `ModelConfig.provider` may be.
-        kind: What a model is called in errors ("embedder").
-        others: Names that an error lists besides those of the catalogue.
-
-    Raises:
-        UnknownNameError: If the name is not in the catalogue, or the provider not among the providers.
-    """
+    """The configuration behind a name, or the given one."""
     if isinstance(model, str):
         if model not in catalogue:
             raise UnknownNameError(kind, model, [*catalogue, *others])
@@ -187,17 +176,11 @@ def origin(url: str) -> tuple[str, str, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """One vendor.
+    """One vendor."""
 
-    Attributes:
-        url: Its address.
-        key_env: Where its key is looked up.
-        also: Another name that its own client looks for.
-    """
-
-    url: str
-    key_env: str
-    also: str = ""
+    url: str  # its address
+    key_env: str  # where its key is looked up
+    also: str = ""  # another name that its own client looks for
 
 
 VENDORS: Mapping[str, Vendor] = MappingProxyType(

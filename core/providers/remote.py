@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from core.errors import InputError
 from core.providers.base import Meter, Model
@@ -30,6 +30,21 @@ class Wiring:
     journal: Journal | None = None  # where replies are kept, or None
     meter: Meter | None = None  # what watches the spending, or None
     caller: Caller | None = None  # sends the calls; None = the one that the process shares for the model
+
+
+class Wired(TypedDict, total=False):
+    """What a model is connected to, where that is not the usual; see `Wiring`."""
+
+    keys: Keys | None
+    journal: Journal | None
+    meter: Meter | None
+    caller: Caller | None
+
+
+def wiring_of(wired: Wired) -> Wiring:
+    """What a model is connected to; keys come from the environment and secrets.toml by default."""
+    keys = wired.get("keys") or Keys()
+    return Wiring(keys, wired.get("journal"), wired.get("meter"), wired.get("caller"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,23 +22,14 @@ from core.providers.rerank import Reranked, Scores
 
 
 class Outcome(NamedTuple):
-    """What one step made of one query.
+    """What one step made of one query."""
 
-    Attributes:
-        value: A text, a vector, hits, scores of a pool, or how many to keep.
-        ms: Milliseconds of the step itself.
-        cpu_ms: Milliseconds of processor time here; None where a vendor does the work.
-        waited_ms: Milliseconds of waiting around it.
-        usage: What it used, beside processor time.
-        details: What a model told about it.
-    """
-
-    value: Any
-    ms: float
-    cpu_ms: float | None
-    waited_ms: float = 0.0
-    usage: tuple[Amount, ...] = ()
-    details: Mapping[str, Any] = MappingProxyType({})
+    value: Any  # A text, a vector, hits, scores of a pool, or how many to keep
+    ms: float  # milliseconds of the step itself
+    cpu_ms: float | None  # milliseconds of processor time here; None where a vendor does the work
+    waited_ms: float = 0.0  # milliseconds of waiting around it
+    usage: tuple[Amount, ...] = ()  # what it used, beside processor time
+    details: Mapping[str, Any] = MappingProxyType({})  # what a model told about it
 
 
 Ask = Callable[[str, Sequence[Any], str], Outcome]

@@ -16,11 +16,13 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
 from core.providers.base import Amount
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, place_of
 from core.providers.embed import embedder_config
 from core.providers.rerank import make_reranker, reranker_config
 from core.records import JsonMap, canonical_json, short_hash
 
+MODELS = ("embedder", "reranker", "rewrite")
+"""Keys of a stack that name a model."""
 _MATTERS = (
     "provider",
     "model",
@@ -33,8 +35,6 @@ _MATTERS = (
     "pooling",
 )
 """What of a model's configuration decides what it answers."""
-LOCAL = ("wordllama", "fake", "onnx", "fastembed", "sentence-transformers")
-"""Providers of embedders that run here, so that nothing is paid."""
 _PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "wordllama": "wordllama",
@@ -70,22 +70,24 @@ def identities(job: Job) -> Identities:
 
 def billed(job: Job) -> list[tuple[str, str]]:
     """Item and unit of everything that a job's models are paid by."""
-    found: dict[tuple[str, str], None] = {}
-    for stack in job.stacks:
-        spec = stack.spec
-        if spec.get("embedder"):
-            config = embedder_config(job.models.get(spec["embedder"], spec["embedder"]))
-            if config.provider not in LOCAL:
-                found[config.price_item, "input_tokens"] = None
-        used: list[Amount] = []
-        if spec.get("reranker", NONE) != NONE:
-            reranker = make_reranker(spec["reranker"], models=job.models, ready=False)
-            used += () if reranker.local else reranker.expected(1, [1])
-        if spec.get("rewrite", NONE) != NONE:
-            rewrite = make_rewrite(spec["rewrite"], models=job.models, ready=False)
-            used += () if rewrite.local else rewrite.expected("?")
-        found |= dict.fromkeys((each.item, each.unit) for each in used)
-    return list(found)
+    pairs = [(key, stack.spec.get(key, NONE)) for stack in job.stacks for key in MODELS]
+    used = [billed_by(key, name, job.models) for key, name in dict.fromkeys(pairs) if name not in ("", NONE)]
+    return list(dict.fromkeys(each for some in used for each in some))
+
+
+def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:
+    """Item and unit of what a model is paid by; nothing for what runs here."""
+    used: Sequence[Amount] = ()
+    if key == "embedder":
+        config = embedder_config(models.get(name, name))
+        return [] if place_of(config) is None else [(config.price_item, "input_tokens")]
+    if key == "reranker":
+        reranker = make_reranker(name, models=models, ready=False)
+        used = () if reranker.local else reranker.expected(1, [1])
+    else:
+        rewrite = make_rewrite(name, models=models, ready=False)
+        used = () if rewrite.local else rewrite.expected("?")
+    return [(each.item, each.unit) for each in used]
 
 
 def model_identity(config: ModelConfig) -> JsonMap:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from core.errors import InputError, UnknownNameError
-from core.params import Options, Param, read_options, whole
+from core.params import Method, Options, Param, read_options, whole
 from core.records import JsonMap
 
 if TYPE_CHECKING:
@@ -28,14 +28,11 @@ class Training(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Method):
     """One kind of vector index."""
 
-    name: str  # as it stands in `Stack.spec["index"]`
-    text: str  # what it is, in one line
     make: Callable[[int, int, Options], faiss.Index]  # empty, of a dimension and metric
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
-    options: tuple[Param, ...] = ()  # what can be set
     training: Training = Training.NONE  # what it learns first
     exact: bool = False  # whether it compares every vector as it was given
     graph: bool = False  # whether a search walks a graph, so that efSearch applies

@@ -10,15 +10,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Unpack
 
 from core.errors import UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
 from core.pipeline.query.ways import RESTATE, WAYS, way_of
-from core.providers.base import Amount, Meter, Model, Reply, carrying, timed
-from core.providers.calls import Caller, Journal, Keys
+from core.providers.base import Amount, Model, Reply, carrying, timed
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
 from core.providers.config import ModelConfig
+from core.providers.remote import Wired
 from core.records import Basis
 
 _ANSWER_TOKENS = 400
@@ -126,15 +127,12 @@ def make_rewrite(
     name: str,
     *,
     models: Mapping[str, ModelConfig] | None = None,
-    keys: Keys | None = None,
-    journal: Journal | None = None,
-    meter: Meter | None = None,
-    caller: Caller | None = None,
     ready: bool = True,
+    **wired: Unpack[Wired],
 ) -> Rewrite:
     """Make a rewrite."""
     config = rewrite_config(name, models)
     if config is None:
         return LocalRewrite(name, REWRITES[name])
-    chat = make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller, ready=ready)
+    chat = make_chat(config, ready=ready, **wired)
     return ChatRewrite(chat, way_of(name))

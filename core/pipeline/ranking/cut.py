@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.params import Param, method_of, number, read_options
+from core.params import Method, Param, number, read_method
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]
@@ -34,13 +34,10 @@ _VARIANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Method):
     """A way to cut."""
 
-    name: str  # as it stands in a specification as "method"
-    text: str  # what it does, in one line
     place: Callable[[Scores, JsonMap], int]  # how many of scores from 1 down to 0 to keep
-    options: tuple[Param, ...] = ()  # what can be set
 
 
 def _percentile(scores: Scores, options: JsonMap) -> int:
@@ -157,8 +154,7 @@ CUTS: Mapping[str, Cut] = MappingProxyType({cut.name: cut for cut in _CUTS})
 
 def cut_options(spec: JsonMap) -> JsonMap:
     """Check a cut and fill in the defaults."""
-    method, given = method_of("cut", spec, CUTS)
-    return {"method": method, **read_options(CUTS[method].options, given, where=f"cut {method}")}
+    return read_method("cut", CUTS, spec)
 
 
 def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.params import Param, method_of, number, read_options, whole
+from core.params import Method, Param, number, read_method, whole
 from core.records import JsonMap
 
 Alike = NDArray[np.bool_]
@@ -31,14 +31,11 @@ BY_VECTORS = "cosine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dedup:
+class Dedup(Method):
     """A way to tell copies."""
 
-    name: str  # as it stands in a specification as "method"
-    text: str  # what it does, in one line
     mark: Callable[[str, JsonMap], Any] | None  # what of a passage's text is compared
     alike: Callable[[Sequence[Any], JsonMap], Alike]  # which of some marks, or vectors [dim], are copies
-    options: tuple[Param, ...] = ()  # what can be set
 
 
 def _normalised(text: str, _: JsonMap) -> str:
@@ -126,8 +123,7 @@ DEDUPS: Mapping[str, Dedup] = MappingProxyType({each.name: each for each in _DED
 
 def dedup_options(spec: JsonMap) -> JsonMap:
     """Check a suppression and fill in the defaults."""
-    method, given = method_of("dedup", spec, DEDUPS)
-    return {"method": method, **read_options(DEDUPS[method].options, given, where=f"dedup {method}")}
+    return read_method("dedup", DEDUPS, spec)
 
 
 def kept(alike: Alike, depth: int) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.params import Param, method_of, number, read_options, whole
+from core.params import Method, Param, method_of, number, read_options, whole
 from core.pipeline.ranking.hits import Hits, top_k
 from core.records import JsonMap
 
@@ -78,13 +78,10 @@ NORMALISE: Mapping[str, Callable[[Scores], tuple[Scores, float]]] = MappingProxy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fusion:
+class Fusion(Method):
     """A way to fuse."""
 
-    name: str  # as it stands in a specification as "method"
-    text: str  # what it does, in one line
     fuse: Callable[[Sequence[Hits], int, JsonMap], Hits]  # does it, with read options
-    options: tuple[Param, ...]  # what can be set; "weights" is read apart
     weighted: bool = False  # whether it takes one weight per leg
     legs: int | None = None  # how many legs it takes; None for any number
 

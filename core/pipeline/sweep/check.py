@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from core.errors import ClqError, UnknownNameError
+from core.pipeline.evaluate.identity import MODELS
 from core.pipeline.index import check_metric, index_options
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
-from core.pipeline.sweep.known import MODELS, NONE, Known
+from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.prices import CURRENCY, PriceBook, load_books

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import ClqError, UnknownNameError
 from core.pipeline import chunk
 from core.pipeline.chunk import CHUNKERS
+from core.pipeline.evaluate.identity import billed_by
 from core.pipeline.index import INDEXES
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.query.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
@@ -21,7 +22,7 @@ from core.pipeline.ranking.dedup import DEDUPS, dedup_options
 from core.pipeline.ranking.fuse import FUSIONS, fusion_options
 from core.providers import chat, embed, rerank
 from core.providers.calls import Keys, Secret
-from core.providers.config import ModelConfig
+from core.providers.config import ModelConfig, place_of
 from core.providers.embed import Embedder, make_embedder
 from core.providers.rerank import BY_CHAT, Reranker, make_reranker, reranker_config
 from core.records import JsonMap
@@ -50,8 +51,6 @@ METHODS: Mapping[str, Methods] = MappingProxyType(
 
 
 NONE = "none"
-MODELS = ("embedder", "reranker", "rewrite")
-"""Keys of a stack that name a model."""
 LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
     "onnx": ("onnxruntime", "pip install onnxruntime tokenizers"),
     "fastembed": ("fastembed", "pip install fastembed"),
@@ -90,15 +89,10 @@ class _Asked(Keys):
 
 @dataclass(frozen=True)
 class Known:
-    """Facade of the registries: what a name stands for, without loading a model or sending anything.
+    """Facade of the registries: what a name stands for, without loading a model or sending anything."""
 
-    Attributes:
-        models: The specification's own models by name.
-        keys: Where keys are looked up.
-    """
-
-    models: Mapping[str, ModelConfig] = field(default_factory=dict)
-    keys: Keys = field(default_factory=Keys)
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)  # the specification's own models by name
+    keys: Keys = field(default_factory=Keys)  # where keys are looked up
 
     @classmethod
     def of(cls, spec: SweepSpec, keys: Keys | None = None) -> Known:
@@ -165,19 +159,11 @@ class Known:
     def is_local(self, key: str, name: str) -> bool:
         """Whether a model (of the key "embedder", "reranker" or "rewrite") runs here."""
         config = self._config(key, name)
-        return config is None or config.provider in LOCAL_ENGINES
+        return config is None or place_of(config) is None
 
-    def billed(self, key: str, name: str) -> tuple[tuple[str, str], ...]:
+    def billed(self, key: str, name: str) -> list[tuple[str, str]]:
         """Item and unit of what a model is paid by; nothing for what runs here."""
-        if self.is_local(key, name):
-            return ()
-        if key == "embedder":
-            return (((self.embedder(name) or embed.embedder_config(name)).price_item, "input_tokens"),)
-        if key == "rewrite":
-            used = self.planned_rewrite(name).expected("query")
-        else:
-            used = self.planned_reranker(name).expected(1, [1])
-        return tuple((each.item, each.unit) for each in used)
+        return billed_by(key, name, self.models)
 
     def obstacles(self, key: str, name: str) -> Iterator[ClqError]:
         """Why a model cannot be used: a key, a package or a folder is missing."""
@@ -205,11 +191,7 @@ class Known:
             make_reranker(name, models=self.models, keys=_Asked(self.keys))
 
     def config(self, key: str, name: str) -> ModelConfig:
-        """What is known of a model; see `is_local`.
-
-        Raises:
-            UnknownNameError: If there is none of this name.
-        """
+        """What is known of a model; see `is_local`."""
         found = self._config(key, name)
         if found is None:
             raise UnknownNameError("model", name, ())
@@ -223,12 +205,7 @@ class Known:
         return reranker_config(name, self.models)[1]
 
     def read(self, kind: str, table: JsonMap) -> JsonMap:
-        """A fusion, suppression, cut or chunker with its parameters checked, in its canonical form.
-
-        Raises:
-            UnknownNameError: If the method or a parameter is not known.
-            InputError: If a value is not allowed.
-        """
+        """A fusion, suppression, cut or chunker with its parameters checked, in its canonical form."""
         return METHODS[kind].read(table)
 
     def canonical(self, kind: str, table: JsonMap) -> JsonMap:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.pipeline.evaluate import Job
-from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.identity import MODELS, identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
-from core.pipeline.sweep.known import MODELS, Known
+from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import Rates, Resources, resources

@@ -32,19 +32,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that keeps a sweep from running, or that its owner should know.
+    """One thing that keeps a sweep from running, or that its owner should know."""
 
-    Attributes:
-        where: File, line and key, or what a stack is called.
-        found: What was found, as a sentence.
-        do: What the user can do about it, as a sentence.
-        severity: What it keeps from happening.
-    """
-
-    where: str
-    found: str
-    do: str = ""
-    severity: Severity = Severity.ERROR
+    where: str  # file, line and key, or what a stack is called
+    found: str  # what was found, as a sentence
+    do: str = ""  # what the user can do about it, as a sentence
+    severity: Severity = Severity.ERROR  # what it keeps from happening
 
     def __str__(self) -> str:
         return " ".join(

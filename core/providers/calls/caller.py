@@ -90,19 +90,7 @@ class _Done(Generic[T]):
 
 
 class Caller:
-    """Sends the calls of one model; thread-safe.
-
-    Args:
-        limits: How hard the vendor may be asked.
-        name: The model, for messages.
-        key_env: Where its key is looked up, for messages.
-        clock: Monotonic seconds.
-        sleep: Waits for seconds; by default a wait that `interrupt` ends.
-        rng: Uniform in [0, 1), for the jitter.
-        wall: Seconds since the epoch, for a Retry-After that is a date.
-        patient: Whether a machine of one's own answers: what it does not answer in time is asked in parts at
-            once, and what has no parts is given twice the time.
-    """
+    """Sends the calls of one model; thread-safe."""
 
     def __init__(
         self,
@@ -141,26 +129,7 @@ class Caller:
         meter: Meter | None = None,
         divisible: bool = False,
     ) -> Reply[T]:
-        """Send a call until it succeeds, in its turn.
-
-        Args:
-            send: One HTTP attempt by a client that does not try again by itself, and what is read from the
-                answer; whatever it raises is an attempt that failed, unless it is a `ClqError`.
-            tokens: Tokens of the call, for the pace.
-            items: Texts of the call, for the pace.
-            expected: The most that an attempt can use; reserved before each.
-            usage: What was used, from the result; `expected` if not given.
-            meter: Where usage is reserved and settled.
-            divisible: Whether less could be asked at once, so that the same is not sent again and again when
-                it is not answered in time.
-
-        Returns:
-            The result; `ms` is the time of the attempt that succeeded, all the rest is in `waited_ms`.
-
-        Raises:
-            ProviderError: If the vendor refuses, or after the last attempt; it says what to do.
-            ClqError: Whatever the meter raises when it does not allow an attempt.
-        """
+        """Send a call until it succeeds, in its turn."""
         start = self._clock()
         wake = self._wake
         with self._slots:

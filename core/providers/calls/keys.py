@@ -125,17 +125,7 @@ class Keys:
         return Secret(name, value)
 
     def need(self, name: str, model: str, url: str) -> Secret:
-        """The key of this name.
-
-        Args:
-            name: Environment variable, or key of secrets.toml.
-            model: What it is needed for, for the message.
-            url: Where it is to be sent.
-
-        Raises:
-            ProviderError: If there is none.
-            InputError: If it may not be sent there.
-        """
+        """The key of this name."""
         found = self.find(name, url)
         if found is None:
             raise ProviderError(

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Unpack
 
-from core.providers.base import Meter
-from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import openai
 from core.providers.chat.base import Chat
 from core.providers.chat.fake import FakeChat
 from core.providers.config import ModelConfig, named
-from core.providers.remote import Wiring
+from core.providers.remote import Wired, Wiring, wiring_of
 
 __all__ = ["CHATS", "PROVIDERS", "Chat", "FakeChat", "chat_config", "make_chat"]
 
@@ -46,29 +45,23 @@ def make_chat(
     model: str | ModelConfig,
     *,
     models: Mapping[str, ModelConfig] | None = None,
-    keys: Keys | None = None,
-    journal: Journal | None = None,
-    meter: Meter | None = None,
-    caller: Caller | None = None,
     ready: bool = True,
+    **wired: Unpack[Wired],
 ) -> Chat:
     """Make a chat model.
 
     Args:
         model: See `chat_config`.
         models: See `chat_config`.
-        keys: Where keys are looked up; the environment and secrets.toml by default.
-        journal: Where replies are kept and looked up.
-        meter: What watches the spending.
-        caller: Sends the calls of a remote model; the one that the process shares for it by default.
         ready: Look the key up at once; False = to plan with it, which needs no key.
+        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name or the provider is not registered.
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = chat_config(model, models)
-    made = PROVIDERS[config.provider](config, Wiring(keys or Keys(), journal, meter, caller))
+    made = PROVIDERS[config.provider](config, wiring_of(wired))
     if ready:
         made.ready()
     return made

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Unpack
 
 from core.errors import InputError
-from core.providers.base import Meter
-from core.providers.calls import Caller, Journal, Keys
 from core.providers.config import ModelConfig, named
 from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
@@ -18,7 +17,7 @@ from core.providers.embed.fake import FakeEmbedder
 from core.providers.embed.remote import RemoteEmbedder
 from core.providers.embed.vectors import Vectors, unit_rows
 from core.providers.embed.wordllama import WordLlamaEmbedder
-from core.providers.remote import Wiring
+from core.providers.remote import Wired, Wiring, wiring_of
 
 __all__ = [
     "EMBEDDERS",
@@ -90,21 +89,14 @@ def embedder_config(model: str | ModelConfig) -> ModelConfig:
 def make_embedder(
     model: str | ModelConfig,
     dim: int | None = None,
-    *,
-    keys: Keys | None = None,
-    journal: Journal | None = None,
-    meter: Meter | None = None,
-    caller: Caller | None = None,
+    **wired: Unpack[Wired],
 ) -> Embedder:
     """Make an embedder.
 
     Args:
         model: A key of `EMBEDDERS`, or the configuration of any other model.
         dim: Its dimension; the model's default if not given.
-        keys: Where keys are looked up; the environment and secrets.toml by default.
-        journal: Where replies are kept and looked up.
-        meter: What watches the spending.
-        caller: Sends the calls of a remote model; the one that the process shares for it by default.
+        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name or the provider is not registered.
@@ -112,6 +104,6 @@ def make_embedder(
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = embedder_config(model)
-    made = PROVIDERS[config.provider](config, dim, Wiring(keys or Keys(), journal, meter, caller))
-    made.journal = journal
+    made = PROVIDERS[config.provider](config, dim, wiring_of(wired))
+    made.journal = wired.get("journal")
     return made

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Unpack
 
-from core.providers.base import Meter
-from core.providers.calls import Caller, Journal, Keys
 from core.providers.chat import chat_config, make_chat
 from core.providers.chat.base import Chat
 from core.providers.config import ModelConfig, named
-from core.providers.remote import Wiring
+from core.providers.remote import Wired, Wiring, wiring_of
 from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
 from core.providers.rerank.base import Reranked, Reranker, Scores
 from core.providers.rerank.by_chat import ChatReranker
@@ -95,23 +94,17 @@ def make_reranker(
     model: str | ModelConfig,
     *,
     models: Mapping[str, ModelConfig] | None = None,
-    keys: Keys | None = None,
-    journal: Journal | None = None,
-    meter: Meter | None = None,
-    caller: Caller | None = None,
     ready: bool = True,
+    **wired: Unpack[Wired],
 ) -> Reranker:
     """Make a reranker.
 
     Args:
         model: See `reranker_config`.
         models: See `reranker_config`.
-        keys: Where keys are looked up; the environment and secrets.toml by default.
-        journal: Where replies are kept and looked up.
-        meter: What watches the spending.
-        caller: Sends the calls of a remote model; the one that the process shares for it by default.
         ready: Look the key up, or load the model, at once; False = to plan with it: its attributes,
             `expected` and `count_tokens` need neither.
+        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name, the way or the provider is not registered.
@@ -119,12 +112,11 @@ def make_reranker(
         InputError: If a file of a local model is missing.
     """
     way, config = reranker_config(model, models)
-    keys = keys or Keys()
     if way:  # the chat model keeps its replies, so that the reranker need not
-        chat = make_chat(config, keys=keys, journal=journal, meter=meter, caller=caller, ready=False)
+        chat = make_chat(config, ready=False, **wired)
         made: Reranker = BY_CHAT[way](chat)
     else:
-        made = PROVIDERS[config.provider](config, Wiring(keys, journal, meter, caller))
+        made = PROVIDERS[config.provider](config, wiring_of(wired))
     if ready:
         made.ready()
     return made
