@@ -11,22 +11,10 @@ from core.importers.read.piece import Piece
 from core.importers.read.text import shown
 from core.pipeline.documents.base import Content, Heading, all_bytes, storable
 
-_HIDDEN = frozenset(
-    {
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "head",
-        "iframe",
-        "object",
-        "svg",
-        "canvas",
-        "audio",
-        "video",
-        "select",
-    }
-)
+_HIDDEN = frozenset((
+    "script", "style", "template", "noscript", "head", "iframe", "object", "svg", "canvas", "audio",
+    "video", "select",
+))  # fmt: skip
 _LINES = frozenset({"li", "tr", "dt", "dd", "option", "summary", "caption", "figcaption"})
 _BLOCKS = _LINES | {
     "address", "article", "aside", "blockquote", "body", "details", "dialog", "div", "dl",

@@ -24,15 +24,9 @@ from core.tables import frame
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"
 TOLD = (
-    "chars_per_second",
-    "truncated",
-    "unscored",
-    "discarded",
-    "repaired",
-    "equal_weights",
-    "changed",
+    "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
     "dropped",
-)
+)  # fmt: skip
 """What of a model's details is kept per query."""
 
 

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
-from core.importers.naming import normal
+from core.importers.naming import roles_by
 from core.importers.read.piece import Piece
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
@@ -206,7 +206,12 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
             do="Questions are a table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts.",
         )
     table = read_table(piece, kind)
-    rows = table.taking(_question_columns(table.rows.columns, given, piece.name))
+    columns = table.rows.columns
+    roles = roles_by(columns, given, ROLES, piece.name)
+    for role in ROLES:
+        if role not in roles:
+            raise no_column(role, columns, piece.name, f"Name the column with the {role}.")
+    rows = table.taking(roles)
     lacking = rows.filter(pl.col("query_id").is_null() | pl.col("text").is_null())
     if lacking.height:
         where = f"{piece.name}:{lacking['line'][0]}"
@@ -217,17 +222,3 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
         raise InputError(found, where=f"{piece.name}:{again['line'][0]}")
     ids = pl.Series([collection_id] * rows.height, dtype=pl.String)
     return frame("queries", {"collection_id": ids, "query_id": rows["query_id"], "text": rows["text"]})
-
-
-def _question_columns(columns: list[str], given: Mapping[str, str], name: str) -> dict[str, str]:
-    for role in given:
-        if role not in ROLES:
-            raise UnknownNameError("role of a column", role, ROLES, where=name)
-    known = {normal(column): column for column in reversed(columns)}
-    found = dict(given)
-    for role, aliases in ROLES.items():
-        match = next((known[normal(alias)] for alias in aliases if normal(alias) in known), None)
-        column = found.setdefault(role, match or "")
-        if column not in columns:
-            raise no_column(column or role, columns, name, f"Name the column with the {role}.")
-    return found
