@@ -135,6 +135,7 @@ def test_calls_to_a_slow_server_shrink(vendors: Vendors, monkeypatch: pytest.Mon
     assert set(client.arrived.values()) == {1}
 
 
+@pytest.mark.slow
 def test_what_times_out_is_halved_and_what_arrived_is_kept(
     vendors: Vendors, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

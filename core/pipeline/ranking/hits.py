@@ -1,4 +1,4 @@
-"""What a search returns, and the one rule by which equal scores are ordered."""
+"""What a search returns, the one rule by which equal scores are ordered, and what can be searched."""
 
 from __future__ import annotations
 
