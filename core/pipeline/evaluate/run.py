@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
-from core.pipeline.evaluate.runner import Parts, Runner
+from core.pipeline.evaluate.runner import Runner
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.providers.calls import Journal, Keys, redact
@@ -97,14 +97,6 @@ def run_job(
             session.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    """What only exists while it runs."""
-
-    tracker: Tracker[Status]
-    watch: Watch
-
-
 def _pointwise(job: Job) -> list[str]:
     """Rerankers whose scores of a passage do not depend on the passages beside it."""
     names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
@@ -145,9 +137,8 @@ class _Session:
         with self._ending(tracker, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
             if todo:
                 self._sink(job.setup)
-                running = _Running(tracker, watch)
-                parts = self._parts(every, budget, models, outbox=outbox, run=running)
-                self._run(Runner(job, todo, parts), watch)
+                stage = budget.begin_stage
+                self._run(self._runner(every, todo, models, stage, outbox, tracker=tracker, watch=watch))
         state = State.CANCELLED if watch.stopping else State.FINISHED
         self._log.write("end", state=state, usd=budget.usd)
         return Outcome(
@@ -159,13 +150,13 @@ class _Session:
             spent=tuple(self._receipts.spent()),
         )
 
-    def _run(self, runner: Runner, watch: Watch) -> None:
+    def _run(self, runner: Runner) -> None:
         try:
             runner.run()
         except Stopped:
             pass
         except ProviderError as error:
-            if not (watch.stopping and error.kind == "stopped"):
+            if not (runner.watch.stopping and error.kind == "stopped"):
                 raise
 
     def _routes(self) -> tuple[Graph, list[Route]]:
@@ -191,20 +182,30 @@ class _Session:
         self._opened += [each for each in (shared, own) if each is not None]
         return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
 
-    def _parts(self, every: Graph, budget: Budget, models: Models, *, outbox: Outbox, run: _Running) -> Parts:
+    def _runner(
+        self,
+        every: Graph,
+        todo: Sequence[Route],
+        models: Models,
+        stage: Callable[[str], None],
+        outbox: Outbox,
+        *,
+        tracker: Tracker[Status],
+        watch: Watch,
+    ) -> Runner:
         job, collector = self._job, Collector()
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
         artifacts = Artifacts(self._folder.path.parent / ARTIFACTS)
-        builder = Builder(artifacts, models, corpora, budget.begin_stage)
+        builder = Builder(artifacts, models, corpora, stage)
         measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
             Asker(every, builder, models, job.corpora),
             label=lambda step: f"{step.key}@{every.depths.get(step, 0)}",
             kept=self._kept,
-            tracker=run.tracker,
-            check=run.watch.check,
-            stage=budget.begin_stage,
+            tracker=tracker,
+            check=watch.check,
+            stage=stage,
             pause=collector.pause,
             first=every.firsts,
         )
@@ -217,14 +218,16 @@ class _Session:
             machine=self._machine,
             rounds=self._kept.rounds,
         )
-        return Parts(
-            graph=every,
+        return Runner(
+            protocol=job.protocol,
+            every=every,
+            todo=list(todo),
             builder=builder,
             measurer=measurer,
             writer=writer,
             kept=self._kept,
-            tracker=run.tracker,
-            watch=run.watch,
+            tracker=tracker,
+            watch=watch,
             collector=collector,
             log=self._log,
         )
