@@ -89,7 +89,6 @@ def pick_axis(generator: str | None) -> str:
 
 def by_cutoff(view: View) -> None:
     """Every measure of some stacks against the cutoff, or against what is sent."""
-    place = st.container()
     which, against, reader = st.columns([3, 3, 2], vertical_alignment="bottom")
     with which:
         names = pick_stacks(view.table, view.decision, "curves")
@@ -100,9 +99,8 @@ def by_cutoff(view: View) -> None:
     rows = points(view, tuple(names), generator)
     found = page.curves(rows, view.quality, theme.colours_for(names), x)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
-    with place:
-        show.head(found.answer)
-    show.caveats({"How to read": words.HOW, "several pools": about_pools(ceilings["pool"])})
+    chips = {"how to read": words.HOW, "several pools": about_pools(ceilings["pool"])}
+    show.head(found.answer, caveats=chips)
     if found.main.data:
         show.chart(found.main, "curves", alt=found.answer)
     else:
@@ -112,7 +110,8 @@ def by_cutoff(view: View) -> None:
         show.chart(found.beside, "measures", alt="Every other measure of the same stacks")
     else:
         st.caption(words.NO_OTHERS)
-    show.table(rows, "curves", COLUMNS, more=MORE)
+    own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
+    show.table(own_first, "curves", COLUMNS, more=MORE)
 
 
 def by_candidate_depth(view: View) -> None:
@@ -121,33 +120,29 @@ def by_candidate_depth(view: View) -> None:
     if depths.is_empty():
         show.head(words.NO_DEPTHS)
         return
-    place = st.container()
     names = pick_stacks(view.table, view.decision, "curves")
     families = depths["family"].unique(maintain_order=True).to_list()
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
     sentence = words.depth_answer(depths, shown[0], view.quality)
-    with place:
-        show.head(sentence)
+    show.head(sentence)
     show.chart(page.depth_figure(depths, shown, view.quality), "depths", alt=sentence)
     show.table(depths, "depths", DEPTH_COLUMNS)
 
 
 def cut_off_methods(view: View) -> None:
     """How good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
-    place = st.container()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         run_id = pick_stack(view.table, view.decision, "Stack", key="cutof")
     with right:
         generator = pick_generator(view)
     if run_id is None:
-        place.caption("No stack is chosen.")
+        show.head("No stack is chosen.")
         return
     found = cut(view, run_id, sent.vocabulary(generator, view.book))
     sentence = words.cut_answer(found, view.quality.k)
-    with place:
-        show.head(sentence)
-    show.caveats({"How to read": words.CUTS, "not all queries": found.left_out if found.rows.height else ""})
+    left_out = found.left_out if found.rows.height else ""
+    show.head(sentence, caveats={"how to read": words.CUTS, "not all queries": left_out})
     if found.rows.height:
         show.chart(cuts.figure(found.rows), "cut_offs", alt=sentence)
         show.table(found.rows, "cut_offs", CUT_COLUMNS)

@@ -88,16 +88,13 @@ def is_sound(view: View) -> None:
     place = st.container()
     found = judged(view.snapshot, view.scope, pick_part(view))
     if found is None:
-        with place:
-            show.head(*words.NOTHING)
+        show.head(*words.NOTHING)
         st.page_link("pages/add.py", label="Import judgements", icon=":material/upload:")
         end()
     doubt = overturned(view.table, view.decision, view.quality)
-    sentence = words.answer(found, doubt, view.table)
+    show.head(words.answer(found, doubt, view.table), caveats=words.caveats(found, doubt))
     with place:
-        show.head(sentence)
         show.cards(*words.cards(found, view.table, view.quality))
-        show.caveats(words.caveats(found, doubt))
     draw = (label_mix, holes, bias, conflicts)
     for tab, part in zip(st.tabs(["Label mix", "Holes", "Pool bias", "Conflicts"]), draw, strict=True):
         with tab:
@@ -169,7 +166,6 @@ def do_judges_agree(view: View) -> None:
     if len(names) < 2:
         show.head(*words.TWO_JUDGES)
         return
-    place = st.container()
     if "sets" in st.session_state:  # a choice that was kept may be of another workspace
         st.session_state["sets"] = [name for name in st.session_state["sets"] if name in names]
     picked = st.multiselect(
@@ -178,8 +174,7 @@ def do_judges_agree(view: View) -> None:
     )  # fmt: skip
     asked = tuple(picked) if len(picked) > 1 else tuple(names[: judges.MOST])
     found, pairs, overall = compared(view.snapshot, asked)
-    with place:
-        show.head(words.agreement(found, pairs, overall))
+    show.head(words.agreement(found, pairs, overall), caveats={"how to read": words.KAPPA})
     two_by_two(found, pairs)
     merge(found)
 
@@ -194,7 +189,6 @@ def two_by_two(found: judges.Judged, pairs: pl.DataFrame) -> None:
     row = pairs.row(labels.index(label), named=True)
     places = [found.names.index(row[side]) for side in ("first", "second")]
     show.chart(judges.pair_figure(found, *places), "judges", alt=f"Grades of {label}, met with one another")
-    show.caveats({"How to read": words.KAPPA})
     show.table(pairs, "judges_agree", PAIR_COLUMNS, more=MORE_OF_PAIRS)
 
 

@@ -8,22 +8,16 @@ from core.views.headroom.page import conventions, headroom
 view = current_view()
 offered = conventions(view.table, view.decision.chosen)
 place = st.container()
-bar = st.container(horizontal=True, vertical_alignment="bottom")
-pool = bar.selectbox(
-    "Candidate pool", offered, key="pool", bind="query-params", help=words.POOL, width=240
-) if offered else ""  # fmt: skip
+options = {"key": "pool", "bind": "query-params", "help": words.POOL, "width": 240}
+pool = st.selectbox("Candidate pool", offered, **options) if offered else ""
 found = headroom(view.table, view.quality, pool, view.decision.chosen)
 if found is None:
     show.head(*words.no_ceiling(view.quality))
     end()
+mixed = found.table["pool"].n_unique() > 1
+show.head(found.answer, caveats=words.caveats(found.explained, mixed=mixed))
 with place:
-    show.head(found.answer)
     show.cards(*words.cards(found.explained, view.quality))
-mixed = words.MIXED_POOLS if found.table["pool"].n_unique() > 1 else ""
-with bar:
-    show.caveats(
-        {"What to try": words.levers(found.explained), "several pools": mixed, "How to read": words.HOW}
-    )
 show.chart(found.figure, "headroom", alt=words.numbers(found.explained, view.quality))
 show.table(
     found.table,

@@ -11,23 +11,19 @@ from core.ui.pick import pick_stacks
 from core.ui.view import View, current_view, end
 from core.views import theme
 from core.views.latency import charts, page, words
-from core.views.latency.generation import fitted
 from core.views.text import plain
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latency_sample import modelled_ms
 
-
-def of_percentiles(ends: bool) -> dict[str, Any]:
-    """The columns of p50, p95 and p99, or of their ends and reasons."""
-    columns: dict[str, Any] = {}
-    for each in page.PERCENTILES:
-        if not ends:
-            columns[each] = show.number_column(f"{each} ms", 2, "Over queries; empty = unknown or withheld.")
-            continue
-        for end_of in ("low", "high"):
-            help_text = "95 % order-statistic interval."
-            columns[f"{each}_{end_of}"] = show.number_column(f"{each} {end_of}", 2, help_text)
-    return columns
+PERCENTILES = {
+    each: show.number_column(f"{each} ms", 2, "Over queries; empty = unknown or withheld.")
+    for each in page.PERCENTILES
+}
+ENDS = {
+    f"{each}_{end_of}": show.number_column(f"{each} {end_of}", 2, "95 % order-statistic interval.")
+    for each in page.PERCENTILES
+    for end_of in ("low", "high")
+}
 
 
 def notes(*names: str) -> dict[str, Any]:
@@ -77,16 +73,6 @@ def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.Data
     return samples, page.stage_table(view.snapshot, runs, samples)
 
 
-def answered(view: View, names: list[str], stages: pl.DataFrame) -> None:
-    """Draw the answer about the first stack, its percentiles, and what else there is to know."""
-    rows, jitter = percentiles(view), view.decision.jitter_ms
-    row = rows.row(by_predicate=pl.col("name") == names[0], named=True)
-    score = view.table.row(by_predicate=pl.col("name") == names[0], named=True)["quality"]
-    show.head(words.answer(row, stages, view.quality, score))
-    show.cards(*words.cards(row, view.latency))
-    show.caveats(words.caveats(rows, depths(view, jitter), jitter))
-
-
 def where_the_time_goes(view: View, names: list[str]) -> None:
     """The stages of some stacks: one after another, query by query, and as a table."""
     samples, rows = stages_of(view, tuple(names))
@@ -106,10 +92,8 @@ def where_the_time_goes(view: View, names: list[str]) -> None:
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         show.chart(drawn, "stages", alt="Latency of every stage of the stacks shown")
         st.caption(words.REPEATS)
-    columns = {**STACK, "stage": show.text_column("stage"), **of_percentiles(ends=False), **SAMPLE}
-    show.table(
-        rows, "stages", columns, more={**of_percentiles(ends=True), **notes("p95_reason", "p99_reason")}
-    )
+    columns = {**STACK, "stage": show.text_column("stage"), **PERCENTILES, **SAMPLE}
+    show.table(rows, "stages", columns, more={**ENDS, **notes("p95_reason", "p99_reason")})
 
 
 def reranker_by_k(view: View, _: list[str]) -> None:
@@ -125,14 +109,14 @@ def reranker_by_k(view: View, _: list[str]) -> None:
 
 def generator(view: View, names: list[str]) -> None:
     """The generator against its prompt, where it was timed or is modelled."""
-    timed, model = timed_answers(view.snapshot.revision, view.scope), view.latency.generation
+    timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
     if timed.is_empty() and model is None:
         st.caption(words.NO_GENERATOR)
         return
     runs = view.table.filter(pl.col("name").is_in(names))
     added = modelled_ms(view.snapshot, runs, model).join(runs.select("run_id", "name"), on="run_id")
     if not timed.is_empty():
-        st.markdown(plain(words.speed(fitted(timed))))
+        st.markdown(plain(words.speed(page.fitted(timed))))
     drawn = charts.generator(timed, model, added["prompt"].to_list())
     show.chart(drawn, "generator", alt="Generation time against prompt tokens")
     st.caption(words.MODELLED)
@@ -144,12 +128,12 @@ def generator(view: View, names: list[str]) -> None:
 
 def every_stack(view: View, _: list[str]) -> None:
     """The percentiles of all stacks, the fastest first."""
-    columns = {**STACK, **of_percentiles(ends=False), **SAMPLE}
+    columns = {**STACK, **PERCENTILES, **SAMPLE}
     show.table(
         percentiles(view),
         "latency",
         columns,
-        more={**of_percentiles(ends=True), **notes("p50_note", "p95_note", "p99_note")},
+        more={**ENDS, **notes("p50_note", "p95_note", "p99_note")},
     )
 
 
@@ -164,6 +148,11 @@ if known["p50"].null_count() == known.height:
 place = st.container()
 usual = page.usual(known, view.table, view.decision)
 names = pick_stacks(view.table, view.decision, "lats", usual=usual, most=6)
+row, stack = (frame.row(by_predicate=pl.col("name") == names[0], named=True) for frame in (known, view.table))
+parts = page.path_stages(stages_of(view, tuple(names))[1], view.latency)
+jitter = view.decision.jitter_ms
+caveats = words.caveats(known, depths(view, jitter), jitter)
+show.head(words.answer(row, parts, view.quality, stack["quality"]), caveats=caveats)
 with place:
-    answered(view, names, page.path_stages(stages_of(view, tuple(names))[1], view.latency))
+    show.cards(*words.cards(row, view.latency))
 SECTIONS[section](view, names)

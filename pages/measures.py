@@ -52,11 +52,9 @@ def correlated(
 
 def all_measures() -> None:
     """What a measure means, and how to work it out by hand."""
-    place = st.container()
     measure = pick_measure(find_view())
     sentence, origin = words.headline(measure)
-    with place:
-        show.head(sentence)
+    show.head(sentence)
     by_hand(measure)
     definition(measure, origin)
     st.subheader("All measures", anchor=False)
@@ -112,16 +110,13 @@ def foretelling_answers() -> None:
         show.head(*words.NO_ANSWERS)
         st.page_link("pages/add.py", label="Import results", icon=":material/upload:")
         end()
-    place = st.container()
     offered = outcome.segments(found.rows)
     which, how = st.columns(2)
     segment = which.selectbox("Answers", list(offered), key="seg", bind="query-params")
     kind = how.selectbox("Correlation", KINDS, key="corr", bind="query-params", help=words.KINDS)
     table, curves = correlated(view.snapshot, view.scope, kind, segment)
     sentence, more = words.answer(found, table, kind, segment)
-    with place:
-        show.head(sentence)
-        show.caveats(more)
+    show.head(sentence, caveats=more)
     show.chart(charts.bars(table, kind), "correlations", alt=sentence)
     show.table(table, "correlations", COEFFICIENT_COLUMNS)
     over_alpha(curves, kind)

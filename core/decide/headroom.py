@@ -27,6 +27,8 @@ LEVERS: dict[Reading, tuple[str, ...]] = {
 }
 """What the paper suggests to try (§6), by reading."""
 
+MARGIN = 0.02
+"""Difference of the two headrooms below which neither is first; the paper gives no threshold."""
 _ROUNDING = 1e-6  # printed means of actual and ceiling may cross in the last digit
 
 
@@ -43,7 +45,7 @@ class Headroom:
     text: str  # the reading in one sentence
 
 
-def split(actual: float, proc: float, *, margin: float = 0.02) -> Headroom:
+def split(actual: float, proc: float, *, margin: float = MARGIN) -> Headroom:
     """Split a quality into actual, ordering headroom and retrieval headroom, which add up to 1.
 
     The paper gives no threshold for a "low" ceiling: the larger headroom decides, and two that differ by less

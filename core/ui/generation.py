@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
 import streamlit as st
 
 from core.stats.generation import Generation, Speed
 from core.ui import cache
 from core.ui.state import bound
-from core.views.latency.generation import fitted
-from core.views.latency.generation import timed_answers as read_answers
+from core.views.latency.page import fitted
+from core.views.latency.page import timed_answers as read_answers
 from core.views.latency.words import speed as in_words
 from core.views.workspace.scope import Scope
 
@@ -20,15 +19,8 @@ _SPEEDS = (
 )
 
 
-def timed_answers(revision: int, scope: Scope) -> pl.DataFrame:
-    """The timed answers of a workspace; see `core.views.latency.generation.timed_answers`."""
-    return _timed_answers(str(cache.store().path), revision, scope)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _timed_answers(path: str, revision: int, scope: Scope) -> pl.DataFrame:
-    del path  # part of the key
-    return read_answers(cache.snapshot(revision), scope)
+timed_answers = cache.cached(entries=16)(read_answers)
+"""The timed answers of a workspace, kept; see `core.views.latency.page.timed_answers`."""
 
 
 def generation(revision: int, scope: Scope) -> Generation | None:
@@ -42,7 +34,7 @@ def generation(revision: int, scope: Scope) -> Generation | None:
             st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
             for key, label, text in _SPEEDS
         ]
-        found = fitted(timed_answers(revision, scope))
+        found = fitted(timed_answers(cache.snapshot(revision), scope))
         speed = _speed(typed) or found.speed
         if any(value is not None for value in typed) and not _speed(typed):
             st.caption("Type both the time per prompt token and the time per output token.")

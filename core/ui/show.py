@@ -31,13 +31,16 @@ ROWS_SHOWN = 100
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
 
 
-def head(answer: str, details: str = "", warning: str = "") -> None:
+def head(
+    answer: str, details: str = "", warning: str = "", caveats: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """The top of a page: the answer in words and numbers.
 
     Args:
         answer: The answer; names in it may come from users and are shown as text.
         details: A second, quieter sentence.
         warning: What could overturn the answer.
+        caveats: What else weakens it, as for `show.caveats`.
     """
     frame = current_frame()
     frame.headed = True
@@ -48,10 +51,11 @@ def head(answer: str, details: str = "", warning: str = "") -> None:
         if warning:
             st.markdown(f":material/warning: {plain(warning)}")
         view = find_view()
-        if view is not None:
-            with st.container(horizontal=True, gap="small"):
+        with st.container(horizontal=True, gap="small"):
+            if view is not None:
                 prices.chip(view.book)
                 _differing(view)
+            _chips(caveats)
 
 
 def _differing(view: View) -> None:
@@ -88,12 +92,16 @@ def caveats(sentences: Mapping[str, str]) -> None:
         sentences: Sentence by the words of the chip; empty ones are left out. Names in both may come from
             users.
     """
-    row = st.container(horizontal=True, gap="small")
+    with st.container(horizontal=True, gap="small"):
+        _chips(sentences)
+
+
+def _chips(sentences: Mapping[str, str]) -> None:
+    """Draw a chip per sentence that is not empty."""
     for label, sentence in sentences.items():
-        if not sentence:
-            continue
-        with row.popover(plain(label), icon=":material/info:", type="tertiary"):
-            st.markdown(plain(sentence))
+        if sentence:
+            with st.popover(plain(label), icon=":material/info:", type="tertiary", width="content"):
+                st.markdown(plain(sentence))
 
 
 def chart(figure: go.Figure, name: str, **options: Any) -> Any:

@@ -238,9 +238,9 @@ def _band(rows: pl.DataFrame, colour: str, name: str) -> go.Scatter:
 
 
 def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figure:
-    """Draw small multiples of the other measures that some stack has at two points."""
+    """Draw small multiples of the other measures that some stack has at two points; ↓ = lower is better."""
     there = [name for name in BESIDE if table.filter(pl.col("measure") == name)["x"].n_unique() > 1]
-    titles = [name if REGISTRY[name].higher_is_better else f"{name} (lower is better)" for name in there]
+    titles = [name if REGISTRY[name].higher_is_better else f"{name} ↓" for name in there]
     panels = theme.Panels(titles, x=X_AXES[x])
     for panel, measure in enumerate(there):
         for place, (name, colour) in enumerate(colours.items()):

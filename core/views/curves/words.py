@@ -15,7 +15,7 @@ X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generato
 HOW = (
     "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
     "seed). Dotted: what the best order of the candidate pool would reach (PROC). Dashed line or large dot: "
-    "the cutoff."
+    "the cutoff. ↓: lower is better."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
 NO_DEPTHS = "No two stacks here differ only in their candidate depth."
@@ -74,7 +74,7 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
         for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
     )
     return (
-        f"With K going from {first['candidates']} to {last['candidates']}, {family} goes {quality_of} in "
+        f"Deepening K from {first['candidates']} to {last['candidates']} takes {family} {quality_of} in "
         f"{quality.name} ({text.sample(last['n'])}), {ms_of}, and {cost_of}."
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.decide.headroom import MARGIN
 from core.views import text, theme
 from core.views.headroom import words
 from core.views.workspace.scope import Quality
@@ -17,8 +18,6 @@ MIXED = "all conventions"
 NO_POOL = "not stated"
 BARS = 20
 """Bars drawn at most besides the chosen stack's; the table has every stack."""
-_LEVEL = 0.02
-"""Difference of the two headrooms below which neither is first; see `core.decide.headroom.split`."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _parts(known: pl.DataFrame) -> pl.DataFrame:
     ordering = (proc - actual).clip(lower_bound=0)
     retrieval = 1 - pl.max_horizontal(actual, proc)
     reading = (
-        pl.when((ordering - retrieval).abs() < _LEVEL)
+        pl.when((ordering - retrieval).abs() < MARGIN)
         .then(pl.lit("balanced"))
         .when(retrieval > ordering)
         .then(pl.lit("improve retrieval"))

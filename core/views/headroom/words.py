@@ -54,6 +54,12 @@ def levers(row: Mapping[str, Any]) -> str:
     return f"The CLQ paper (§6) suggests: {'; '.join(LEVERS[reading])}."
 
 
+def caveats(row: Mapping[str, Any], *, mixed: bool) -> dict[str, str]:
+    """What to try and how to read the bars, by the words of the chip; mixed = of several pool conventions."""
+    pools = MIXED_POOLS if mixed else ""
+    return {"what to try": levers(row), "several pools": pools, "how to read": HOW}
+
+
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
     """The four numbers of a stack: label, number, what it rests on."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()

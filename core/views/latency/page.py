@@ -9,13 +9,14 @@ from typing import get_args
 import polars as pl
 
 from core.decide.rules import Decision
-from core.stats.generation import FIRST_TOKEN
+from core.stats.generation import FIRST_TOKEN, GENERATE, Fit, answers, fit
 from core.stats.latency import AFTER_RETRIEVAL, TOTAL, per_query, summarise
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.latencies import latencies
 from core.views.workspace.latency_sample import sample
-from core.views.workspace.scope import Latency, Percentile
+from core.views.workspace.scope import Latency, Percentile, Scope
+from core.views.workspace.stacks import runs_in
 
 PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
 STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "generate", TOTAL)
@@ -165,3 +166,23 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
 def shown_stages(samples: pl.DataFrame) -> Sequence[str]:
     """The stages that have times, in their order, the total last."""
     return samples.select("stage").unique().sort(_order(), "stage")["stage"].to_list()
+
+
+def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    """Every timed answer of a workspace with its tokens.
+
+    Returns:
+        The columns of `core.stats.generation.answers`, and stage.
+    """
+    ids = runs_in(snapshot, scope)["run_id"].to_list()
+    timings = snapshot.timings(ids).filter(pl.col("stage").is_in(AFTER_RETRIEVAL))
+    usage = snapshot.usage(ids).filter(pl.col("stage") == GENERATE)
+    parts = [
+        answers(timings, usage, stage).with_columns(pl.lit(stage).alias("stage")) for stage in AFTER_RETRIEVAL
+    ]
+    return pl.concat(parts)
+
+
+def fitted(timed: pl.DataFrame, stage: str = GENERATE) -> Fit:
+    """The speed that the timed answers of a stage show; one generator is assumed."""
+    return fit(timed.filter(pl.col("stage") == stage))

@@ -43,9 +43,8 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
     if own.height < 2 or not own["p50"].sum():
         return f"{named} answers half of its queries within {text.ms(row['p50'])}."
-    return (
-        f"{named} spends about {own['p50'][0] / own['p50'].sum():.0%} of its time in stage {own['stage'][0]}."
-    )
+    share = 100 * own["p50"][0] / own["p50"].sum()
+    return f"{named} spends about {share:.0f} % of its time in stage {own['stage'][0]}."
 
 
 def unknown(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:

@@ -9,13 +9,14 @@ from core.stats.generation import Generation, Speed
 from core.stats.latency import TOTAL
 from core.store import Snapshot, Store
 from core.views.latency import charts, words
-from core.views.latency.generation import fitted, timed_answers
 from core.views.latency.page import (
+    fitted,
     path_stages,
     percentile_table,
     shown_stages,
     stage_samples,
     stage_table,
+    timed_answers,
     usual,
 )
 from core.views.what_if.deeper import latency_by_depth
@@ -92,7 +93,7 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     slow, fast = (rows.row(by_predicate=pl.col("name") == name, named=True) for name in ("slow", "fast"))
     said = words.answer(slow, stages, AT_10, 1.0)
     assert said == "slow (RA-nWG@10 1.000) answers half of its queries within 110 ms."  # of one stage
-    assert words.answer(fast, stages, AT_10, 0.0).endswith("about 96% of its time in stage retrieve.")
+    assert words.answer(fast, stages, AT_10, 0.0).endswith("about 96 % of its time in stage retrieve.")
     assert words.cards(slow, Latency()) == (
         ("Retrieval latency p50", "110 ms", "[106 ms, 115 ms] n = 20 · measured"),
         ("Retrieval latency p95", "withheld", "n = 20 · measured"),
