@@ -28,7 +28,7 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
 
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
-    assert answer(app).startswith("How sure the choice of ")
+    assert answer(app).startswith("How often ")
     assert "is unknown: no results per query" in answer(app)
     app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
     excluded = rows(app, -1)

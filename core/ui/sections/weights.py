@@ -33,6 +33,8 @@ def other_weights(view: View) -> None:
     chosen = weights.choices(grid, view.table, view.constraints)
     sentence, details = words.weighed(grid, chosen, flips)
     show.head(sentence)
+    if numbers := words.weighed_cards(grid, chosen, flips):
+        show.cards(*numbers)
     foreign = f"{view.quality.name} has no such weights: the grid, and the floor in it, are of {measure}."
     show.caveats({"which orders turn": details, "another measure": "" if own else foreign})
 

@@ -127,7 +127,7 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
     fast = (pl.col("latency_ms") - at).abs() < jitter
     groups = (
         ("slower or faster", theme.NEUTRAL, "x-thin-open", ~inside & ~picked & ~fast),
-        ("as fast, worse query by query", theme.OKABE_ITO[4], "circle-open", ~inside & ~picked & fast),
+        ("as fast, worse in quality", theme.OKABE_ITO[4], "circle-open", ~inside & ~picked & fast),
         ("ties with the best", theme.FRONTIER, "circle", inside & ~picked),
         ("chosen", theme.ACCENT, "diamond", picked),
     )

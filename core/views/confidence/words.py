@@ -37,15 +37,15 @@ def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.Data
         return f"No stack{within} is left, so there is no choice to be sure of."
     name, best = table["name"][decision.chosen], chances["p_best"]
     if best[decision.chosen] is None:
-        reason = chances["reason"][decision.chosen]
-        return f"How sure the choice of {name} is, is unknown: {reason}."
-    words = f"{name} is the best in {text.percent(best[decision.chosen])} of the resamples"
+        reason = str(chances["reason"][decision.chosen]).partition(":")[0]
+        return f"How often {name} would hold is unknown: {reason}."
+    words = f"{name} is best in {text.percent(best[decision.chosen])} of resamples"
     if len(decision.ties) < 2:
         return f"{words}; no other stack ties with it."
     together = float(best.gather(list(decision.ties)).fill_null(0.0).sum())
     others = len(decision.ties) - 1
-    rivals = "the stack that ties" if others == 1 else f"one of the {others:,} stacks that tie"
-    return f"{words}, it or {rivals} with it in {text.percent(min(together, 1.0))}."
+    rivals = "the one that ties" if others == 1 else f"the {others:,} that tie"
+    return f"{words}; with {rivals}, {text.percent(min(together, 1.0))}."
 
 
 def held_cards(
@@ -91,11 +91,10 @@ def turning_words(turned: pl.DataFrame) -> str:
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
     found = mine.filter(pl.col("then").is_not_null())
-    name = mine["stack"][0]
     if found.is_empty():
-        return f"No change of one number alone lets the runner-up {name} win."
+        return "No change of one number alone lets the runner-up win."
     ways = [f"{number} {now} → {then}" for number, now, then in found.select("number", "now", "then").rows()]
-    return f"The runner-up {name} would win with one of: {'; '.join(ways)}."
+    return f"The runner-up would win with {', or '.join(ways)}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -150,25 +149,29 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
     if not n:
         return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
     ours, cells = chosen[grid.start], len(grid.cells)
-    others = Counter(name for name in chosen if name != ours)
-    sample = f"{grid.measure}, n = {n}"
+    kept = sum(name == ours for name in chosen)
+    sample = f"({grid.measure}, n = {n})"
     if ours is None:
-        head = f"No stack is within the limits as usual ({sample})"
-    elif not others:
-        head = f"{ours} stays the choice in all {cells} settings of alpha, cap4 and cap3 ({sample})"
-    else:
-        rest = ", ".join(f"{name or 'no stack'} in {times}" for name, times in others.most_common(3))
-        head = f"{ours} is the choice in {cells - others.total()} of {cells} settings, {rest} ({sample})"
-    return f"{head}{_order(grid)}.", _turned(grid, turned)
+        return f"No stack is within the limits as usual {sample}.", _turned(grid, turned)
+    where = f"all {cells}" if kept == cells else f"{kept} of {cells}"
+    return f"{ours} is the choice in {where} settings of the weights {sample}.", _turned(grid, turned)
 
 
-def _order(grid: Grid) -> str:
+def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
+    """Choice, order and pairs over the grid; nothing where nothing is scored."""
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
-        return ""
+        return []
+    others = Counter(name for name in chosen if name != chosen[grid.start])
+    rest = ", ".join(f"{name or 'no stack'} in {times}" for name, times in others.most_common(3))
     stacks = int((grid.ranks[grid.start] > 0).sum())
-    least = f"a Kendall tau-b of at least {taus.min():.2f}"
-    return f"; the order of all {stacks} stacks agrees with the usual one to {least}"
+    flipped = turned.filter(pl.col("flips") > 0).height
+    cells = len(grid.cells)
+    return [
+        ("Same choice", f"{cells - others.total()} of {cells}", rest or "settings of alpha, cap4 and cap3"),
+        ("Kendall tau-b", f"≥ {taus.min():.2f}", f"with the usual order of all {stacks} stacks"),
+        ("Orders that turn", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
+    ]
 
 
 def _turned(grid: Grid, turned: pl.DataFrame) -> str:
@@ -215,14 +218,14 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
     n = rows["n"][0]
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
-    here = f"({quality.name}, n = {n} today)"
+    here = f"({quality.name}, n = {n})"
     if at.is_empty() or wanted == 0:
         sentence = f"The money pays for {text.count(wanted, 'more query', 'more queries')} {here}."
     else:
         row = at.row(0, named=True)
         sentence = (
-            f"{text.count(wanted, 'more query', 'more queries')} ({text.usd(row['usd'], '')}) give a "
-            f"{text.percent(row['flip'])} chance that another stack is chosen {here}."
+            f"{text.count(wanted, 'more query', 'more queries')} ({text.usd(row['usd'], '')}): a "
+            f"{text.percent(row['flip'])} chance of another choice {here}."
         )
     left = rows["left"][0]
     if left < CALM:

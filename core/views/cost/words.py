@@ -61,7 +61,8 @@ def lead(found: CostBreakdown, start: Start | None = None) -> str:
     if not found.lines or found.per_1k is None:
         return answer(found)
     named = start.name if start else " + ".join(dict.fromkeys(line.item for line in found.lines))
-    return f"{named}: {_largest(found).replace('of it', 'of the cost') or 'nothing is billed'}."
+    share, stage = _largest(found)
+    return f"{named}: {share} of the cost is {stage}." if share else f"{named}: nothing is billed."
 
 
 def answer(found: CostBreakdown) -> str:
@@ -75,19 +76,18 @@ def answer(found: CostBreakdown) -> str:
     named = " + ".join(dict.fromkeys(line.item for line in found.lines))
     month = text.count(round(found.queries_per_month), "query", "queries")
     words = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries"
-    largest = _largest(found)
-    if largest:
-        largest = (", " if len(found.lines) == 1 else "; ") + largest
-    return f"{words}, {text.usd(found.per_month, '')} a month at {month}{largest}."
+    share, stage = _largest(found)
+    most = f", all of it {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
+    return f"{words}, {text.usd(found.per_month, '')} a month at {month}{most}."
 
 
-def _largest(found: CostBreakdown) -> str:
-    """The stage that most of the money goes to, and its share; empty where nothing is paid."""
+def _largest(found: CostBreakdown) -> tuple[str, str]:
+    """The share of the stage that most of the money goes to, and the stage; empty where nothing is paid."""
     largest = max(found.lines, key=lambda line: line.usd_per_query or 0.0)
     if not largest.usd_per_query or not found.per_query:
-        return ""
+        return "", ""
     share = "all" if len(found.lines) == 1 else share_of(largest.usd_per_query, found.per_query)
-    return f"{share} of it is {STAGES[largest.stage]}".replace("all of it is", "all of it")
+    return share, STAGES[largest.stage]
 
 
 def share_of(part: float, whole: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from core.views import text
@@ -59,14 +57,13 @@ def target_words(rows: pl.DataFrame, quality: Quality) -> str:
     if left.is_empty():
         return "No stack meets any of these targets."
     first, last = left.row(0, named=True), left.row(-1, named=True)
-    words = f"Within {text.ms(first['sla_ms'])}: {first['chosen']}, {_scored(first, quality)}"
+    span = f"from {text.ms(first['sla_ms'])} to {text.ms(last['sla_ms'])}"
+    sample = f"{quality.name}, {text.sample(first['n'])}"
     if first["chosen"] == last["chosen"]:
-        return f"{words}; looser targets up to {text.ms(last['sla_ms'])} do not change that."
-    return f"{words}; within {text.ms(last['sla_ms'])}: {last['chosen']}, {text.score(last['quality'])}."
-
-
-def _scored(row: dict[str, Any], quality: Quality) -> str:
-    return f"{quality.name} {text.score(row['quality'])} ({text.sample(row['n'])})"
+        return f"{first['chosen']} is the choice {span} ({sample})."
+    changes = int((left["chosen"] != left["chosen"].shift()).sum())
+    gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
+    return f"The choice changes {text.count(changes, 'time')} {span}: {gain} ({sample})."
 
 
 def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:

@@ -83,7 +83,7 @@ def test_without_results_per_query_averages_tie_and_the_chances_are_unknown():
 def test_the_answer_says_how_often_the_choice_is_the_best_alone_and_with_its_twins():
     wanted, decision, chances, _ = found(sla_ms=200.0)
     assert words.held(TABLE, decision, wanted, chances) == (
-        "a is the best in 50.0 % of the resamples, it or the stack that ties with it in 100.0 %."
+        "a is best in 50.0 % of resamples; with the one that ties, 100.0 %."
     )
     cards = {
         label: (value, about)
@@ -136,7 +136,7 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
     assert cheaper["now"] == "$1.10 / 1k"
     assert cheaper["winner"] == "twin"
     assert cheaper["change"].startswith("−$0.10 / 1k (−9.")
-    assert words.turning_words(rows).startswith("The runner-up twin would win with one of: cost $1.10")
+    assert words.turning_words(rows).startswith("The runner-up would win with cost $1.10")
 
 
 def test_every_excluded_stack_has_its_first_limit_and_by_how_much():

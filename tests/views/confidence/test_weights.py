@@ -181,7 +181,7 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A stays the choice in all 2 settings")
+    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A is the choice in all 2 settings")
 
 
 def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
@@ -206,10 +206,11 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     grid = grid_of(snapshot)
     chosen = ["FOURS"] * 6 + ["FIVE"] * 17 + [None]
     sentence, details = words.weighed(grid, chosen, flips(grid, NAMES, QUICK))
-    assert sentence.startswith(
-        "FIVE is the choice in 17 of 24 settings, FOURS in 6, no stack in 1 (RA-nWG@1, n = 8); the order of "
-        "all 4 stacks agrees with the usual one to a Kendall tau-b of at least "
-    )
+    assert sentence == "FIVE is the choice in 17 of 24 settings of the weights (RA-nWG@1, n = 8)."
+    choice, order, pairs = words.weighed_cards(grid, chosen, flips(grid, NAMES, QUICK))
+    assert choice[1:] == ("17 of 24", "FOURS in 6, no stack in 1")
+    assert order == ("Kendall tau-b", f"≥ {grid.taus.min():.2f}", "with the usual order of all 4 stacks")
+    assert pairs[1] == "0 of 3"
     assert details.startswith(
         "Among the 3 best stacks of different scores none of 3 pairwise orders turns round anywhere in the "
         "grid."

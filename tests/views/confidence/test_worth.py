@@ -65,9 +65,9 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
 @pytest.mark.parametrize(
     ("flip", "left", "affordable", "sentence", "details"),
     [
-        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00) give a 10.0 % chance",
+        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00): a 10.0 % chance",
          "from 20 more on in less than 5.0 %"),
-        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00) give a 30.0 % chance",
+        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00): a 30.0 % chance",
          "with 20 more it still is not in 20.0 %"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "The money pays for 0 more", "hardly worth their money"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "The money pays for 7 more queries", "stays in 100.0 %"),
@@ -79,7 +79,7 @@ def test_the_answer(flip, left, affordable, sentence, details):
     )
     said = words.plan_answer(rows, affordable, AT_10)
     assert said[0].startswith(sentence)
-    assert "(RA-nWG@10, n = 40 today)" in said[0]
+    assert "(RA-nWG@10, n = 40)" in said[0]
     assert details in said[1]
 
 

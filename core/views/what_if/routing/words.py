@@ -14,6 +14,8 @@ from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.signals import Signal
 from core.views.workspace.scope import Quality
 
+_SHORT = 12
+"""Letters of a depth that the answer names; a stack's name is too long for it."""
 _NOBODY = 0.005
 """A rule that sends fewer than this share of the queries deeper is said to send none."""
 
@@ -40,11 +42,10 @@ def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quali
             f"Not worth it: learnt from other queries, the rule by {signal.label} leaves every query at "
             f"{labels[0]}."
         )
-    target = f"to {labels[-1]}" if len(labels) == 2 else "deeper"
+    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "deeper"
     verdict, why = _verdict(routed, top)
-    return (
-        f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries {target} by {signal.label} {why}."
-    )
+    by = signal.label.partition(" (")[0]
+    return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries {target} by {by} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -80,7 +81,7 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
     """Worth it: the signal tells more than chance, and routing gains quality or loses none and costs less."""
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
         worse = (routed["gain_high"] or 0) < 0
-        return "Not worth it", "does worse than chance" if worse else "is not shown to help"
+        return "Not worth it", "does worse than chance" if worse else "shows no help"
     if routed["over_low"] > 0:
         return "Worth it", f"is better than {top['way']}"
     saved = _saved(routed, top)
