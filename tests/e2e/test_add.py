@@ -64,7 +64,7 @@ def test_a_run_and_its_qrels_arrive_in_the_decision_and_in_queries(
     assert Store.open(own_store).revision() == before + 1
 
     page.page.get_by_role("button", name="See the decision").click()
-    expect(page.page.get_by_role("heading", name="Decision")).to_be_visible()
+    page.page.wait_for_url("**/?*")
     page.settle()
     assert "tagged" in page.answer
     assert "n = 6" in page.answer

@@ -33,7 +33,7 @@ def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Seque
         pressed = button.button(label, key="add_now", type="primary", disabled=open_, width="stretch")
         lacks = words.missing_parts(cache.snapshot(None), made, imports.collection_of(made) or "")
         if lacks:
-            st.caption(plain(f"Still missing after it: {'; '.join(lacks)}."))
+            st.caption(plain(f"Still missing: {'; '.join(lacks)}."))
         with st.expander("What is taken, left out and decided"):
             _details(made)
     if pressed:

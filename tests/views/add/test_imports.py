@@ -77,7 +77,7 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
     named = ["no judgements", "no latencies", "no usage"]
 
     def missing(made: Import) -> list[str]:
-        return [each.partition(":")[0] for each in words.missing_parts(store.read(), made, "corpus")]
+        return [each.partition(" (")[0] for each in words.missing_parts(store.read(), made, "corpus")]
 
     assert missing(alone) == named
     assert missing(both) == named[1:]
@@ -90,7 +90,7 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     figures = [{"run_id": "r", "measure": "latency_p50", "stage": "total", "value": 5.0}]
     ranked = [{"run_id": "r", "query_id": "q", "stage": "final", "rank": 1, "passage_id": "p"}]
     made = Import(frames={"rankings": frame("rankings", ranked), "aggregates": frame("aggregates", figures)})
-    assert [each.partition(":")[0] for each in words.missing_parts(store.read(), made, "x")] == [
+    assert [each.partition(" (")[0] for each in words.missing_parts(store.read(), made, "x")] == [
         "no judgements"
     ]
 
