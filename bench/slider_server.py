@@ -17,8 +17,8 @@ import polars as pl
 from core.decide.rules import Constraints, decide
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Store
-from core.views.decision.answer import answer
 from core.views.decision.chart import pareto
+from core.views.decision.words import answer
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests import many_stacks

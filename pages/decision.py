@@ -1,75 +1,221 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
 import streamlit as st
 
-from core.ui import pareto_views as widgets
-from core.ui import show
+from core.decide.axes import COST, LATENCY
+from core.decide.near import near_misses
+from core.ui import limits, show
+from core.ui.cache import cached
 from core.ui.live import pareto_chart
-from core.ui.near import near
+from core.ui.pages import PAGES
 from core.ui.pick import pick_stack
-from core.ui.promising import promising
-from core.ui.view import current_view, end
-from core.views.decision import answer as decide
-from core.views.decision import overview
-from core.views.decision.chart import pareto
-from core.views.text import count, plain
-from core.views.theme import best_corner
+from core.ui.view import View, current_frame, current_view
+from core.views.cost.stack import recorded
+from core.views.decision import limits as ranges
+from core.views.decision import words
+from core.views.decision.chart import ParetoView, merged, pareto
+from core.views.decision.facts import Asked, caveats
+from core.views.decision.marks import COLOURS, SIZES
+from core.views.decision.near import broken, near_rows, own_scope, way_in
+from core.views.decision.overview import environment
+from core.views.decision.parallel import parallel
+from core.views.decision.promising import promising_rows
+from core.views.text import count, plain, score, shorten
+
+VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
+NEAR_SHOWN = 2
+
+
+@cached(entries=64)
+def bill(view: View, run_id: str) -> pl.DataFrame:
+    """Price what a run recorded, by stage."""
+    return recorded(view.snapshot, run_id, view.book)
+
+
+@cached(entries=64)
+def reranker_only(view: View) -> str:
+    """Say why published stacks had better be compared by their reranker's latency."""
+    return own_scope(view.snapshot, view.table, view.latency)
+
+
+def answer(view: View) -> None:
+    """Draw the three numbers of the chosen stack, and how firm the choice is."""
+    if view.decision.chosen is None:
+        return
+    row = view.table.row(view.decision.chosen, named=True)
+    with current_frame().numbers:
+        for card in words.cards(row, view.quality, view.latency, bill(view, row["run_id"])):
+            with st.container(border=True, gap=None, height="stretch"):
+                st.metric(plain(card.label), plain(card.value))
+                badge = f":gray-badge[{plain(card.basis)}]" if card.basis else ""
+                st.caption(f"{plain(card.note)} {badge}".strip() or "–")
+        with st.container(border=True, gap=None, height="stretch"):
+            st.metric("How firm", words.firmness(view.table, view.decision))
+            firm(view, row)
+
+
+def firm(view: View, row: Mapping[str, Any]) -> None:
+    """Draw what weakens the choice as one chip, with every sentence behind it."""
+    asked = Asked(view.constraints, "quality", view.quality, view.latency)
+    told = caveats(view.table, view.decision, asked)
+    first = next(iter(told), "what it rests on")
+    label = f"{first} +{len(told) - 1}" if len(told) > 1 else first
+    with st.popover(plain(label), type="tertiary", key="firm"):
+        for sentence in told.values():
+            st.markdown(plain(sentence))
+        if view.decision.note:
+            st.markdown(plain(view.decision.note))
+        for note in filter(None, (row["latency_note"], row["cost_note"])):
+            st.caption(plain(note))
+        st.caption(plain(environment(view.snapshot, view.scope)))
+        st.page_link(PAGES["confidence"].file, label="Would it hold?", icon=PAGES["confidence"].icon)
+
+
+def offers(view: View) -> None:
+    """Draw what stands just outside the limits and what lacks a number, in one line."""
+    misses = near_rows(view.table, near_misses(view.table, view.decision, view.constraints))
+    lacking = promising_rows(view.table, view.decision)
+    own = reranker_only(view)
+    offered = ranges.limits(view.table, view.quality, view.latency)
+    with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
+        for place, miss in enumerate(misses[:NEAR_SHOWN]):
+            st.markdown(f":orange-badge[just outside] {plain(outside(miss))}", width="content")
+            st.button(
+                plain(f"Set {way_in(miss)}"),
+                key=f"near_{place}",
+                help=plain(f"{miss['stack']}: {broken(miss)}"),
+                on_click=limits.take,
+                args=(offered, {miss["limit"]: miss["set_to"]}),
+            )
+        if not lacking.is_empty():
+            untold(lacking)
+        if own:
+            with st.popover("path not published", type="tertiary"):
+                st.markdown(plain(own))
+                st.button("Decide on the reranker", key="near_scope", on_click=take_scope)
+
+
+def outside(miss: Mapping[str, Any]) -> str:
+    """What a near miss would give, in a few words."""
+    gain = "" if miss["gain"] is None else f" ({miss['gain']:+.3f})"
+    return f"{shorten(miss['stack'], 44)}: {score(miss['quality'])}{gain}"
+
+
+def untold(lacking: pl.DataFrame) -> None:
+    """Draw the best stack that lacks a number, and all of them behind a button."""
+    best = lacking.row(0, named=True)
+    st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.lacking(best))}", width="content")
+    with st.popover("Measure it" if lacking.height == 1 else f"Measure it, or {lacking.height - 1:,} more"):
+        show.table(
+            lacking.drop("unknown"),
+            "promising",
+            {
+                "stack": show.text_column("stack", width=290),
+                "quality": show.score_column("quality"),
+                "gain": show.number_column("better by", 3, "Than the chosen stack; empty without one."),
+                "missing": show.text_column("is"),
+                "measure": show.text_column("so", width=360),
+                "why": show.text_column("on record", width=260),
+            },
+        )
+        st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
+
+
+def take_scope() -> None:
+    """In a callback: decide on the latency of the reranker."""
+    st.session_state["lat"] = "rerank"
+
+
+def options(view: View) -> tuple[str, dict[str, Any]]:
+    """Draw the choice of the view, and what a mark tells behind a button.
+
+    Returns:
+        One of `VIEWS`, and the options of `pareto`.
+    """
+    with st.container(key="views", horizontal=True, horizontal_alignment="distribute", gap="small"):
+        way = st.segmented_control(
+            "View", list(VIEWS), default=next(iter(VIEWS)), required=True, key="view", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        with st.popover("Chart", icon=":material/tune:"):
+            colour = st.selectbox("Colour", COLOURS, key="colour", bind="query-params")
+            size = st.selectbox("Size", SIZES, key="size", bind="query-params")
+            form = st.selectbox(
+                "Frontier", words.FORMS, key="form", bind="query-params", help=words.FORMS_HELP
+            )  # fmt: skip
+            selected = pick_stack(view.table, view.decision, "Selected stack")
+    weak = form == words.FORMS[1]
+    return way, {"colour": colour, "size": size, "weak": weak, "selected": selected}
+
+
+def chart(view: View, way: str, drawn: ParetoView, selected: str | None) -> None:
+    """Draw the stacks in the chosen view."""
+    alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
+    if VIEWS[way] is not None:
+        if not drawn.drawn.is_empty():
+            pareto_chart(view, drawn, alt)
+        return
+    lines = parallel(drawn.rows, view.decision, view.quality, selected)
+    if lines is None:
+        st.info(f"No stack has a known {plain(view.quality.name)}.", icon=":material/inbox:")
+    else:
+        show.chart(lines, "parallel", alt=alt)
+
+
+def table(view: View, drawn: ParetoView) -> None:
+    """Draw the stacks, to be ticked for a comparison."""
+    rows = words.listed(merged(drawn.rows, [row for row in (view.decision.chosen,) if row is not None]))
+    place = st.container(key="compare", horizontal=True, vertical_alignment="center")
+    event = show.table(
+        rows,
+        "stacks",
+        {
+            "stack": show.text_column("stack", width=360),
+            "quality": show.score_column(view.quality.name),
+            "latency_ms": show.number_column(f"{view.latency.percentile} ms", 1, view.latency.name),
+            "cost": show.dollar_column("$ / 1,000", "Per 1,000 queries."),
+            "n": show.number_column("n", 0, "Queries that the mean rests on."),
+            "outcome": show.text_column("", width=260),
+        },
+        more=show.MORE_OF_A_STACK,
+        whole=drawn.rows,
+        on_select="rerun",
+        selection_mode="multi-row",
+    )
+    ticked = [rows["name"][row] for row in event.selection.rows if row < rows.height]
+    place.caption(words.ticking(len(ticked)), width="content")
+    if len(ticked) >= 2 and place.button(
+        "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
+    ):
+        compare(ticked)
+
+
+def compare(names: Sequence[str]) -> None:
+    """Open page Compare with stacks."""
+    st.switch_page(PAGES["compare"].file, query_params={"cmp": list(names)})
+
 
 view = current_view()
-answer = decide.answer(view.table, view.decision, view.constraints, view.quality, view.latency)
-show.head(answer.sentence, answer.reason, answer.warning)
-near(view)
-
-places = st.columns([5, 2], vertical_alignment="bottom")
-with places[0]:
-    way = widgets.ask_view()
-with places[1]:
-    weak = widgets.ask_form()
-controls = st.columns(2)
-with controls[1]:
-    selected = pick_stack(view.table, view.decision, "Selected stack")
-if way != widgets.FLAT:
-    widgets.draw(view, way, weak=weak, selected=selected, alt=answer.sentence)
-    end()
-with controls[0]:
-    colour, size = widgets.ask_marks()
-
-found = pareto(
+show.head(
+    words.title(view.table, view.decision, view.quality), words.why(view.table, view.decision, view.quality)
+)
+answer(view)
+offers(view)
+way, marks = options(view)
+drawn = pareto(
     view.table,
     view.decision,
     view.constraints,
     quality=view.quality,
     latency=view.latency,
-    colour=colour,
-    size=size,
-    selected=selected,
-    weak=weak,
+    across=VIEWS[way] or LATENCY,
+    **marks,
 )
-if not found.drawn.is_empty():
-    pareto_chart(view, found, answer.sentence)
-    st.caption(
-        f"{best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what your limits "
-        "allow; dimmed stacks break a limit, named when you point at them. Grey strip: latencies not told "
-        "apart from the chosen one. Click a mark to select its stack."
-    )
-if not found.undrawn.is_empty():
-    st.caption(f"Of unknown quality, so only in the table: {count(found.undrawn.height, 'stack')}.")
-
-widgets.selection(view, selected)
-show.table(found.rows, "stacks", show.STACK_COLUMNS)
-promising(view)
-
-chosen, runner_up = overview.chosen_rows(view.table, view.decision)
-if chosen is not None:
-    limit, trust = st.columns(2)
-    with limit, st.container(border=True, height="stretch"):
-        st.subheader("What limits it", anchor=False)
-        st.markdown(plain(overview.limiting(chosen, view.quality)))
-        st.page_link(
-            "pages/headroom.py", label="Headroom of every stack", icon=":material/vertical_align_top:"
-        )
-    with trust, st.container(border=True, height="stretch"):
-        st.subheader("How sound the evidence is", anchor=False)
-        for finding in overview.soundness(chosen, runner_up, view.quality):
-            mark = ":material/check_circle:" if finding.good else ":material/warning:"
-            st.markdown(f"{mark} {plain(finding.sentence)}")
-        st.caption(plain(overview.environment(view.snapshot, view.scope)))
-    st.caption(f"Latency here is the {plain(overview.describe_latency(view.latency))}")
+chart(view, way, drawn, marks["selected"])
+if view.decision.chosen is None or marks["selected"] != view.table["run_id"][view.decision.chosen]:
+    show.card(view.table, marks["selected"], view.quality)
+table(view, drawn)
+if not drawn.undrawn.is_empty():
+    st.caption(f"Of unknown quality, so not on the chart: {count(drawn.undrawn.height, 'stack')}.")

@@ -15,8 +15,8 @@ from core.report.question import question
 from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
-from core.views.decision import answer as decide
 from core.views.decision import overview
+from core.views.decision import words as decide
 from core.views.decision.facts import Asked, record, status_rows
 from core.views.decision.verdict import Verdict, verdict
 from core.views.workspace.scope import Quality, Scope

@@ -14,9 +14,9 @@ from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION
 from core.stats.generation import Generation
 from core.views import text
-from core.views.decision.answer import numbers
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict
+from core.views.decision.words import numbers
 
 SHARE = 0.8
 """Probability from which another stack would be chosen that a decision no longer holds."""

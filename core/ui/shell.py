@@ -13,13 +13,13 @@ from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from core.errors import ClqError, refusal
 from core.ui import cache, record
 from core.ui.pages import Page
-from core.ui.pareto_views import FORMS
 from core.ui.share import share
 from core.ui.startup import bound_handles, tame_collector
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
 from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, find_view, remember
 from core.ui.welcome import first_visit, hint, way_out
 from core.ui.workspace import open_workspace
+from core.views.decision.words import FORMS
 from core.views.library.deletion import gone
 from core.views.link import RULES, pinned
 from core.views.text import count, plain
@@ -50,6 +50,7 @@ def shell(page: Page) -> Iterator[None]:
     frame = Frame(
         top.container(gap="xsmall", key="answer"),
         top.container(horizontal=True, width="content", key="bar"),
+        st.container(key="numbers", horizontal=True, gap="small"),
         st.container(key="strip"),
     )
     arrive(page, frame)

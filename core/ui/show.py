@@ -117,6 +117,7 @@ def table(
     columns: Mapping[str, Any],
     *,
     more: Mapping[str, Any] = MappingProxyType({}),
+    whole: pl.DataFrame | None = None,
     **options: Any,
 ) -> Any:
     """Show a table and offer all of it as CSV and as Parquet; columns that hold nothing are not shown.
@@ -126,6 +127,7 @@ def table(
         name: File name without ending, and key.
         columns: Streamlit column settings by column, in the order to show them.
         more: Settings of the columns that are shown on demand.
+        whole: What is downloaded; None = the rows.
         options: Passed to `st.dataframe`.
 
     Returns:
@@ -154,7 +156,7 @@ def table(
     for label, mime, written in _FILES:
         bar.download_button(
             label,
-            partial(written, rows),
+            partial(written, rows if whole is None else whole),
             file_name=f"{name}.{label.lower()}",
             mime=mime,
             key=f"{label.lower()}_{name}",
@@ -225,27 +227,17 @@ INTERVAL: Mapping[str, Any] = {
     "n": number_column("n", 0, "Queries."),
 }
 """What belongs to a quality."""
-STACK_COLUMNS: Mapping[str, Any] = {
-    "name": text_column("stack", width=290),
-    "feasible": st.column_config.CheckboxColumn("feasible", help="Meets every limit of the sidebar."),
-    "frontier": st.column_config.CheckboxColumn(
-        "frontier",
-        help="No feasible stack is at least as good in cost, latency and quality and better in one.",
-    ),
-    "quality": score_column("quality", "The measure of the sidebar at its cutoff, mean over n queries."),
+MORE_OF_A_STACK: Mapping[str, Any] = {
     "quality_low": score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
     "quality_high": score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
-    "n": number_column("n", 0, "Queries that the mean rests on."),
+    "quality_basis": text_column("quality is"),
     "harm": score_column("harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
-    "latency_ms": number_column("latency ms", 2, "Percentile and scope as in the sidebar; empty = unknown."),
     "latency_basis": text_column("latency is"),
-    "cost": dollar_column("$ / 1k", "Per 1,000 queries; empty = unknown."),
     "cost_basis": text_column("cost is"),
-    "reason": text_column("excluded because"),
     "cost_note": text_column("cost note"),
     "latency_note": text_column("latency note"),
 }
-"""The columns of a table of stacks, in order."""
+"""The columns of a table of stacks behind those that decide, in order."""
 
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
@@ -259,9 +251,7 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
         left, middle, right = st.columns(3)
         interval = text.interval(row["quality_low"], row["quality_high"])
         left.metric(plain(quality.name), text.score(row["quality"]))
-        left.caption(
-            f"{plain(interval.strip())} n = {row['n'] or text.UNKNOWN} · {row['quality_basis'] or ''}"
-        )
+        left.caption(f"{plain(interval.strip())} {text.sample(row['n'])} · {row['quality_basis'] or ''}")
         middle.metric("Latency", text.ms(row["latency_ms"]))
         spread = (
             f"{text.ms(row['latency_low'])} to {text.ms(row['latency_high'])} · "

@@ -29,12 +29,14 @@ class Frame:
     Attributes:
         head: The answer.
         bar: Buttons beside the answer.
-        strip: The limits, below it.
+        numbers: The numbers of the answer, where a page has cards, below it.
+        strip: The limits, below those.
         headed: Whether the page has said its answer.
     """
 
     head: DeltaGenerator
     bar: DeltaGenerator
+    numbers: DeltaGenerator
     strip: DeltaGenerator
     headed: bool = False
 

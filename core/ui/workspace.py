@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.axes import axes
-from core.decide.rules import Constraints, decide
+from core.decide.rules import decide
 from core.metrics import REGISTRY
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache, comparing, prices
 from core.ui.generation import generation
-from core.ui.limits import constraints, current, forget_ranges, jitter, limits
+from core.ui.limits import constraints, forget, jitter, standing
 from core.ui.navigation import links
 from core.ui.parameters import parameters
 from core.ui.pick import still_offered
@@ -99,9 +97,9 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         band = jitter(table)
     if current_page().limits:
         with frame.strip:
-            asked = constraints(table, quality, band)
+            asked = constraints(table, quality, latency, band)
     else:
-        asked = _standing(table, quality, band)
+        asked = standing(table, quality, latency, band)
     paired = cache.paired(table, snapshot, scope, quality)
     return View(
         snapshot=snapshot,
@@ -115,15 +113,6 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         paired=paired,
         compared=found.compared,
     )
-
-
-def _standing(table: pl.DataFrame, quality: Quality, jitter_ms: float | None) -> Constraints:
-    """The limits as they were set on other pages."""
-    offered = limits(table, quality)
-    stand = current(offered)
-    set_to = {limit.key: stand[limit.key] for limit in offered if stand[limit.key] != limit.none}
-    given = {axis.field: set_to.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
-    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=quality.higher_is_better)
 
 
 def _pinned() -> Snapshot:
@@ -169,7 +158,7 @@ def _forget_dependent() -> None:
     for key, setting in SETTINGS.items():
         if setting.dependent:
             st.session_state.pop(key, None)
-    forget_ranges()
+    forget()
 
 
 def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:

@@ -73,8 +73,8 @@ def weight(size: float) -> str:
 
 
 def sample(n: object) -> str:
-    """The number of queries that a mean rests on: ``n = 50``, or ``n = unknown``."""
-    return f"n = {UNKNOWN if n is None else n}"
+    """The number of queries that a mean rests on: ``n = 50``, or ``n unknown``."""
+    return f"n = {n}" if n is not None else f"n {UNKNOWN}"
 
 
 def escape(text: str) -> str:

@@ -19,6 +19,8 @@ from core.views.text import escape
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 SEQUENTIAL = "Viridis"
+SEQUENTIAL_DARK = [[0, "#7b6fd0"], [0.25, "#4f93c8"], [0.5, "#2db39e"], [0.75, "#7ad151"], [1, "#fde725"]]
+"""The same scale on a dark ground: nothing on it is darker than 4.5:1."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 ACCENT = "#D55E00"
 FRONTIER = "#0072B2"

@@ -54,14 +54,16 @@ class Visit:
                  && !document.querySelector('[data-testid=stStatusWidget]')
                  && !document.querySelector('[data-stale=true]')
                  && document.querySelector('[data-test-script-state=notRunning]')
+                 && !document.querySelector('.clq-strip[aria-busy=true], .clq-strip:not(.clq-ready)')
                  && !document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)')"""
         )
         self.page.wait_for_timeout(400)
 
     @property
     def answer(self) -> str:
-        """The sentence that heads the page."""
-        return self.page.locator("[data-testid=stMain] h1").first.inner_text()
+        """The heading of the page, and on the first page its numbers too."""
+        heading = self.page.locator("[data-testid=stMain] h1").or_(self.page.locator(".st-key-numbers"))
+        return " ".join(heading.all_inner_texts())
 
     @property
     def address(self) -> str:
@@ -71,6 +73,10 @@ class Visit:
     def slider(self, label: str) -> Locator:
         """The slider with a label, to be moved by keyboard."""
         return self.page.get_by_role("slider", name=label)
+
+    def field(self, label: str) -> Locator:
+        """The field of a limit, to be typed into."""
+        return self.page.locator(".clq-strip").get_by_role("textbox", name=label)
 
     def press(self, target: Locator, key: str, times: int = 1) -> None:
         """Press a key on an element some times and wait for what follows."""

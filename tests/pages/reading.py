@@ -58,8 +58,12 @@ def page_of(app: AppTest) -> Page:
 
 
 def answer(app: AppTest) -> str:
-    """The first sentence of a page."""
-    return unescaped(app.title[0].value)
+    """The first sentence of a page, and of the first page the line below it and its numbers too."""
+    parts = [app.title[0].value]
+    if page_of(app).name == next(iter(PAGES_OF)):
+        parts += [details(app), *(f"{each.label} {each.value}" for each in app.main.metric)]
+        parts += [each.value for each in app.main.caption if "-badge[" in each.value]
+    return unescaped("; ".join(parts))
 
 
 def details(app: AppTest) -> str:
@@ -87,27 +91,45 @@ def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
 
 def figures(app: AppTest) -> list[dict[str, Any]]:
     """Every chart of the page: the live one first, then those that Streamlit draws."""
-    specs = [json.loads(each.proto.mixed.json)["figure"] for each in live_charts(app)]
+    specs = [live(app)["figure"]] if _live(app) else []
     return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
 
 
-def live_charts(app: AppTest) -> list[Any]:
-    """What the live charts of the page are sent."""
-    return [each for each in app.get("bidi_component") if "figure" in each.proto.mixed.json]
+def _sent(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:
+    """What the components of the page are sent."""
+    return [
+        (each, json.loads(each.proto.mixed.json or each.proto.json)) for each in app.get("bidi_component")
+    ]
+
+
+def _live(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:
+    return [(each, data) for each, data in _sent(app) if "figure" in data]
 
 
 def live(app: AppTest) -> dict[str, Any]:
     """What the live chart of the page is sent beside its numbers."""
-    (sent,) = live_charts(app)
-    data: dict[str, Any] = json.loads(sent.proto.mixed.json)
+    ((_, data),) = _live(app)
+    return data
+
+
+def strip(app: AppTest) -> dict[str, Any]:
+    """What the strip of limits is sent."""
+    (data,) = [data for _, data in _sent(app) if "limits" in data]
     return data
 
 
 def live_points(app: AppTest) -> pl.DataFrame:
     """The numbers that the live chart of the page compares with its limits."""
-    (sent,) = live_charts(app)
+    ((sent, _),) = _live(app)
     (blob,) = sent.proto.mixed.arrow_blobs.values()
     return pl.read_ipc_stream(blob.data)
+
+
+def stacks(app: AppTest) -> pl.DataFrame:
+    """The table of stacks of the first page."""
+    (found,) = [each.value for each in app.dataframe if "outcome" in each.value.columns]
+    equal = r" \(\+\d+ equal\)$"
+    return pl.from_pandas(found).with_columns(name=pl.col("stack").str.replace(equal, ""))
 
 
 def rows(app: AppTest, place: int = 0) -> pl.DataFrame:

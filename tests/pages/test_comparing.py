@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, details, everything, opening, rows
+from tests.pages.reading import answer, assert_sound, details, everything, opening, rows, stacks
 from tests.stores import Lab
 
 ALL = [f"q{number}" for number in range(1, 21)]
@@ -50,7 +50,7 @@ def test_only_what_compares_is_in_the_table(open_page: OpenPage, mixed: Path):
     for words in ("3 to 20 of 20 judged", "n = 12", "averages of an evaluation elsewhere", "2 machines"):
         assert words in said
     assert rows(app, 0)["name"].to_list() == ["odd", "told"], "what is set apart is listed"
-    table = rows(app, 1)
+    table = stacks(app)
     assert set(table["name"]) == {"usual", "half"}
     assert table.filter(table["name"] == "half")["latency_ms"].to_list() == [None]
 
@@ -59,7 +59,7 @@ def test_the_sidebar_brings_the_others_back(open_page: OpenPage, mixed: Path):
     app = open_page(mixed, "decision", cq="all queries", figs="all", env="all machines")
     assert_sound(app, "Decision")
     assert not any("Set apart" in each.label for each in app.expander)
-    table = rows(app)
+    table = stacks(app)
     assert set(table["name"]) == {"usual", "half", "odd", "told"}
     assert table.filter(table["name"] == "half")["n"].to_list() == [20]
     assert "counts as 0 here" in everything(app)
@@ -68,7 +68,7 @@ def test_the_sidebar_brings_the_others_back(open_page: OpenPage, mixed: Path):
 
 def test_another_machine_can_be_chosen(open_page: OpenPage, mixed: Path):
     app = open_page(mixed, "decision", env="Small (imported)")
-    table = rows(app, 1)
+    table = stacks(app)
     assert table.filter(table["name"] == "usual")["latency_ms"].to_list() == [None]
     assert table.filter(table["name"] == "half")["latency_ms"].to_list() == [1.0]
 
@@ -134,7 +134,7 @@ def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: Ope
     for k, apart in (("5", []), ("10", ["told"])):
         app = open_page(tmp_path / "store", "decision", m="nDCG", k=k)
         assert_sound(app, "Decision")
-        table = rows(app, -1)
+        table = stacks(app)
         known = table.filter(table["quality"].is_not_null())["name"].to_list()
         assert known == ["ranked"]
         assert ([] if not apart else rows(app, 0)["name"].to_list()) == apart

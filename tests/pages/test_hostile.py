@@ -14,12 +14,14 @@ import core
 from core.ui.pages import GROUPS
 from core.views.text import escape
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, assert_sound, everything, figure, figures, rows
+from tests.pages.reading import PAGES, assert_sound, everything, figure, figures, stacks
 from tests.stores import HOSTILE
 
 MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success", "metric", "slider", "selectbox")
 # what is left of a name when every character with a meaning in Markdown is escaped
-_BARE = re.compile(r"(?<!\\)[<\[]|(?<!\\):material/(?!(?:check_circle|warning):)|(?<!\\)\$|://|www\\\.evil")
+_BARE = re.compile(
+    r"(?<!\\)(?<!-badge)[<\[]|(?<!\\):material/(?!(?:check_circle|warning):)|(?<!\\)\$|://|www\\\.evil"
+)
 
 _OURS = re.compile(r"</?(?:br|b|i|sub|sup|extra)>")
 """Markup that charts have of their own; that of names is escaped."""
@@ -91,7 +93,7 @@ def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_s
         assert not app.warning
         assert name in everything(app)
     app = open_page(hostile_store, "decision")
-    assert set(rows(app)["name"]) == set(HOSTILE)
+    assert set(stacks(app)["name"]) == set(HOSTILE)
     chart = " ".join(strings(figure(app)))
     assert escape(HOSTILE[0]) in chart
 

@@ -64,7 +64,7 @@ def test_units_intervals_and_samples():
     assert text.usd(12.5, "month") == "$12.50 / month"
     assert text.interval(0.75, 0.85) == " [0.750, 0.850]"
     assert text.sample(50) == "n = 50"
-    assert text.sample(None) == "n = unknown"
+    assert text.sample(None) == "n unknown"
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def run(
 
 def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     from core.decide.near import near_misses  # noqa: PLC0415
-    from core.views.decision.answer import answer  # noqa: PLC0415
     from core.views.decision.facts import CHANCES, warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
+    from core.views.decision.words import answer  # noqa: PLC0415
     from core.views.workspace.jitter import jitter_words  # noqa: PLC0415
 
     asked = case.asked

@@ -1,9 +1,11 @@
-// The Pareto chart and the sliders of its limits.
+// The Pareto chart, which follows the limits of the strip (strip.js) while they are dragged.
 //
 // Plotly draws the chart for the limits that Python knows. While a slider moves Plotly is not asked for anything,
 // since the least of its redraws takes longer than a frame: marks of excluded stacks are dimmed where they stand,
-// and density, frontier and limits are drawn on a canvas below. On release Python gets the values and answers with
-// the next chart. Names come from users: they reach the page as text only.
+// and density, frontier and limits are drawn on a canvas below. On release Python answers with the next chart.
+// Names come from users: they reach the page as text only.
+
+const bus = (window.clqLimits ??= Object.assign(new EventTarget(), { values: null, held: false }));
 
 /** Which stacks meet the limits; a value that is not known (NaN) meets none, nor what is required. */
 export function meets(points, limits, axes) {
@@ -32,15 +34,16 @@ export function leader(points, ok, axes, rows) {
   return best;
 }
 
-/** Rows on the frontier of latency and quality among those that are left, by rising latency. */
-export function frontier(points, ok, axes) {
+/** Rows on the frontier of quality and the x axis among those that are left, by rising x. */
+export function frontier(points, ok, axes, across) {
+  const x = points[across];
   const sign = turned(axes);
   const line = [];
   let last = -1;
   for (const row of points.order) {
-    if (!ok[row] || Number.isNaN(points.latency[row])) continue;
+    if (!ok[row] || Number.isNaN(x[row])) continue;
     const gain = last < 0 ? 1 : sign * (points.quality[row] - points.quality[last]);
-    if (gain > 0 || (gain === 0 && points.latency[row] === points.latency[last])) line.push((last = row));
+    if (gain > 0 || (gain === 0 && x[row] === x[last])) line.push((last = row));
   }
   return line;
 }
@@ -60,108 +63,70 @@ function plotly(path) {
 }
 
 const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);
-const make = (tag, parent, properties = {}) => {
-  const made = Object.assign(document.createElement(tag), properties);
-  parent.append(made);
-  return made;
-};
 
 class Live {
   constructor(host) {
     this.host = host;
     this.plot = host.querySelector(".clq-plot");
     this.canvas = host.querySelector("canvas");
-    this.inputs = new Map();
-    this.sent = 0; // number of the last release
-    this.held = false; // a pointer is down on a slider
-    this.waiting = false; // Python has not answered yet
-    this.resized = new ResizeObserver(() => this.drawn && this.Plotly.Plots.resize(this.plot));
+    this.resized = new ResizeObserver(async () => {
+      if (!this.drawn) return;
+      await this.Plotly.Plots.resize(this.plot);
+      this.clear();
+    });
     this.resized.observe(this.plot);
-    this.letGo = () => {
-      this.held = false;
-      // A slider that is back where it was tells of no change.
-      if (this.dragging) setTimeout(() => this.release());
-    };
-    addEventListener("pointerup", this.letGo);
-    addEventListener("pointercancel", this.letGo);
+    this.heard = () => this.hear();
+    bus.addEventListener("limits", this.heard);
   }
 
   end() {
-    removeEventListener("pointerup", this.letGo);
-    removeEventListener("pointercancel", this.letGo);
+    bus.removeEventListener("limits", this.heard);
     this.resized.disconnect();
     this.ended = true;
     if (this.drawn) this.Plotly.purge(this.plot);
   }
 
+  /** Where the limits stand on the page; where there is no strip, as Python has them. */
+  get values() {
+    return bus.values && same(Object.keys(bus.values), Object.keys(this.data.values)) ? bus.values : this.data.values;
+  }
+
   /** Python has something new, or the theme has changed. */
   take({ data, setTriggerValue }) {
     this.send = setTriggerValue;
-    if (!this.data) this.sent = data.answered;
-    if (data.answered < this.sent) return; // an answer to an earlier release
-    const moved = this.held || (this.waiting && !same(this.values, this.asked));
-    this.waiting = false;
     this.data = data;
     this.points = {};
     for (const { name } of data.points.schema.fields) this.points[name] = data.points.getChild(name).toArray();
-    if (moved) return this.held || this.release(); // the sliders have moved on
-    this.values = { ...data.values };
-    this.sliders();
-    this.say(this.now());
+    this.stale = true;
     plotly(data.library).then(
-      (Plotly) => this.draw(Plotly),
+      (Plotly) => {
+        this.Plotly = Plotly;
+        this.hear();
+      },
       () => setTriggerValue("failed", true),
     );
   }
 
-  /** The sliders, made once per set of limits, moved to the values of Python. */
-  sliders() {
-    const wanted = this.data.limits.map((limit) => limit.key + limit.label).join();
-    if (wanted !== this.shown) {
-      this.shown = wanted;
-      const group = this.host.querySelector(".clq-limits");
-      group.replaceChildren();
-      this.inputs.clear();
-      for (const { key, label, help } of this.data.limits) {
-        const id = `clq-limit-${key}`;
-        const box = make("div", group);
-        make("label", box, { htmlFor: id, textContent: label, title: help });
-        const output = make("output", box, { htmlFor: id });
-        const input = make("input", box, { type: "range", id, title: help });
-        output.setAttribute("aria-hidden", "true"); // the slider itself says it
-        input.addEventListener("pointerdown", () => (this.held = true));
-        input.addEventListener("input", () => this.move(key, input.valueAsNumber));
-        input.addEventListener("change", () => this.release());
-        this.inputs.set(key, { input, output });
-      }
-    }
-    for (const limit of this.data.limits) {
-      const { input } = this.inputs.get(limit.key);
-      Object.assign(input, { min: limit.bottom, max: limit.top, step: limit.step });
-      input.value = this.values[limit.key];
-      this.label(limit);
-    }
-  }
-
-  label(limit) {
-    const { input, output } = this.inputs.get(limit.key);
-    const words = this.words(limit);
-    output.textContent = words;
-    input.setAttribute("aria-valuetext", words);
-  }
-
-  words(limit) {
-    const value = this.values[limit.key];
-    if (value === limit.none) return limit.free;
-    const digits = limit.digits == null ? Number(value.toPrecision(3)) : value.toFixed(limit.digits);
-    return `${limit.prefix}${digits}${limit.suffix}`;
+  /** Either the limits are those that Python has drawn for, or they are on their way. */
+  hear() {
+    if (!this.Plotly || this.ended) return;
+    if (!bus.held && same(this.values, this.data.values)) {
+      if (this.stale || this.dragging) this.draw(this.Plotly);
+    } else if (this.drawn) {
+      this.host.setAttribute("aria-busy", "true");
+      this.frame ??= requestAnimationFrame(() => {
+        this.frame = undefined;
+        if (!this.dragging) this.begin();
+        this.follow();
+      });
+    } else this.draw(this.Plotly);
   }
 
   /** Plotly's turn: the chart as Python made it, in the colours of the page. */
   async draw(Plotly) {
     if (this.ended) return;
-    const { data, values } = this;
-    this.Plotly = Plotly;
+    const { data } = this;
+    this.stale = false;
     const { data: traces, layout } = JSON.parse(data.figure);
     this.dress(traces, layout);
     await Plotly.react(this.plot, traces, layout, data.config);
@@ -174,20 +139,45 @@ class Live {
     }
     this.plot.setAttribute("role", "img");
     this.plot.setAttribute("aria-label", data.alt);
+    this.clear();
     this.host.classList.add("clq-ready");
-    if (data !== this.data || !same(this.values, values) || this.held || this.waiting) return;
+    if (data !== this.data || !same(this.values, data.values) || bus.held) return this.hear();
     this.host.removeAttribute("aria-busy");
     this.calm();
+    this.say(this.now());
+  }
+
+  /** Take away names that lie on something in a window of this size. */
+  clear() {
+    const marks = [...this.plot.querySelectorAll(".scatterlayer path.point")].map((node) => node.getBoundingClientRect());
+    const kept = [];
+    for (const label of this.plot.querySelectorAll('.annotation:not([data-index="0"])')) {
+      label.style.display = "";
+      const box = label.getBoundingClientRect();
+      const on = ({ left, right, top, bottom }) =>
+        left < box.right && right > box.left && top < box.bottom && bottom > box.top;
+      const frame = this.plot.querySelector(".nsewdrag").getBoundingClientRect();
+      const outside = box.left < frame.left || box.right > this.plot.getBoundingClientRect().right;
+      if (outside || kept.some(on) || marks.some(on)) label.style.display = "none";
+      else kept.push(box);
+    }
   }
 
   dress(traces, layout) {
     const style = getComputedStyle(this.host);
     const of = (name) => style.getPropertyValue(`--st-${name}`).trim();
     const [text, ground, line] = ["text-color", "background-color", "border-color"].map(of);
+    const dark = /rgb\((\d+)/.exec(style.color)?.[1] > 128; // light text
     for (const trace of traces) {
       if (!trace.meta) continue;
       trace.uid = trace.meta; // Plotly makes a class of it
-      if (this.data.drawing.marks[trace.meta]) trace.marker.line = { width: 0.7, color: text };
+      if (!this.data.drawing.marks[trace.meta]) continue;
+      trace.marker.line = { width: 0.7, color: trace.marker.opacity < 0.5 ? ground : text };
+      if (dark && trace.marker.colorscale === "Viridis") trace.marker.colorscale = this.data.drawing.dark;
+    }
+    if (this.plot.clientWidth < 560) {
+      Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
+      Object.assign(layout.margin, { b: 104, l: 50 });
     }
     layout.template = {};
     layout.font = { family: of("font"), color: text, size: 12 };
@@ -197,28 +187,6 @@ class Live {
     for (const axis of ["xaxis", "xaxis2", "yaxis"]) {
       if (layout[axis]) Object.assign(layout[axis], { gridcolor: line, linecolor: line, tickcolor: line });
     }
-  }
-
-  /** A slider has moved: draw the next frame. */
-  move(key, value) {
-    this.values[key] = value;
-    this.label(this.data.limits.find((limit) => limit.key === key));
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = undefined;
-      if (!this.drawn) return;
-      if (!this.dragging) this.begin();
-      this.follow();
-    });
-  }
-
-  /** A slider was let go, or moved by a key: tell Python, one message at a time. */
-  release() {
-    if (this.waiting) return;
-    if (same(this.values, this.data.values)) return this.held || (this.drawn && this.draw(this.Plotly));
-    this.waiting = true;
-    this.asked = { ...this.values };
-    this.host.setAttribute("aria-busy", "true");
-    this.send("released", { number: ++this.sent, values: this.asked });
   }
 
   /** Find what a drag changes: the marks with their rows, and where the axes are. */
@@ -243,9 +211,10 @@ class Live {
   }
 
   calm() {
-    if (!this.dragging) return;
     cancelAnimationFrame(this.frame);
-    this.dragging = this.frame = undefined;
+    this.frame = undefined;
+    if (!this.dragging) return;
+    this.dragging = false;
     this.canvas.width = 0;
     this.host.classList.remove("clq-dragging");
   }
@@ -257,7 +226,7 @@ class Live {
   /** The limits as numbers, who meets them, and the best of those. */
   now() {
     const limits = {};
-    for (const { key, none } of this.data.limits) if (this.values[key] !== none) limits[key] = this.values[key];
+    for (const [key, value] of Object.entries(this.values)) if (value != null) limits[key] = value;
     const { axes, names } = this.data.drawing;
     const ok = meets(this.points, limits, axes);
     const best = leader(this.points, ok, axes, Object.keys(names));
@@ -323,8 +292,9 @@ class Live {
 
   /** The frontier of what is left as steps, and a ring around its best. */
   line(pen, { ok, best }) {
-    const { latency, quality } = this.points;
-    const at = frontier(this.points, ok, this.data.drawing.axes).map((row) => [this.px("x", latency[row]), this.px("y", quality[row])]);
+    const { axes, across } = this.data.drawing;
+    const { [across]: along, quality } = this.points;
+    const at = frontier(this.points, ok, axes, across).map((row) => [this.px("x", along[row]), this.px("y", quality[row])]);
     Object.assign(pen, { strokeStyle: this.data.drawing.frontier, fillStyle: this.data.drawing.frontier, lineWidth: 2 });
     pen.beginPath();
     at.forEach(([x, y], place) => {
@@ -333,20 +303,19 @@ class Live {
     });
     pen.stroke();
     if (this.panels.length) for (const [x, y] of at) pen.fillRect(x - 2.5, y - 2.5, 5, 5);
-    if (best && latency[best] === latency[best]) {
+    if (best && along[best] === along[best]) {
       pen.strokeStyle = this.data.drawing.accent;
       pen.beginPath();
-      pen.arc(this.px("x", latency[best]), this.px("y", quality[best]), 10, 0, 7);
+      pen.arc(this.px("x", along[best]), this.px("y", quality[best]), 10, 0, 7);
       pen.stroke();
     }
   }
 
-  /** SLA and floor, or cap, as labelled lines. */
+  /** The limits on x and on y as labelled lines. */
   rules(pen, limits, right) {
     const { x, y } = this.axes;
-    const { sla } = limits;
-    const own = this.data.drawing.axes.find(({ key }) => key === "quality").limit;
-    const words = (key) => this.words(this.data.limits.find((limit) => limit.key === key));
+    const { limit, quality } = this.data.drawing;
+    const words = (key) => `${key === "sla" ? "SLA" : key} ${bus.words?.[key] ?? limits[key]}`;
     Object.assign(pen, { strokeStyle: this.data.drawing.accent, lineWidth: 1.5 });
     pen.fillStyle = getComputedStyle(this.host).color;
     pen.font = "12px sans-serif";
@@ -357,16 +326,16 @@ class Live {
       pen.lineTo(...to);
       pen.stroke();
     };
-    const left = this.px("x", sla);
+    const left = this.px("x", limits[limit]);
     if (left >= x._offset && left <= x._offset + x._length) {
       rule([left, y._offset], [left, y._offset + y._length]);
-      pen.fillText(`SLA ${words("sla")}`, left + 4, y._offset + y._length - 6);
+      pen.fillText(words(limit), left + 4, y._offset + y._length - 6);
     }
-    const high = this.px("y", limits[own]);
+    const high = this.px("y", limits[quality]);
     if (high >= y._offset && high <= y._offset + y._length) {
       rule([x._offset, high], [right, high]);
       pen.textAlign = "right";
-      pen.fillText(`${own} ${words(own)}`, right - 4, high + 14);
+      pen.fillText(words(quality), right - 4, high + 14);
       pen.textAlign = "left";
     }
     pen.setLineDash([]);

@@ -18,8 +18,8 @@ from core.views.compare.page import LEVEL
 from core.views.confidence.flips import Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.decision.answer import limits
 from core.views.decision.facts import Asked
+from core.views.decision.words import limits
 from core.views.workspace.scope import Quality, Scope
 
 Card = tuple[str, str, str]

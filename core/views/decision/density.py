@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.decide.axes import QUALITY, Axis
 from core.views import theme
-from core.views.decision.marks import LATENCY_AXIS, UNKNOWN_AXIS
+from core.views.decision.marks import PLACED_AXIS, UNKNOWN_AXIS
 
 DENSE_FROM = 2000
 """Stacks beyond which a chart draws density, and marks only for the frontier."""
@@ -74,7 +74,7 @@ def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
     x, quality = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
     cell = np.full(drawn.height, -1, dtype=np.int32)
     panels: list[Panel] = []
-    for axis, columns, scaled in ((LATENCY_AXIS, _COLUMNS, log), (UNKNOWN_AXIS, _STRIP_COLUMNS, False)):
+    for axis, columns, scaled in ((PLACED_AXIS, _COLUMNS, log), (UNKNOWN_AXIS, _STRIP_COLUMNS, False)):
         there = np.flatnonzero((drawn["axis"] == axis).to_numpy() & ((x > 0) | (not scaled)))
         if not len(there):
             continue
@@ -144,7 +144,7 @@ def _look(title: str, shade: theme.Shade, most: int) -> theme.Spec:
         "showscale": False,
         "showlegend": True,
         "hoverongaps": False,
-        "hovertemplate": f"%{{customdata[1]}} {title}<br>≈ %{{x:.3g}} ms · %{{y:.3f}}<extra></extra>",
+        "hovertemplate": f"%{{customdata[1]}} {title}<br>≈ %{{x:.3g}} · %{{y:.3f}}<extra></extra>",
     }
 
 

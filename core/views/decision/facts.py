@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.decide.axes import LATENCY, Axis
 from core.decide.frontier import frontier, frontier_rows
 from core.decide.near import near_misses
 from core.decide.paired import Paired
+from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.turning import Turn, turns
 from core.stats.latency import P95_MIN_QUERIES
@@ -25,6 +27,7 @@ FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
+AVERAGES = "averages only"
 NUMBERS = (
     "quality",
     "quality_low",
@@ -73,21 +76,57 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
     }
 
 
-def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
-    """What of the evidence a reader must know before shipping the choice; the table may have the chances."""
-    found = [overturned(table, decision, asked.quality), cap_words(table, asked.constraints)]
-    found += _left_out(table, decision)
+def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, str]:
+    """What of the evidence a reader must know before shipping the choice; the table may have the chances.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        asked: Constraints, rule, measure and latency.
+
+    Returns:
+        A sentence by what it is about, in two or three words.
+    """
+    told = {
+        "judging more could overturn it": overturned(table, decision, asked.quality),
+        "harm cap": cap_words(table, asked.constraints),
+        **_left_out(decision),
+    }
     if decision.chosen is not None:
         row = table.row(decision.chosen, named=True)
-        found += [_few(row["n"]), _loose(row, asked), _unlike(row), _unsure(row)]
-    return [words for words in found if words]
+        n, timed = row["n"], row["latency_n"]
+        told |= {
+            AVERAGES: _averages(row),
+            "n unknown" if n is None else f"{n} queries": _few(n),
+            "latency near the SLA": _loose(row, asked),
+            f"{timed} queries timed": _unlike(row),
+            "may break the limits": _unsure(row),
+        }
+    return {label: words for label, words in told.items() if words}
 
 
-def _left_out(table: pl.DataFrame, decision: Decision) -> list[str]:
+def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
+    """The sentences of `caveats`, and of what is promising."""
+    promising = promising_words(promising_rows(table, decision), decision)
+    told = caveats(table, decision, asked)
+    return [
+        *(words for label, words in told.items() if label != AVERAGES),
+        *([promising] if promising else []),
+    ]
+
+
+def _averages(row: dict[str, object]) -> str:
+    if row["quality_low"] is not None or row["quality"] is None:
+        return ""
+    return "These figures came without results per query, so how far chance moves them is not known."
+
+
+def _left_out(decision: Decision) -> dict[str, str]:
     """What an unknown value keeps from being shipped, and what nobody has."""
     unscored = decision.excluded().filter(pl.col("constraint") == decision.quality.unknown).height
     words = f"{text.count(unscored, 'stack')} left out: unknown quality." if unscored else ""
-    return [words, promising_words(promising_rows(table, decision), decision), *unasked_words(decision)]
+    unasked = {f"no {axis.word} known": words for axis, words in unasked_words(decision).items()}
+    return {f"{unscored} not scored": words, **unasked}
 
 
 def _few(n: int | None) -> str:
@@ -183,6 +222,55 @@ def _asked(table: pl.DataFrame, asked: Asked) -> dict[str, object]:
     }
 
 
+STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
+
+
+def marked(
+    table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
+) -> pl.DataFrame:
+    """The stack table with what became of every stack.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        across: What the line of the chart is paid in.
+        weak: Whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`.
+
+    Returns:
+        `table` with row (position), feasible, frontier (not dominated in cost, latency and quality), line (on
+        the frontier of quality and `across` alone), status (one of `STATUSES`) and reason (why excluded).
+    """
+    merit = decision.quality.merit(decision.quality.read(table))
+    line = np.zeros(table.height, dtype=np.bool_)
+    line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True
+    on = frontier(table, decision, weak=weak)
+    place = np.where(decision.feasible, np.where(on, 2, 3), 4)
+    for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
+        if at is not None:
+            place[at] = rank
+    reasons = decision.excluded().select(pl.col("row").cast(pl.UInt32), "reason")
+    return (
+        table.with_row_index("row")
+        .with_columns(
+            feasible=pl.Series(decision.feasible),
+            line=pl.Series(line),
+            frontier=pl.Series(on),
+            status=pl.Series(np.array(STATUSES)[place], dtype=pl.Enum(STATUSES)),
+        )
+        .join(reasons, on="row", how="left", maintain_order="left")
+    )
+
+
+def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+    """Rows of `marked` by status, the best quality first."""
+    return rows.sort(
+        ["status", "quality"],
+        descending=[False, decision.quality.higher_is_better],
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
 def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
     """The stack table as a list of what became of every stack, the chosen one first.
 
@@ -192,39 +280,13 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
         weak: Whether the frontier takes the paper's form.
 
     Returns:
-        status ("chosen", "runner-up", "frontier", "within the limits" or "excluded"), run_id, stack, quality,
-        latency_ms, cost with least and missing, reason (why excluded), and the chances where the table has
-        them.
+        status (one of `STATUSES`), run_id, stack, quality, latency_ms, cost with least and missing, reason
+        (why excluded), and the chances where the table has them.
     """
-    place = np.where(decision.feasible, 3, 4)
-    place[frontier(table, decision, weak=weak)] = 2
-    for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
-        if at is not None:
-            place[at] = rank
-    names = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
-    reasons = decision.excluded().select("run_id", "reason")
     shown = [name for name in CHANCES if name in table.columns]
-    return (
-        table.with_columns(pl.Series("place", place, dtype=pl.Int64))
-        .join(reasons, on="run_id", how="left", maintain_order="left")
-        .sort(
-            ["place", "quality"],
-            descending=[False, decision.quality.higher_is_better],
-            nulls_last=True,
-            maintain_order=True,
-        )
-        .select(
-            pl.col("place").replace_strict(dict(enumerate(names)), return_dtype=pl.String).alias("status"),
-            "run_id",
-            pl.col("name").alias("stack"),
-            "quality",
-            "latency_ms",
-            "cost",
-            "cost_least",
-            "cost_missing",
-            *shown,
-            "reason",
-        )
+    numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
+    return ordered(marked(table, decision, weak=weak), decision).select(
+        pl.col("status").cast(pl.String), "run_id", pl.col("name").alias("stack"), *numbers, *shown, "reason"
     )
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import LATENCY, QUALITY, Axis
+from core.decide.axes import QUALITY, Axis
 from core.decide.pareto import undominated
 from core.views import theme
 from core.views.decision.chart import ParetoView
 from core.views.decision.density import Grid
-from core.views.decision.marks import MARKS
+from core.views.decision.marks import BRIGHT, MARKS
 
 
 def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
@@ -29,8 +29,8 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
         view: Its chart.
 
     Returns:
-        By the key of each axis its numbers (NaN = unknown), order (rows by rising latency, the better first
-        among equals) and cell (of `ParetoView.grid`, −1 = none).
+        By the key of each axis its numbers (NaN = unknown), order (rows by rising number of
+        `ParetoView.across`, the better first among equals) and cell (of `ParetoView.grid`, −1 = none).
     """
     among = view.axes
     numbers = {axis.key: axis.read(table) for axis in among}
@@ -38,7 +38,7 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
     if view.grid is not None:
         cell[view.drawn["row"].to_numpy()] = view.grid.cell
     merit = _quality(among).merit(numbers[QUALITY.key])
-    order = np.lexsort((-merit, numbers[LATENCY.key])).astype(np.int32)
+    order = np.lexsort((-merit, numbers[view.across.key])).astype(np.int32)
     return pl.DataFrame({**numbers, "order": order, "cell": cell})
 
 
@@ -51,9 +51,9 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
 
     Returns:
         axes (as far as anything is known there: key, limit, direction, and whether a stack must be known on
-        it), names (by row, of every stack that can be the best by quality under some limits), marks (rows of
-        every trace of marks by its meta), panels (edges and first cell of the density's grids), most (stacks
-        in one cell), and colours.
+        it), names (by row, of every stack that can be the best by quality under some limits), across (key of
+        the x axis), limit and quality (the limits on x and on y), marks (rows of every trace of marks by its
+        meta), panels (edges and first cell of the density's grids), most (stacks in one cell), and colours.
     """
     marks = [trace for trace in view.figure.data if str(trace.meta or "").startswith(MARKS)]
     required = {axis.key for axis in view.required}
@@ -72,10 +72,14 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
         "marks": {trace.meta: [int(each[0]) for each in trace.customdata] for trace in marks},
         "panels": _panels(view.grid),
         "most": view.grid.most if view.grid else 0,
-        "opacity": [0.9, theme.DIMMED],
+        "across": view.across.key,
+        "limit": view.across.limit,
+        "quality": _quality(view.axes).limit,
+        "opacity": [BRIGHT, theme.DIMMED],
         "shades": [
             [shade.css(1), shade.least, shade.most] for shade in (theme.DENSITY_OUT, theme.DENSITY_IN)
         ],
+        "dark": theme.SEQUENTIAL_DARK,
         "frontier": theme.FRONTIER,
         "accent": theme.ACCENT,
     }

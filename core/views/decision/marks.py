@@ -1,35 +1,33 @@
-"""The marks of the Pareto chart: one trace per reason and axis, coloured, sized and shaped by choice."""
+"""The marks of the Pareto chart: one trace per shape, coloured and sized by choice, and their legend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.decide.axes import LIMITS
 from core.views import text, theme
 
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
 SIZES = ("same", "candidates", "dim", "cost")
-LATENCY_AXIS, UNKNOWN_AXIS = "x", "x2"
+PLACED_AXIS, UNKNOWN_AXIS = "x", "x2"
 MARKS = "marks-"
 """How the meta of a trace of marks begins; a browser knows the trace again by it."""
+BRIGHT = 0.9
+"""Opacity of a mark within the limits."""
 _SMALL, _LARGE = 7.0, 20.0
-_Groups = Iterator[tuple[str, bool, bool, npt.NDArray[np.intp]]]
 
 
 def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
-    """Draw every stack.
+    """Draw every stack, those that are excluded below the others.
 
-    One trace per reason and shape: a hover says why a stack is out without a text per mark, and a shape per
-    mark would be drawn one by one.
+    One trace per shape: a shape per mark would be drawn one by one.
 
     Args:
-        drawn: Rows with x, axis, quality, feasible and constraint; see `core.views.decision.chart`.
+        drawn: Rows with x, axis, quality, feasible, reason and alike; see `core.views.decision.chart`.
         colour: One of `COLOURS`.
         size: One of `SIZES`.
 
@@ -38,63 +36,57 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     """
     sizes, symbols, data = _sizes(drawn, size), _symbols(drawn), _data(drawn)
     shades, scale = _shades(drawn, colour)
-    x, y = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
+    x, y, feasible = drawn["x"].to_numpy(), drawn["quality"].to_numpy(), drawn["feasible"].to_numpy()
+    axis = drawn["axis"].to_numpy()
+    kinds = (
+        drawn.select("feasible", "axis", pl.Series("symbol", symbols))
+        .unique()
+        .sort("feasible", "axis", "symbol")
+    )
     traces: list[theme.Spec] = []
-    for title, feasible, placed, group in _groups(drawn):
-        for symbol in dict.fromkeys(symbols[group].tolist()):
-            picked = group[symbols[group] == symbol]
-            reads = {name: values[picked] for name, values in data.items()}
-            traces.append(
-                {
-                    "type": "scatter",
-                    "meta": f"{MARKS}{title.replace(' ', '-').replace(',', '')}-{symbol}",
-                    "x": x[picked],
-                    "y": y[picked],
-                    "xaxis": LATENCY_AXIS if placed else UNKNOWN_AXIS,
-                    "mode": "markers",
-                    "marker": {
-                        "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
-                        "symbol": symbol,
-                        "color": shades[picked],
-                        "opacity": 0.9 if feasible else theme.DIMMED,
-                        **scale,
-                        "showscale": not traces and scale["showscale"],  # one scale serves all traces
-                    },
-                    "name": f"{title} ({len(group):,})",
-                    "legendgroup": title,
-                    "showlegend": symbol == symbols[group[0]],
-                    # Plotly writes lists of text much faster than arrays of it.
-                    **{name: each.tolist() if each.dtype == object else each for name, each in reads.items()},
-                    "hovertemplate": _hover(placed, "" if feasible else title),
-                }
-            )
+    for meets, on, symbol in kinds.iter_rows():
+        picked = np.flatnonzero((feasible == meets) & (axis == on) & (symbols == symbol))
+        traces.append(
+            {
+                "type": "scatter",
+                "meta": f"{MARKS}{'in' if meets else 'out'}-{on}-{symbol}",
+                "x": x[picked],
+                "y": y[picked],
+                "xaxis": on,
+                "mode": "markers",
+                "marker": {
+                    "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
+                    "symbol": symbol,
+                    "color": shades[picked],
+                    "opacity": BRIGHT if meets else theme.DIMMED,
+                    **scale,
+                    "showscale": not traces and scale["showscale"],  # one scale serves all traces
+                },
+                "name": "within the limits" if meets else "excluded",
+                "showlegend": False,
+                # Plotly writes lists of text much faster than arrays of it.
+                **{
+                    name: part.tolist() if part.dtype == object else part
+                    for name, part in ((name, values[picked]) for name, values in data.items())
+                },
+                "hovertemplate": "%{text}<br>%{hovertext}<extra></extra>",
+            }
+        )
     return traces
 
 
-def _groups(drawn: pl.DataFrame) -> _Groups:
-    """Title, whether feasible, whether at a latency, and rows: the feasible first, then by the reason."""
-    reasons, feasible = drawn["constraint"].fill_null(""), drawn["feasible"].to_numpy()
-    placed = (drawn["axis"] == LATENCY_AXIS).to_numpy()
-    masks = {"feasible": feasible}
-    masks |= {axis.beyond: (reasons == name).to_numpy() for name, axis in LIMITS.items()}
-    masks["a value is unknown"] = ~np.logical_or.reduce(list(masks.values()))
-    for there, suffix in ((placed, ""), (~placed, ", latency unknown")):
-        for title, mask in masks.items():
-            picked = np.flatnonzero(mask & there)
-            if len(picked):
-                yield title + suffix, title == "feasible", not suffix, picked
-
-
 def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """What a click and a hover read of each mark: its row; name, n and cost in words."""
-    alike = pl.len().over("x", "quality") - 1
+    """What a click and a hover read of each mark: its row; its name, and its numbers in words."""
     names = [
-        text.escape(name) + (f"<br>and {more} more in this place" if more else "")
-        for name, more in drawn.select("name", alike.alias("alike")).iter_rows()
+        text.escape(name) + (f"<br>and {alike} equal in every number" if alike else "")
+        for name, alike in drawn.select("name", "alike").iter_rows()
     ]
     words = [
-        f" ({text.sample(n)}) · {text.cost(*cost) if text.known(cost[0]) or cost[2] else 'cost unknown'}"
-        for n, *cost in drawn.select("n", "cost", "cost_least", "cost_missing").iter_rows()
+        f"{text.score(quality)} ({text.sample(n)}) · {_or_unknown('latency', text.ms(latency))} · "
+        f"{_or_unknown('cost', text.cost(*cost))}" + (f"<br><b>excluded: {reason}</b>" if reason else "")
+        for quality, n, latency, reason, *cost in drawn.select(
+            "quality", "n", "latency_ms", "reason", "cost", "cost_least", "cost_missing"
+        ).iter_rows()
     ]
     return {
         "customdata": drawn.select("row").to_numpy().astype(np.float32),
@@ -103,11 +95,8 @@ def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _hover(placed: bool, excluded: str) -> str:
-    """The words of a hover."""
-    where = "%{x:.4g} ms" if placed else "latency unknown"
-    out = f"<br><b>excluded: {excluded}</b>" if excluded else ""
-    return f"%{{text}}<br>{where} · %{{y:.3f}}%{{hovertext}}{out}<extra></extra>"
+def _or_unknown(what: str, written: str) -> str:
+    return f"{what} unknown" if written == text.UNKNOWN else written
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
@@ -123,11 +112,43 @@ def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
     )
 
 
+def _kind(name: str | None) -> str:
+    return name or "no reranker"
+
+
+def _shapes(drawn: pl.DataFrame) -> dict[str, str]:
+    """The shape of each reranker, "no reranker" first."""
+    kinds = sorted(
+        {_kind(name if name != "none" else None) for name in drawn["reranker"].unique()},
+        key=lambda name: (name != _kind(None), name),
+    )
+    return {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
+
+
 def _symbols(drawn: pl.DataFrame) -> npt.NDArray[np.str_]:
     """The shape of every mark, by reranker."""
-    kinds = sorted(set(drawn["reranker"].fill_null("none")), key=lambda name: (name != "none", name))
-    symbol = {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
-    return np.array([symbol[kind] for kind in drawn["reranker"].fill_null("none")])
+    symbol = _shapes(drawn)
+    return np.array(
+        [symbol[_kind(name if name != "none" else None)] for name in drawn["reranker"]], dtype=np.str_
+    )
+
+
+def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
+    """The legend of the shapes, where there are several; traces without a mark."""
+    named = _shapes(drawn)
+    return [
+        {
+            "type": "scatter",
+            "x": [None],
+            "y": [None],
+            "mode": "markers",
+            "marker": {"symbol": symbol, "color": theme.NEUTRAL, "size": 9},
+            "name": text.escape(text.shorten(kind, 24)),
+            "hoverinfo": "skip",
+        }
+        for kind, symbol in named.items()
+        if len(named) > 1
+    ]
 
 
 def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any]]:
@@ -136,7 +157,18 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        bar = {"title": {"text": "$ / 1k"}, "thickness": 12, "exponentformat": "none"}
+        bar = {
+            "title": {"text": "$ / 1,000 ", "side": "right"},
+            "orientation": "h",
+            "thickness": 8,
+            "len": 0.26,
+            "x": 1,
+            "xanchor": "right",
+            "y": 1.01,
+            "yanchor": "bottom",
+            "nticks": 4,
+            "exponentformat": "none",
+        }
         return cost, {
             "colorscale": theme.SEQUENTIAL,
             "cmin": low,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from core.decide.axes import Axis
 from core.decide.rules import Decision
 from core.views import text
 
@@ -78,10 +79,10 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
     )
 
 
-def unasked_words(decision: Decision) -> list[str]:
+def unasked_words(decision: Decision) -> dict[Axis, str]:
     """A sentence per axis on which nothing is known, so that the choice does not look at it."""
-    return [
-        f"No stack here has a known {axis.word}, so the choice does not look at it, nor at any "
+    return {
+        axis: f"No stack here has a known {axis.word}, so the choice does not look at it, nor at any "
         f"{axis.limit_word}: {axis.remedy}."
         for axis in decision.unasked
-    ]
+    }

@@ -137,8 +137,8 @@ def test_an_unknown_n_is_said_to_be_unknown():
     }
     deeper = {**row, "k": 20}
     view = curves(pl.DataFrame([row, deeper], schema=COLUMNS), AT_10, {"a": "#000000"})
-    assert "RA-nWG@10 0.500, n = unknown;" in view.answer
-    assert view.main.data[0].customdata[0] == "K = 10: 0.500, n = unknown"
+    assert "RA-nWG@10 0.500, n unknown;" in view.answer
+    assert view.main.data[0].customdata[0] == "K = 10: 0.500, n unknown"
 
 
 def test_one_cutoff_is_no_curve_and_says_so(published_store: Path):

@@ -1,5 +1,6 @@
 import itertools
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.decide.axes import COST, LATENCY, Axis
 from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.chart import marked, pareto
+from core.views.decision.chart import pareto
 from core.views.decision.density import DENSE_FROM
+from core.views.decision.facts import marked
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
@@ -73,17 +76,22 @@ def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFr
     found = view(paper, Constraints(sla_ms=600.0, floor=0.5), colour=colour, size=size)
     marks = [trace for trace in found.figure.data if trace.customdata is not None]
     drawn = [int(each[0]) for trace in marks for each in trace.customdata]
-    assert sorted(drawn) == sorted(np.flatnonzero(paper["quality"].is_not_null().to_numpy()))
+    scored = np.flatnonzero(paper["quality"].is_not_null().to_numpy())
+    numbers = paper.select("quality", "latency_ms", "cost", "reranker").rows()
+    assert {numbers[row] for row in drawn} == {numbers[row] for row in scored}
+    assert len(drawn) == len(set(drawn))
     assert found.undrawn["quality"].is_null().all()
-    assert found.undrawn.height + len(drawn) == paper.height == found.rows.height
-    dim = {trace.name.rpartition(" (")[0]: trace.marker.opacity for trace in marks}
-    assert dim.pop("feasible") > 0.5
-    assert set(dim.values()) == {0.25}
+    assert found.undrawn.height + len(scored) == paper.height == found.rows.height
+    bright = {int(each[0]): trace.marker.opacity > 0.5 for trace in marks for each in trace.customdata}
+    feasible = decide(paper, Constraints(sla_ms=600.0, floor=0.5)).feasible
+    assert bright == {row: bool(feasible[row]) for row in bright}
+    assert {trace.marker.opacity for trace in marks} == {0.9, 0.25}
+    assert [trace.marker.opacity for trace in marks] == sorted(trace.marker.opacity for trace in marks)
     go.Figure(found.figure.to_dict())  # raises on anything that Plotly does not know
 
 
-@pytest.mark.parametrize(("height", "fixed"), [(400, None), (600, False), (DENSE_FROM, False)])
-def test_many_marks_are_drawn_once(height: int, fixed: bool | None):
+@pytest.mark.parametrize("height", [4, 600, DENSE_FROM])
+def test_many_marks_are_drawn_once(height: int):
     rows = stacks(
         quality=[0.5] * height,
         latency_ms=[float(place) for place in range(height)],
@@ -96,8 +104,9 @@ def test_many_marks_are_drawn_once(height: int, fixed: bool | None):
     assert {trace.type for trace in marks} == {"scatter"}
     assert len({trace.marker.symbol for trace in marks}) == 2
     assert sorted(int(each[0]) for trace in marks for each in trace.customdata) == list(range(height))
-    assert [trace.showlegend for trace in marks].count(True) == 2
-    assert found.figure.layout.margin.autoexpand is fixed
+    legend = {trace.name: trace.marker.symbol for trace in found.figure.data if trace.showlegend is None}
+    assert legend == {"no reranker": "circle", "a reranker": "diamond"}
+    assert found.figure.layout.margin.autoexpand is False
     go.Figure(found.figure.to_dict())
 
 
@@ -123,7 +132,6 @@ def test_thousands_are_a_density_that_counts_all_of_them(unknown: int):
     assert sum(counted.values()) == height
     assert len({trace.xaxis for trace in cells}) == 1 + (unknown > 0)
     (marks,) = [t for t in found.figure.data if t.type == "scatter" and t.customdata is not None]
-    assert marks.name == f"on the frontier ({len(marks.customdata)})"
     shown = marked(rows, decision).filter(pl.col("line") | pl.col("frontier"))
     assert [int(each[0]) for each in marks.customdata] == shown["row"].to_list()
     go.Figure(found.figure.to_dict())
@@ -166,7 +174,7 @@ def test_limits_are_drawn_and_named():
     words = [each.text for each in fig.layout.annotations]
     assert "SLA 2.50 ms" in words
     assert "floor 0.25" in words
-    assert [each.type for each in fig.layout.shapes] == ["rect", "line", "line"]
+    assert [each.type for each in fig.layout.shapes] == ["line", "line"]
 
 
 @pytest.mark.parametrize(
@@ -177,13 +185,11 @@ def test_more_than_a_decade_of_latency_is_logarithmic(fastest: float, slowest: f
     assert fig.layout.xaxis.type == kind
 
 
-def test_chosen_runner_up_and_selected_are_ringed_by_name():
+def test_chosen_and_selected_are_ringed():
     rows = stacks(quality=[0.2, 0.9, 0.8], latency_ms=[1.0, 900.0, 500.0])
     fig = view(rows, selected="r0").figure
-    rings = {
-        trace.name: trace.y[0] for trace in fig.data if trace.name in ("chosen", "runner-up", "selected")
-    }
-    assert rings == {"chosen": 0.9, "runner-up": 0.8, "selected": 0.2}
+    rings = {trace.name: trace.y[0] for trace in fig.data if trace.name in ("chosen", "selected")}
+    assert rings == {"chosen": 0.9, "selected": 0.2}
     assert "selected" not in [trace.name for trace in view(rows, selected="gone").figure.data]
 
 
@@ -215,12 +221,19 @@ def test_a_hover_never_shows_what_is_unknown_as_a_number():
         if trace.customdata is not None
         for name, words in zip(trace.text, trace.hovertext, strict=True)
     }
-    priced = " (n = 50) · $1.25 / 1k"
     assert hovers == {
-        "stack 0": " (n = unknown) · cost unknown",
-        "stack 1": priced,
-        "stack 2": priced,
+        "stack 0": "0.500 (n unknown) · 0.00 ms · cost unknown<br><b>excluded: unknown cost</b>",
+        "stack 1": "0.500 (n = 50) · 1.00 ms · $1.25 / 1k",
+        "stack 2": "0.500 (n = 50) · 2.00 ms · $1.25 / 1k",
     }
+
+
+def test_a_hover_says_every_limit_that_is_broken():
+    rows = stacks(quality=[0.9, 0.5], latency_ms=[900.0, 100.0], cost=[5.0, 1.0])
+    figure = view(rows, Constraints(sla_ms=500.0, budget=2.0)).figure
+    (out,) = [trace for trace in figure.data if trace.customdata is not None and trace.marker.opacity < 0.5]
+    (words,) = out.hovertext
+    assert "400 ms over the SLA and $3.00 / 1k over the budget" in words
 
 
 def scale_of(rows: pl.DataFrame, colour: str) -> tuple[list[float], list[str]]:
@@ -255,30 +268,79 @@ def test_no_marks_need_no_colours(colour: str):
     assert not any(str(each.meta).startswith("marks-") for each in view(stacks(2), colour=colour).figure.data)
 
 
-def test_stacks_in_one_place_are_told_and_the_first_lends_its_name():
+def drawn_labels(figure: go.Figure) -> list[str]:
+    return [each.text for each in figure.layout.annotations if each.xshift is not None]
+
+
+def test_identical_stacks_are_one_mark_with_how_many_it_stands_for():
     rows = stacks(
-        name=["K = 20", "K = 100", "other"],
-        quality=[0.8, 0.8, 0.5],
-        latency_ms=[100.0, 100.0, 50.0],
-        quality_low=[0.6, 0.6, 0.4],
-        quality_high=[0.95, 0.95, 0.6],
+        name=["K = 20", "K = 100", "dear", "other"],
+        quality=[0.8, 0.8, 0.8, 0.5],
+        latency_ms=[100.0, 100.0, 100.0, 50.0],
+        cost=[1.0, 1.0, 2.0, 1.0],
+        quality_low=[0.6, 0.6, 0.6, 0.4],
+        quality_high=[0.95, 0.95, 0.95, 0.6],
     )
     found = view(rows)
-    (line,) = [trace for trace in found.figure.data if trace.name == "frontier"]
-    assert [label.strip() for label in line.text if label] == ["other", "K = 20 (+1 equal)"]
     (marks,) = [trace for trace in found.figure.data if str(trace.meta).startswith("marks-")]
-    assert list(marks.text) == [
-        "K = 20<br>and 1 more in this place",
-        "K = 100<br>and 1 more in this place",
-        "other",
-    ]
+    assert list(marks.text) == ["K = 20<br>and 1 equal in every number", "dear", "other"]
+    assert "<b>K = 20 (+1 equal)</b>" in drawn_labels(found.figure)
     low, high = found.figure.layout.yaxis.range
     assert (low < 0.4, high > 0.95) == (True, True)
 
 
+def test_of_identical_stacks_the_selected_one_is_the_mark():
+    rows = stacks(quality=[0.8] * 3, latency_ms=[1.0] * 3, cost=[1.0] * 3)
+    (marks,) = [t for t in view(rows, selected="r2").figure.data if str(t.meta).startswith("marks-")]
+    assert [int(row) for (row,) in marks.customdata] in ([0], [2])
+
+
+@pytest.mark.parametrize("across", [LATENCY, COST])
+def test_labels_lie_neither_on_marks_nor_on_one_another(paper: pl.DataFrame, across: Axis):
+    limits = Constraints(sla_ms=600.0, budget=2.5)
+    figure = pareto(
+        paper, decide(paper, limits), limits, quality=AT_10, latency=Latency(), across=across
+    ).figure
+    (low, high), (bottom, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
+    wide, tall = 880 * figure.layout.xaxis.domain[1] if figure.layout.xaxis.domain else 880, 316
+    log = figure.layout.xaxis.type == "log"
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (x - low) / (high - low) * wide, (top - y) / (top - bottom) * tall
+
+    boxes = []
+    for each in figure.layout.annotations[1:]:
+        x, y = at(each.x, each.y)
+        half = 3.1 * len(re.sub("<.*?>", "", each.text))
+        boxes.append(
+            (x + each.xshift - half, y - each.yshift - 7, x + each.xshift + half, y - each.yshift + 7)
+        )
+    marks = [
+        at(math.log10(x) if log else x, y)
+        for trace in figure.data
+        if trace.customdata is not None and trace.xaxis == "x"
+        for x, y in zip(trace.x, trace.y, strict=True)
+    ]
+    assert len(boxes) >= 3
+    for left, above, right, below in boxes:
+        assert not [(x, y) for x, y in marks if left < x < right and above < y < below]
+    for one, other in itertools.combinations(boxes, 2):
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+
+
+def test_cost_across_has_its_limit_and_no_band(paper: pl.DataFrame):
+    limits = Constraints(budget=2.5, sla_ms=600.0)
+    found = pareto(paper, decide(paper, limits), limits, quality=AT_10, latency=Latency(), across=COST)
+    assert [shape.x0 for shape in found.figure.layout.shapes] == [2.5]
+    assert "budget $2.50 / 1k" in drawn_labels(found.figure)
+    line = next(trace for trace in found.figure.data if trace.name == "frontier")
+    assert list(line.x) == sorted(line.x)
+    assert found.drawn.filter("line")["feasible"].all()
+
+
 @pytest.mark.parametrize(
     ("jitter", "strip"),
-    [(10.0, (90.0, 110.0)), (75.0, (60.0, 170.0)), (0.0, None)],  # 75 ms would stretch the axis
+    [(10.0, (90.0, 110.0)), (75.0, None), (0.0, None)],  # 75 ms would cover all of the axis
 )
 def test_the_jitter_band_is_a_strip_around_the_chosen_stack(jitter: float, strip: tuple[float, float] | None):
     rows = stacks(quality=[0.8, 0.7, 0.6], latency_ms=[100.0, 60.0, 170.0])

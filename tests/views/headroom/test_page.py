@@ -91,8 +91,8 @@ def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, read
 def test_an_unknown_n_is_said_to_be_unknown():
     found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NO_POOL)
     assert found is not None
-    assert "n = unknown" in words.numbers(found.explained, AT_10)
-    assert words.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n = unknown")
+    assert "n unknown" in words.numbers(found.explained, AT_10)
+    assert words.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n unknown")
 
 
 def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from core.decide.rules import Constraints, decide
-from core.views.decision.answer import answer, limits, numbers
+from core.views.decision.words import answer, limits, numbers
 from core.views.workspace.scope import Latency
 from tests.views.made import AT_10, stacks
 
@@ -42,7 +42,7 @@ def test_the_answer_names_the_stack_its_numbers_and_the_runner_up():
         "Ship slow <b>best</b>: RA-nWG@10 0.800 [0.750, 0.850], n = 50; 900 ms; $1.25 / 1k."
     )
     assert "3 of 4 stacks" in found.reason
-    assert "Runner-up: fast (RA-nWG@10 0.700, n = unknown; 100 ms; $0.50 / 1k)." in found.reason
+    assert "Runner-up: fast (RA-nWG@10 0.700, n unknown; 100 ms; $0.50 / 1k)." in found.reason
 
 
 def test_a_limit_changes_the_answer():
@@ -83,4 +83,4 @@ def test_a_tie_says_how_it_was_broken_and_who_scores_highest():
 
 def test_unknown_figures_read_as_unknown():
     row = stacks(quality=[0.5], n=[None]).row(0, named=True)
-    assert numbers(row, AT_10) == "RA-nWG@10 0.500, n = unknown; latency unknown; cost unknown"
+    assert numbers(row, AT_10) == "RA-nWG@10 0.500, n unknown; latency unknown; cost unknown"

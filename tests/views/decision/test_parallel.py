@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from core.decide.rules import Constraints, decide
-from core.views.decision import space as pareto_space
-from core.views.decision.chart import marked, ordered
-from core.views.workspace.scope import Latency
+from core.views.decision import parallel
+from core.views.decision.facts import marked, ordered
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
 
@@ -30,36 +29,20 @@ def test_the_selected_stack_stands_out_unless_it_is_the_chosen_one():
     rows, decision = shown(sla_ms=1000.0)
     for name, fate in (("cheap", "selected"), ("slow", "selected"), ("best", "chosen")):
         run_id = rows.row(by_predicate=pl.col("name") == name, named=True)["run_id"]
-        found = dict(zip(rows["name"], pareto_space.fates(rows, decision, run_id), strict=True))
+        found = dict(zip(rows["name"], parallel.fates(rows, decision, run_id), strict=True))
         assert found[name] == fate
-    drawn = pareto_space.space(rows, decision, AT_10, Latency(), run_id)
-    assert drawn is not None
 
 
 def test_every_stack_has_one_fate():
     rows, decision = shown(sla_ms=1000.0)
-    found = dict(zip(rows["name"], pareto_space.fates(rows, decision), strict=True))
+    found = dict(zip(rows["name"], parallel.fates(rows, decision), strict=True))
     assert found == {
         "best": "chosen",
-        "dominated": "dominated",
+        "dominated": "within the limits",
         "slow": "excluded",
         "cheap": "frontier",
         HOSTILE[0]: "excluded",
     }
-
-
-def test_points_in_space_are_those_known_on_all_axes():
-    rows, decision = shown(sla_ms=1000.0)
-    drawn = pareto_space.space(rows, decision, AT_10, Latency())
-    assert drawn is not None
-    assert [trace.name for trace in drawn.data] == ["excluded (1)", "dominated (1)", "frontier (1)", "chosen"]
-    assert pareto_space.undrawn(rows) == 1
-    (chosen,) = (trace for trace in drawn.data if trace.name == "chosen")
-    assert (chosen.x[0], chosen.y[0], chosen.z[0]) == (100.0, 1.0, 0.8)
-    assert drawn.layout.scene.xaxis.type == "log"
-    assert drawn.layout.scene.yaxis.type is None  # 0 has no logarithm
-    sizes = [trace.marker.size for trace in drawn.data]
-    assert sizes == sorted(sizes)
 
 
 def test_the_weak_form_keeps_what_ties_on_one_axis():
@@ -70,49 +53,54 @@ def test_the_weak_form_keeps_what_ties_on_one_axis():
 
 def test_parallel_axes_have_a_place_for_what_is_missing():
     rows, decision = shown(sla_ms=1000.0)
-    drawn = pareto_space.parallel(rows, decision, AT_10)
+    drawn = parallel.parallel(rows, decision, AT_10)
     assert drawn is not None
     (trace,) = drawn.data
     assert [axis.label for axis in trace.dimensions] == [
+        "limits",
         "RA-nWG@10",
         "latency ms",
         "$ / 1k",
         "K",
         "dimensions",
     ]
-    depth = trace.dimensions[3]
+    depth = trace.dimensions[4]
     assert list(depth.ticktext) == ["none", "50", "100", "200"]
     order = rows.filter(pl.col("quality").is_not_null())
     place = dict(zip(depth.ticktext, depth.tickvals, strict=True))
     assert sorted(depth.values) == sorted(place["none" if k is None else str(k)] for k in order["candidates"])
     assert min(depth.range) <= place["none"] < place["50"]
     assert list(trace.line.color) == sorted(trace.line.color)  # the chosen one is drawn last
-    latency = trace.dimensions[1]
+    latency = trace.dimensions[2]
     assert max(latency.values) == pytest.approx(math.log10(4000))
 
 
 def test_axes_without_any_value_are_left_out_and_nothing_known_is_no_chart():
     rows, decision = shown(stacks(quality=[0.5, 0.5]))
-    drawn = pareto_space.parallel(rows, decision, AT_10)
+    drawn = parallel.parallel(rows, decision, AT_10)
     assert drawn is not None
     assert [axis.label for axis in drawn.data[0].dimensions] == ["RA-nWG@10"]
-    assert pareto_space.space(rows, decision, AT_10, Latency()) is None
     empty, nothing = shown(stacks(2))
-    assert pareto_space.parallel(empty, nothing, AT_10) is None
+    assert parallel.parallel(empty, nothing, AT_10) is None
 
 
-def test_names_are_escaped():
-    table = stacks(name=[HOSTILE[0]], quality=[0.5], latency_ms=[1.0], cost=[1.0])
-    drawn = pareto_space.space(*shown(table), AT_10, Latency())
-    assert drawn is not None
-    assert "<img" not in drawn.data[0].text[0]
+def test_what_is_excluded_is_faint_and_the_key_names_only_what_is_there():
+    (trace,) = parallel.parallel(*shown(sla_ms=1000.0), AT_10).data
+    met = trace.dimensions[0]
+    assert sorted(met.values) == [0.0, 1.0, 1.0, 1.0]
+    assert met.constraintrange[0] > 0
+    assert trace.unselected.line.opacity < 0.5
+    assert list(trace.line.colorbar.ticktext) == ["excluded", "within the limits", "frontier", "chosen"]
+    (free,) = parallel.parallel(*shown(), AT_10).data
+    assert free.dimensions[0].label == "RA-nWG@10"
+    assert "excluded" not in free.line.colorbar.ticktext
 
 
 @pytest.mark.parametrize(
     ("low", "high", "log"), [(0.1, 0.93, False), (1.0, 1.0, False), (0.0, 3.4, True), (0.31, 0.6, True)]
 )
 def test_ticks_lie_on_the_axis(low: float, high: float, log: bool):
-    ticks = np.array(pareto_space._ticks(low, high, log=log))
+    ticks = np.array(parallel._ticks(low, high, log=log))
     at = np.log10(ticks) if log else ticks
     assert 1 <= len(ticks) <= 12
     assert (at >= low - 1e-3).all()

@@ -1,0 +1,113 @@
+"""Labels on a chart that lie on nothing: neither on marks nor on lines nor on one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+_LETTER, _LINE, _ROOM = 6.3, 15.0, 3.0
+"""Width of a letter, height of a line, and room around a label; pixels at 12 pixels a letter."""
+_FARTHEST = 90
+"""How far a label may stand from its mark; pixels."""
+
+
+@dataclass
+class Plot:
+    """The area of a chart, as far as it is known before a browser draws it.
+
+    Attributes:
+        x: Its ends along the x axis; logarithms where that is logarithmic.
+        y: Its ends along the y axis.
+        log: Whether the x axis is logarithmic.
+        width: In pixels.
+        height: In pixels.
+        taken: What stands there already [m, 4]: left, top, right and bottom in pixels.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    log: bool
+    width: float
+    height: float
+    taken: list[Floats] = field(default_factory=list)
+
+    def across(self, x: Floats) -> Floats:
+        """Pixels from the left."""
+        along = np.log10(x) if self.log else x
+        return (along - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0) * self.width
+
+    def down(self, y: Floats) -> Floats:
+        """Pixels from the top."""
+        return (self.y[1] - y) / ((self.y[1] - self.y[0]) or 1.0) * self.height
+
+    def take(self, x: Floats, y: Floats, size: float) -> None:
+        """Marks of a size stand there."""
+        left, top = self.across(x), self.down(y)
+        self.taken.append(np.column_stack([left - size, top - size, left + size, top + size]))
+
+    def take_steps(self, x: Floats, y: Floats) -> None:
+        """A line runs there, from mark to mark across and then up or down."""
+        left, top = self.across(x), self.down(y)
+        runs = np.column_stack([left[:-1], top[:-1], left[1:], top[:-1]])
+        rises = np.column_stack([left[1:], top[:-1], left[1:], top[1:]])
+        lines = np.concatenate([runs, rises])
+        low, high = np.minimum(lines[:, :2], lines[:, 2:]), np.maximum(lines[:, :2], lines[:, 2:])
+        self.taken.append(np.column_stack([low - 2, high + 2]))
+
+    def take_bars(self, x: Floats, low: Floats, high: Floats) -> None:
+        """Bars stand there, from low to high."""
+        left = self.across(x)
+        self.taken.append(np.column_stack([left - 4, self.down(high), left + 4, self.down(low)]))
+
+    def take_column(self, x: float) -> None:
+        """A line runs there from the bottom to the top."""
+        left = float(self.across(np.array([x]))[0])
+        self.taken.append(np.array([[left - 2, 0.0, left + 2, self.height]]))
+
+    def take_row(self, y: float) -> None:
+        """A line runs there from side to side."""
+        top = float(self.down(np.array([y]))[0])
+        self.taken.append(np.array([[0.0, top - 2, self.width, top + 2]]))
+
+    def place(self, words: str, x: float, y: float) -> tuple[float, float] | None:
+        """Find room for a label beside a mark, and take it.
+
+        Returns:
+            By how many pixels its centre lies right of the mark and above it; None where there is no room.
+        """
+        left, top = float(self.across(np.array([x]))[0]), float(self.down(np.array([y]))[0])
+        half = (len(words) * _LETTER / 2 + _ROOM, _LINE / 2)
+        for dx, dy in _around(*half):
+            if self.free(left + dx, top + dy, half):
+                return dx, -dy
+        return None
+
+    def free(self, x: float, y: float, half: tuple[float, float]) -> bool:
+        """Whether nothing lies around a point, half a width and half a height each way; then it is taken."""
+        box = np.array([x - half[0], y - half[1], x + half[0], y + half[1]])
+        if box[0] < 0 or box[1] < 0 or box[2] > self.width or box[3] > self.height:
+            return False
+        there = np.concatenate(self.taken) if self.taken else np.empty((0, 4))
+        beside = (
+            (there[:, 2] < box[0]) | (there[:, 0] > box[2]) | (there[:, 3] < box[1]) | (there[:, 1] > box[3])
+        )
+        if not beside.all():
+            return False
+        self.taken.append(box[None, :])
+        return True
+
+
+def _around(wide: float, high: float) -> Sequence[tuple[float, float]]:
+    """Places around a mark, the nearest first; y grows downwards."""
+    found: list[tuple[float, float]] = []
+    for off in range(12, _FARTHEST, 8):
+        for up in (-1, 1):
+            rows = high + off
+            found += [(share * (wide + off), up * rows) for share in (-1, 1, 0, -0.5, 0.5)]
+        found += [(-(wide + off), 0.0), (wide + off, 0.0)]
+    return sorted(found, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))

@@ -1,0 +1,171 @@
+"""The limits that can be set on a workspace: their ranges on the scale of the charts, and their words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, axes
+from core.views.workspace.harm import harm_measure
+from core.views.workspace.scope import Latency, Quality
+
+NO_LIMIT = "no limit"
+LARGEST = 1e9
+"""No limit lies beyond it."""
+_STEPS = 200
+_FINEST = 0.01
+"""Step of a share, and of a quality that counts."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit that can be set to any number from 0 on, or left away.
+
+    Attributes:
+        key: Setting of the address that holds it.
+        label: Its name with the unit; may hold the name of a measure, which is a user's text.
+        help: What it does.
+        bottom: Where its slider begins.
+        top: Where its slider ends.
+        steps: How many steps the slider has.
+        log: Whether the slider is logarithmic, as the axis of the chart is.
+        upper: Whether it is a most, so that the slider's upper end stands for no limit; else its lower end.
+        share: Whether it lies between 0 and 1.
+        counts: Whether it may be below 0, as a quality that is no share.
+        digits: Decimals that its number is shown with at least.
+        prefix: What stands before its number.
+        suffix: What stands behind its number.
+    """
+
+    key: str
+    label: str
+    help: str
+    bottom: float
+    top: float
+    steps: int
+    log: bool
+    upper: bool
+    share: bool
+    counts: bool
+    digits: int
+    prefix: str
+    suffix: str
+
+    @property
+    def loose(self) -> float:
+        """The end of the slider that stands for no limit."""
+        return self.top if self.upper else self.bottom
+
+    def taken(self, value: object) -> float | None:
+        """A limit that came from a field, a link or a browser; None where it is none.
+
+        Links of earlier releases name the loose end where there is no limit.
+        """
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            return None
+        beyond = self.share and (value >= 1 if self.upper else value <= 0)
+        return None if value == self.loose or beyond else float(value)
+
+    def allows(self, value: float | None) -> bool:
+        """Whether its field takes a number; it always takes None."""
+        least, most = -LARGEST if self.counts else 0.0, 1.0 if self.share else LARGEST
+        return value is None or least <= value <= most
+
+    def spec(self) -> dict[str, Any]:
+        """What a browser draws it from."""
+        return asdict(self) | {"loose": self.loose}
+
+
+def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
+    """The limits that make sense for a workspace.
+
+    Args:
+        table: The stack table.
+        quality: The measure that stands for quality.
+        latency: The latency that the SLA is about.
+
+    Returns:
+        One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
+    """
+    offered = (
+        _limit(axis, table, quality, latency) for axis in axes(higher_is_better=quality.higher_is_better)
+    )
+    return [limit for limit in offered if limit is not None]
+
+
+def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) -> Limit | None:
+    numbers = axis.read(table)
+    numbers = numbers[~np.isnan(numbers)]
+    share = axis.key in (QUALITY.key, HARM.key)
+    if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)):
+        return None
+    log = not share and logarithmic(numbers)
+    counts = axis.key == QUALITY.key and not quality.is_share
+    bottom, top = (
+        _around(numbers, counts=counts) if share else (_floor(numbers) if log else 0.0, _ceiling(numbers))
+    )
+    side = "least" if axis.higher_is_better else "most"
+    names = {
+        LATENCY.key: f"SLA, {latency.percentile} (ms)",
+        COST.key: "Budget ($ / 1,000)",
+        QUALITY.key: f"Quality at {side}",
+        HARM.key: f"Harm at {side}",
+    }
+    about = {QUALITY.key: f" Quality is {quality.name}.", HARM.key: f" Harm is {harm_measure(table)}."}
+    prefix, _, suffix = axis.pattern.partition("{}")
+    return Limit(
+        key=axis.limit,
+        label=names[axis.key],
+        help=f"Stacks {axis.beyond} are excluded.{about.get(axis.key, '')}",
+        bottom=bottom,
+        top=top,
+        steps=round((top - bottom) / _FINEST) if share else _STEPS,
+        log=log,
+        upper=not axis.higher_is_better,
+        share=share and not counts,
+        counts=counts,
+        digits=0 if axis.key == LATENCY.key else 2,
+        prefix=prefix,
+        suffix=suffix,
+    )
+
+
+def logarithmic(numbers: Floats | Sequence[float]) -> bool:
+    """Whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
+    known = np.asarray(numbers, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())
+
+
+def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:
+    """Ends of a slider around the known qualities: twentieths of a share, tenths of what counts."""
+    if not len(numbers):
+        return 0.0, 1.0
+    parts = 10 if counts else 20
+    bottom, top = math.floor(numbers.min() * parts + 1e-9), math.ceil(numbers.max() * parts - 1e-9)
+    return bottom / parts, max(top, bottom + 1) / parts
+
+
+_ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+
+
+def _ceiling(numbers: Floats) -> float:
+    """A round number at or above the largest."""
+    scale = 10.0 ** math.floor(math.log10(numbers.max()))
+    return next(_exact(scale * step) for step in _ROUND if scale * step >= numbers.max())
+
+
+def _floor(numbers: Floats) -> float:
+    """A round number at or below the smallest."""
+    scale = 10.0 ** math.floor(math.log10(numbers.min()))
+    return next(_exact(scale * step) for step in reversed(_ROUND) if scale * step <= numbers.min())
+
+
+def _exact(value: float) -> float:
+    """Without what multiplying by a power of ten adds."""
+    return float(f"{value:.3g}")

@@ -1,0 +1,167 @@
+"""The stacks as lines over parallel axes: more than two numbers at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.decide.rules import Decision
+from core.views import text, theme
+from core.views.workspace.scope import Quality
+
+EXCLUDED, WITHIN, FRONTIER, SELECTED, CHOSEN = (
+    "excluded",
+    "within the limits",
+    "frontier",
+    "selected",
+    "chosen",
+)
+_LOOKS = {
+    EXCLUDED: theme.NEUTRAL,
+    WITHIN: theme.OKABE_ITO[4],
+    FRONTIER: theme.FRONTIER,
+    SELECTED: theme.OKABE_ITO[3],
+    CHOSEN: theme.ACCENT,
+}
+"""Colour of what becomes of a stack, in the order of drawing."""
+_FAINT = 0.25
+_FEW = 5
+"""Up to how many different values an axis names every one."""
+_AXES = (
+    ("quality", "", None),
+    ("latency_ms", "latency ms", "unknown"),
+    ("cost", "$ / 1k", "unknown"),
+    ("candidates", "K", "none"),
+    ("dim", "dimensions", "none"),
+)
+"""Column, title and the word for a missing value of the parallel axes."""
+
+
+def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
+    """What becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected."""
+    chosen = -1 if decision.chosen is None else decision.chosen
+    found = [
+        CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else WITHIN
+        for row, feasible, frontier in rows.select("row", "feasible", "frontier").iter_rows()
+    ]
+    at = rows["run_id"].index_of(selected) if selected else None
+    if at is not None and found[at] != CHOSEN:
+        found[at] = SELECTED
+    return found
+
+
+def parallel(
+    rows: pl.DataFrame, decision: Decision, quality: Quality, selected: str | None = None
+) -> go.Figure | None:
+    """Every stack as a line over quality, latency, cost, K and dimension; drag along an axis to filter.
+
+    Args:
+        rows: As for `fates`.
+        decision: What was selected from it.
+        quality: What the first axis is called.
+        selected: As for `fates`.
+
+    Returns:
+        The figure; None where no stack has a quality. Axes that are unknown for all are left out.
+    """
+    named = rows.with_columns(fate=pl.Series(fates(rows, decision, selected), dtype=pl.Enum(list(_LOOKS))))
+    drawn = named.filter(pl.col("quality").is_not_null()).sort("fate", maintain_order=True)
+    if drawn.is_empty():
+        return None
+    axes = [
+        _axis(drawn[name].cast(pl.Float64), title or quality.name, missing)
+        for name, title, missing in _AXES
+        if not drawn[name].is_null().all()
+    ]
+    if 0 < drawn["feasible"].sum() < drawn.height:
+        axes.insert(0, _limits(drawn["feasible"]))
+    there = [fate for fate in _LOOKS if fate in drawn["fate"].unique().to_list()]
+    steps = [((place + end) / len(there), _LOOKS[fate]) for place, fate in enumerate(there) for end in (0, 1)]
+    trace = {
+        "type": "parcoords",
+        "dimensions": axes,
+        "line": {
+            "color": drawn["fate"]
+            .cast(pl.String)
+            .replace_strict(there, range(len(there)))
+            .to_numpy()
+            .astype(float),
+            "cmin": -0.5,
+            "cmax": len(there) - 0.5,
+            "colorscale": steps,
+            "showscale": True,
+            "colorbar": {
+                "orientation": "h",
+                "thickness": 12,
+                "y": -0.04,
+                "yanchor": "top",
+                "tickvals": list(range(len(there))),
+                "ticktext": there,
+            },
+        },
+        "unselected": {"line": {"color": theme.NEUTRAL, "opacity": _FAINT}},
+        "labelfont": {"size": 12},
+        "tickfont": {"size": 11},
+    }
+    layout = theme.layout(height=420, legend=False)
+    for name in ("xaxis", "yaxis"):
+        del layout[name]
+    layout["margin"] = {"l": 44, "r": 30, "t": 48, "b": 56}
+    return theme.finished([trace], layout)
+
+
+def _limits(feasible: pl.Series) -> theme.Spec:
+    """An axis that says who meets the limits; what does not is faint until it is let in there."""
+    return {
+        "label": "limits",
+        "values": feasible.cast(pl.Float64).to_numpy(),
+        "tickvals": [0, 1],
+        "ticktext": ["broken", "met"],
+        "range": [-0.3, 1.3],
+        "constraintrange": [0.7, 1.3],
+    }
+
+
+def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
+    """One axis; logarithmic over more than a decade, and with a place of its own for what is missing."""
+    known = values.drop_nulls().to_numpy()
+    log = bool(known.min() > 0 and known.max() > 10 * known.min())
+    at = np.log10(known) if log else known
+    low, high = float(at.min()), float(at.max())
+    room = (high - low) or 1.0
+    different = np.unique(known)
+    ticks = different.tolist() if len(different) <= _FEW else _ticks(low, high, log=log)
+    places = [math.log10(tick) if log else tick for tick in ticks]
+    words = [f"{tick:g}" for tick in ticks]
+    filled = np.full(len(values), low - 0.15 * room)
+    filled[values.is_not_null().to_numpy()] = at
+    if len(known) < len(values):
+        places, words = [low - 0.15 * room, *places], [missing or text.UNKNOWN, *words]
+    return {
+        "label": text.escape(text.shorten(title, 24)),
+        "values": filled,
+        "tickvals": places,
+        "ticktext": words,
+        "range": [min([low, *places]), max([high, *places])],
+    }
+
+
+def _ticks(low: float, high: float, *, log: bool) -> list[float]:
+    """Values to label: 1, 2, 5 of every power of ten, or about five round ones."""
+    if log:
+        wanted = [
+            step * 10.0**power
+            for power in range(math.floor(low), math.ceil(high) + 1)
+            for step in ((1, 2, 5) if high - low < 3 else (1,))
+        ]
+        return [tick for tick in wanted if 10**low * 0.999 <= tick <= 10**high * 1.001] or [10**low, 10**high]
+    if high == low:
+        return [low]
+    raw = (high - low) / 5
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * each for each in (1, 2, 2.5, 5, 10) if size * each >= raw)
+    first = math.ceil(low / step - 1e-9)
+    return [round(each * step, 12) for each in range(first, math.floor(high / step + 1e-9) + 1)]

@@ -1,0 +1,264 @@
+"""The wording of page Decision: what to ship, how good, how fast, how dear, how firm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.decide.rules import Constraints, Decision
+from core.views import text
+from core.views.decision.promising import unasked_words
+from core.views.workspace.harm import cap_words
+from core.views.workspace.holes import overturned
+from core.views.workspace.scope import Latency, Quality
+
+FORMS = ("usual", "weak (the paper's)")
+"""Forms of the frontier; see `core.decide.pareto.nondominated`."""
+FORMS_HELP = (
+    "usual: a stack is off the frontier if another is at least as good in cost, latency and quality, and "
+    "better in one. weak: only if another is better in all three (CLQ paper §3.3)."
+)
+_NO_QUALITY = (
+    "It is computed from rankings and judgements, or was reported at this cutoff: import what is missing, or "
+    "choose another measure or cutoff."
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of the pages that decide.
+
+    Attributes:
+        sentence: The chosen stack with its numbers, or why there is none.
+        reason: How a tie was broken, and what else would do.
+        warning: What of the evidence could overturn it, what a harm cap is about, and what the choice could
+            not look at; empty when there is nothing to say.
+    """
+
+    sentence: str
+    reason: str
+    warning: str = ""
+
+
+def limits(constraints: Constraints, latency: Latency) -> str:
+    """The constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
+    inside = []
+    if constraints.sla_ms is not None:
+        inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
+    if constraints.budget is not None:
+        inside.append(text.usd(constraints.budget))
+    words = f" within {' and '.join(inside)}" if inside else ""
+    if constraints.floor is not None:
+        side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
+        words += f" {side} {constraints.floor:.2f}"
+    if constraints.max_harm is not None:
+        also = " and" if constraints.floor is not None else ""
+        words += f"{also} with harm of at most {constraints.max_harm:.2f}"
+    return words
+
+
+def numbers(row: dict[str, object], quality: Quality) -> str:
+    """A stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
+    value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
+    return (
+        f"{quality.name} {text.score(value)}{text.interval(low, high)}, {text.sample(row['n'])}; "
+        f"{_or_unknown('latency', text.ms(_float(row['latency_ms'])))}; "
+        f"{_or_unknown('cost', text.cost_of(row))}"
+    )
+
+
+def _or_unknown(what: str, written: str) -> str:
+    return f"{what} unknown" if written == text.UNKNOWN else written
+
+
+def answer(
+    table: pl.DataFrame, decision: Decision, constraints: Constraints, quality: Quality, latency: Latency
+) -> Answer:
+    """Say which stack the constraints select.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        constraints: SLA, budget, floor and harm cap.
+        quality: The measure that stands for quality.
+        latency: The latency that the SLA is about.
+
+    Returns:
+        The sentence to head a page with, and the reasons.
+    """
+    within = limits(decision.applied(constraints), latency)
+    if decision.chosen is None and table["quality"].is_null().all():
+        notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+        why = f"It {notes[0]}." if len(notes) else _NO_QUALITY
+        return Answer(f"No stack here has a known {quality.name}.", why)
+    doubts = [
+        overturned(table, decision, quality),
+        cap_words(table, constraints),
+        *unasked_words(decision).values(),
+    ]
+    warning = " ".join(filter(None, doubts))
+    if decision.chosen is None:
+        return Answer(f"No stack{within} is left.", _nearest(decision), warning)
+    row = table.row(decision.chosen, named=True)
+    feasible = int(decision.feasible.sum())
+    sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
+    meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits"
+    reason = f"{meet}. {_tie(table, decision, quality)}".strip()
+    if decision.runner_up is not None:
+        other = table.row(decision.runner_up, named=True)
+        reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
+    return Answer(sentence, reason, warning)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A number of the answer.
+
+    Attributes:
+        label: What it is.
+        value: The number, with its unit.
+        note: What it rests on.
+        basis: How it was come by: measured, published, modelled, imported; empty where it is unknown.
+    """
+
+    label: str
+    value: str
+    note: str
+    basis: str
+
+
+def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """The heading: what to ship, or that nothing can be."""
+    if decision.chosen is not None:
+        return f"Ship {table['name'][decision.chosen]}"
+    if table["quality"].is_null().all():
+        return f"No stack here has a known {quality.name}"
+    return "No stack meets these limits"
+
+
+def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """The line below the heading: why that one, or what would help."""
+    if decision.chosen is None:
+        if not table["quality"].is_null().all():
+            return _nearest(decision)
+        notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+        return f"It {notes[0]}." if len(notes) else _NO_QUALITY
+    left = text.count(int(decision.feasible.sum()), "stack")
+    if len(decision.ties) > 1:
+        tied = f"{len(decision.ties):,} tie for the best {quality.name}"
+        return f"Of {left} within the limits {tied}; {_by(decision)}."
+    return f"The best {quality.name} of {left} within the limits."
+
+
+def _by(decision: Decision) -> str:
+    """What decided between stacks that tie: ``this one has fewer candidates``."""
+    return f"chosen by {decision.note.rpartition('Chosen by ')[2].rstrip('.')}"
+
+
+def cards(row: dict[str, object], quality: Quality, latency: Latency, bill: pl.DataFrame) -> list[Card]:
+    """The three numbers of the chosen stack.
+
+    Args:
+        row: Of the stack table.
+        quality: Measure and cutoff.
+        latency: Percentile and scope.
+        bill: What its stages cost, as `core.views.cost.stack.recorded`; empty where that is not on record.
+    """
+    value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
+    timed = "" if row["latency_n"] is None else f"n = {row['latency_n']}"
+    spread = _spread(_float(row["latency_low"]), _float(row["latency_high"]))
+    about = " ".join(part for part in (spread, timed) if part)
+    cost = text.cost_of(row, "")
+    modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
+    return [
+        Card(
+            quality.name,
+            text.score(value),
+            f"{text.interval(low, high)} {text.sample(row['n'])}".strip(),
+            str(row["quality_basis"] or ""),
+        ),
+        Card(
+            _LATENCIES[latency.scope].format(latency.percentile),
+            text.ms(_float(row["latency_ms"])),
+            about,
+            str(row["latency_basis"] or ""),
+        ),
+        Card(
+            "Cost per 1,000 queries",
+            f"{modelled}{cost}",
+            _parts(bill),
+            str(row["cost_basis"] or ""),
+        ),
+    ]
+
+
+_LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
+
+
+def _parts(bill: pl.DataFrame) -> str:
+    """The two dearest stages: ``rerank $1.25 + embed $0.001``."""
+    if bill.is_empty():
+        return ""
+    stages = bill.group_by("stage").agg(pl.col("usd_per_1k").sum()).filter(pl.col("usd_per_1k") > 0)
+    dearest = stages.sort("usd_per_1k", descending=True).head(2)
+    return " + ".join(f"{stage} {text.usd(cost, '')}" for stage, cost in dearest.iter_rows())
+
+
+def lacking(row: dict[str, object]) -> str:
+    """A stack that lacks a number, with what it would gain; takes a row of `promising_rows`."""
+    gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
+    return f"{text.shorten(str(row['stack']), 44)}: {text.score(_float(row['quality']))}{gain}"
+
+
+def listed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `marked`, merged, with stack (and its equals) and outcome (status, or why out)."""
+    equal = pl.format("{} (+{} equal)", "name", "alike")
+    return rows.with_columns(
+        stack=pl.when(pl.col("alike") > 0).then(equal).otherwise("name"),
+        outcome=pl.coalesce("reason", pl.col("status").cast(pl.String)),
+    )
+
+
+def ticking(ticked: int) -> str:
+    """What to do with the table."""
+    return "Tick two stacks to compare them." if ticked < 2 else f"{ticked} stacks ticked."
+
+
+def _spread(low: float | None, high: float | None) -> str:
+    return f"{text.ms(low)} to {text.ms(high)}" if low is not None and high is not None else ""
+
+
+def firmness(table: pl.DataFrame, decision: Decision) -> str:
+    """How firm the choice is among the stacks that are left, in two words or three."""
+    if decision.chosen is None:
+        return text.NOT_APPLICABLE
+    if len(decision.ties) > 1:
+        return f"1 of {len(decision.ties):,} that tie"
+    if decision.runner_up is None:
+        return "the only one left"
+    return "not known" if table["quality_low"][decision.chosen] is None else "ahead of all others"
+
+
+def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """How a tie was broken, and what the highest quality was, where another stack has it."""
+    up = quality.higher_is_better
+    best = table[list(decision.ties)].sort("quality", descending=up).row(0, named=True)
+    if not decision.note or best["run_id"] == decision.run_ids[decision.chosen or 0]:
+        return decision.note
+    figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"
+    head = f"{decision.note} The {'highest' if up else 'lowest'} {quality.name} among them"
+    return f"{head}: {best['name']}, {figures}."
+
+
+def _nearest(decision: Decision) -> str:
+    """Which constraint is missed by the least, as a hint what to relax."""
+    missed = decision.excluded().filter(pl.col("by").is_not_null())
+    if missed.is_empty():
+        return "Every stack has an unknown value that the limits need."
+    nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
+    return f"Nearest misses: {'; '.join(nearest['reason'])}."
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
