@@ -162,6 +162,27 @@ def test_the_command_decides_the_same(demo_store: Path):
     assert made["runs"]["chosen"] == sorted(ids)
 
 
+def test_changed_prices_stand_in_record_link_and_command(demo_store: Path):
+    scope, limits = PAPER, Constraints(sla_ms=600, budget=1.0)
+    book = BOOK.derived(["voyage/rerank-2.5:0.025"])
+    dear, cheap = (replace(case_of(demo_store, scope, limits), book=each) for each in (BOOK, book))
+    before, after = (case.decided() for case in (dear, cheap))
+    assert before.decision.chosen != after.decision.chosen, "half the price brings it into the budget"
+    made = record_data(cheap, after, link="", made_at=NOW)
+    assert made["price_book"]["changes"] == ["voyage/rerank-2.5:0.025"]
+    assert (made["prices"], made["question"]["price"]) == (
+        "list, 1 price changed",
+        ["voyage/rerank-2.5:0.025"],
+    )
+    assert "&book=list&price=voyage%2Frerank-2.5%3A0.025&" in pinned_link(cheap, "http://h/")
+    assert "price=" not in pinned_link(dear, "http://h/")
+    words = command(cheap).split()
+    assert words[words.index("--price") + 1] == "voyage/rerank-2.5:0.025"
+    said = json.loads(call(demo_store, *words[3:], "--format", "json").stdout)
+    assert {name: made[name] for name in said} == said
+    assert "1 price changed" in record_file(".html", cheap, after, address="", made_at=NOW)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
