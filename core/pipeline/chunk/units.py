@@ -9,20 +9,10 @@ from itertools import pairwise
 from core.pipeline.chunk.base import Span, Work
 
 LANGUAGES = {
-    "english": "en",
-    "french": "fr",
-    "german": "de",
-    "spanish": "es",
-    "italian": "it",
-    "portuguese": "pt",
-    "dutch": "nl",
-    "danish": "da",
-    "norwegian": "no",
-    "swedish": "sv",
-    "russian": "ru",
-    "turkish": "tr",
+    "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it", "portuguese": "pt",
+    "dutch": "nl", "danish": "da", "norwegian": "no", "swedish": "sv", "russian": "ru", "turkish": "tr",
     "other": "en",
-}
+}  # fmt: skip
 """Languages whose abbreviations are known, by name; what ends a sentence is known of all scripts."""
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")

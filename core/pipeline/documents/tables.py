@@ -15,23 +15,12 @@ from core.pipeline.documents.base import SCHEMA, Documents
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "source": (
-        "source",
-        "_id",
-        "id",
-        "doc_id",
-        "docid",
-        "document_id",
-        "docno",
-        "passage_id",
-        "pid",
-        "corpus_id",
-        "chunk_id",
-        "path",
-        "url",
+        "source", "_id", "id", "doc_id", "docid", "document_id", "docno", "passage_id", "pid", "corpus_id",
+        "chunk_id", "path", "url",
     ),
     "text": ("text", "contents", "content", "body", "passage", "document", "passage_text"),
     "title": ("title", "name", "heading"),
-}
+}  # fmt: skip
 """Role of a column to the names that it goes by, the likeliest first."""
 
 
