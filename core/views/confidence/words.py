@@ -111,18 +111,14 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 
 def front_cards(front: Front) -> list[Card]:
-    """Size, hypervolume and knee."""
+    """Size with the knee, and hypervolume."""
+    bend = f"; beyond {front.knee} quality costs most" if front.knee else "; it bends nowhere"
     return [
-        ("On the frontier", f"{front.size:,}", "stacks within the limits that none beats on all axes"),
+        ("On the frontier", f"{front.size:,}", f"stacks within the limits that none beats on all axes{bend}"),
         (
             "Hypervolume",
             f"{front.volume:.3f}",
             f"of the box from the worst stack to the ideal; {front.of_all:.3f} without limits",
-        ),
-        (
-            "Knee",
-            text.shorten(front.knee, 40) if front.knee else "none",
-            "beyond it quality is bought dearest",
         ),
     ]
 
