@@ -9,12 +9,12 @@ from core.stats.significance import TOLERANCE, Method, Setup
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pick import KEPT, carry_over, listed, pick_from_chart, pick_stack, selected_row, still_offered
-from core.ui.view import View, current_view, end
+from core.ui.view import Lacking, View, current_view, end
 from core.views.compare import changes, charts, pair, words
 from core.views.compare import page as compare
 from core.views.compare.sides import SIDES, sides, unpaired, usual
 from core.views.queries.bars import bars
-from core.views.text import count, plain
+from core.views.text import count, plain, shorten
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"
@@ -121,12 +121,10 @@ def pick(view: View) -> list[str]:
     left, middle, right = st.columns(3)
     with left:
         one = names.get(pick_stack(view.table, view.decision, "A") or "", best[0])
-        st.caption(plain(one))
     rest = view.table.filter(pl.col("name") != one)
     with middle:
         picked = pick_stack(rest, view.decision, "B", key="vs", default="the next best")
         other = names.get(picked or "") or next(name for name in best if name != one)
-        st.caption(plain(other))
     carry_over("also")
     offered = [name for name in listed(rest, "also", view.decision.quality) if name != other]
     if "also" in st.session_state:  # a choice that was kept may be of another workspace
@@ -216,7 +214,7 @@ def by_tag(view: View, closer: pair.Closer, two: Row) -> None:
         return
     labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
     looks = charts.looks_of(two["first"], two["second"])
-    title = f"difference in {view.quality.name}, {two['second']} less {two['first']}"
+    title = f"difference in {view.quality.name} (right: {shorten(two['second'], 40)} is higher)"
     show.chart(charts.forest(closer.tags, labels, title, looks=looks, short=True), "tags")
     with st.expander(f"By tag, as a table (p Holm-adjusted over {count(closer.tags.height, 'tag')})"):
         show.table(closer.tags, "by_tag", {**columns("tag"), **NUMBERS}, more=MORE)
@@ -305,7 +303,6 @@ if view.table.height < 2:
     show.head(words.NO_PAIR, words.BRING)
     st.page_link("pages/add.py", label="Add results", icon=":material/upload:")
     end()
-top = st.container()
 names = pick(view)
 numbers, closely, folded = st.container(), st.container(), st.container()
 chosen = pl.concat([view.table.filter(name=name) for name in names])
@@ -313,9 +310,7 @@ band = dict(zip(view.decision.run_ids, view.decision.band, strict=True))
 jitter = float(max(band[run_id] for run_id in chosen["run_id"]))
 obstacle, rows, same = unpaired(chosen, view.scope, view.quality), None, False
 if obstacle:
-    with closely:
-        st.info(plain(f"{obstacle} {words.BRING}"), icon=":material/functions:")
-        st.page_link("pages/add.py", label="Add results", icon=":material/upload:")
+    closely.info(plain(f"{obstacle} {words.BRING}"), icon=":material/functions:")
 else:
     tests = folded.expander("Tests, effect sizes, all pairs", icon=":material/science:")
     with tests:
@@ -343,6 +338,13 @@ else:
 gaps = sides(view.snapshot, view.table, names, rows, latency=view.latency, jitter=jitter)
 with numbers:
     cards(view, names, gaps)
-with top:
-    said = words.answer(gaps, view.quality, same=same and len(names) == 2)
-    show.head(said, "", "" if rows is None else words.doubt(rows, view.quality))
+letters = dict(zip(names, LETTERS, strict=False))
+said = words.answer(
+    gaps.with_columns(pl.col("stack", "against").replace(letters)),
+    view.quality,
+    same=same and len(names) == 2,
+)
+named = " · ".join(f"{letter}: {name}" for name, letter in letters.items())
+show.head(said, named, "" if rows is None else words.doubt(rows, view.quality))
+if not view.table["has_rankings"].any():
+    raise Lacking(view, "rankings")

@@ -9,7 +9,7 @@ from core.stats.significance import Setup
 from core.ui import cache, show
 from core.ui.cache import cached
 from core.ui.pick import pick_from_chart, pick_stack, still_offered
-from core.ui.view import View, current_view, end
+from core.ui.view import Lacking, View, current_view, end
 from core.views.compare.pair import by_tag
 from core.views.queries import page as queries
 from core.views.queries import words
@@ -225,7 +225,8 @@ def weights(found: OneQuery, quality: Quality) -> None:
 
 view = current_view()
 ranked = view.table.filter("has_rankings")
-top = st.container()
+if ranked.is_empty():
+    raise Lacking(view, "rankings")
 left, right = st.columns(2)
 with left:
     run_id = pick_stack(view.table, view.decision, "Stack")
@@ -233,9 +234,7 @@ names = dict(view.table.select("run_id", "name").iter_rows())
 if run_id is None and view.table["quality"].is_null().all():
     run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
 if run_id is None or run_id not in ranked["run_id"]:
-    with top:
-        show.head(*words.nothing([names[run_id]] if run_id else [], ranked["name"].to_list()))
-        st.page_link("pages/add.py", label="Add results", icon=":material/upload:")
+    show.head(*words.nothing(names.get(run_id or ""), ranked["name"][0]))
     end()
 with right:
     others = ranked.filter(pl.col("run_id") != run_id)
@@ -245,10 +244,10 @@ runs = tuple(shown.items())
 table = cache.queries(view, run_id, other)
 rows = narrow(table, view.quality, against=other is not None)
 said = answer(view, tuple(shown.values()), int(rows["query_id"].hash().sum()), table.height, rows)
-with top:
-    show.head(said.sentence, said.details, doubt(view, runs, table))
+show.head(said.sentence, said.details, doubt(view, runs, table))
 if rows.is_empty():
     end()
+show.cards(*said.cards)
 chart, lists = st.container(), st.container()
 query_id = pick_query(rows)
 first, second = lists.tabs(["Queries", "By tag"], on_change="rerun", key="_lists")

@@ -11,7 +11,7 @@ from core.ui.comparing import ALL
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figure, figures, rows, unescaped
+from tests.pages.reading import answer, assert_sound, details, everything, figure, figures, rows, unescaped
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -52,9 +52,10 @@ def test_two_stacks_are_compared_with_interval_test_and_n(open_page: OpenPage, d
     assert_sound(app, "Compare")
     assert not any(each.icon == ":material/link_off:" for each in app.warning)
     said = answer(app)
-    assert said.startswith(SPARSE)
-    for words in (HYBRID, "RA-nWG@10", "n = 64"):
+    assert said.startswith("A is")
+    for words in ("RA-nWG@10", "n = 64"):
         assert words in said
+    assert details(app) == f"A: {SPARSE} · B: {HYBRID}"
     assert "paired randomisation test" in everything(app)
     row = comparisons(app).row(0, named=True)
     assert (row["second"], row["first"]) == (SPARSE, HYBRID)

@@ -15,7 +15,7 @@ from core.views.workspace.scores import at_cutoff, evidence
 
 ROWS = 20
 """Ranks shown at least; down to K where that is deeper."""
-LONGEST = 2_000
+LONGEST = 1_200
 """Characters of a passage that are shown at once; the rest is unfolded."""
 RELEVANT = 4
 

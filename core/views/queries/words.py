@@ -22,17 +22,22 @@ from core.views.workspace.scope import Quality, Scope
 _QUESTION = 70
 
 
+Card = tuple[str, str, str]
+
+
 @dataclass(frozen=True)
 class Answer:
     """The head of the page.
 
     Attributes:
         sentence: Where the stack is weak, or where it wins and loses, in numbers.
-        details: Means with interval and n, and what is left out.
+        details: What to do where there is nothing to say.
+        cards: Label, number and note: means with interval and n, and what is left out.
     """
 
     sentence: str
-    details: str
+    details: str = ""
+    cards: tuple[Card, ...] = ()
 
 
 def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
@@ -59,68 +64,60 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
     n = text.count(scored.height, "query", "queries")
     among = n if rows.height == total else f"the {n} shown"
     sentence = (
-        _weakness(scored, quality, among, name)
-        if other is None
-        else _duel(scored, quality, among, (name, other))
+        _weakness(scored, among, name) if other is None else _duel(scored, quality, among, (name, other))
     )
-    return Answer(sentence, _details(rows, scored, quality, other))
+    ties = "" if other is None else f", ties up to {TOLERANCE:g}"
+    return Answer(f"{sentence} ({quality.name}{ties}).", cards=_cards(rows, scored, quality, other))
 
 
-def _weakness(scored: pl.DataFrame, quality: Quality, among: str, name: str) -> str:
-    worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
-    lowest = f"worst: {_quoted(worst)} ({text.score(worst['score'][0])})"
+def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
     if scored["best"].is_null().all():
-        return f"{name} scores between {_span(scored['score'])} on {among} ({quality.name}); {lowest}."
+        least, most = (text.score(end) for end in scored["score"].sort().gather([0, -1]))
+        return f"{name} scores between {least} and {most} on {among}"
     weak = scored.filter(pl.col("share") < WEAK).height
     return (
-        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds "
-        f"({quality.name}); {lowest}."
+        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds"
     )
-
-
-def _span(scores: pl.Series) -> str:
-    return " and ".join(text.score(value) for value in (scores.to_numpy().min(), scores.to_numpy().max()))
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
-    up = quality.higher_is_better
-    deltas = scored.select("delta").to_numpy().T * (1 if up else -1)
+    deltas = scored.select("delta").to_numpy().T * (1 if quality.higher_is_better else -1)
     better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
-    sentence = (
-        f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,} "
-        f"({quality.name}, ties up to {TOLERANCE:g})"
-    )
-    if not worse:
-        return f"{sentence}."
-    loss = ordered(scored, "largest loss", higher_is_better=up)
-    return f"{sentence}; largest loss: {loss['query_id'][0]} ({text.signed(loss['delta'][0])})."
+    return f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,}"
 
 
-def _details(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> str:
-    n = scored.height
+def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> tuple[Card, ...]:
     # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
     low, high = bootstrap_means(judged[: 1 if other is None else 2])
-    mean = text.score(np.nanmean(judged[0]))
-    said = [f"Mean {quality.name} {mean}{text.interval(low[0], high[0])}, n = {n:,}"]
+    bounds = text.interval(low[0], high[0]).strip()
+    sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
+    made = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
-        difference, least, most = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
-        said.append(f"mean difference {difference} [{least}, {most}] (paired bootstrap over queries)")
-    said.append(
-        f"{scored['holes'].to_numpy().mean():.1f} of the first {quality.k} passages are unjudged on average"
-    )
+        difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
+        made.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
+    else:
+        worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
+        made.append(("Worst", text.score(worst["score"][0]), _quoted(worst)))
     hopeless = int((scored["best"] == 0).sum())
-    if hopeless:
-        said.append(f"on {hopeless:,} the pool holds nothing that counts")
-    if n < rows.height:
-        said.append(f"{text.count(rows.height - n, 'query has', 'queries have')} no score")
-    if unranked := rows.filter(pl.col("note") == NOT_RANKED).height:
-        said.append(f"{unranked:,} of them not ranked, which averages over all judged queries count as 0")
-    return "; ".join(said) + "."
+    note = (
+        f"on {text.count(hopeless, 'query', 'queries')} the pool holds nothing that counts"
+        if hopeless
+        else ""
+    )
+    unjudged = scored["holes"].to_numpy().mean()
+    made.append(
+        (f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", note or "on average over the queries")
+    )
+    if missing := rows.height - scored.height:
+        unranked = rows.filter(pl.col("note") == NOT_RANKED).height
+        note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
+        made.append(("Without a score", f"{missing:,}", note if unranked else "see their notes"))
+    return tuple(made)
 
 
 def _quoted(rows: pl.DataFrame) -> str:
-    """The first row's query: its id and the start of its question."""
+    """Return the first row's query: its id and the start of its question."""
     question = rows["text"][0]
     said = f" “{text.shorten(' '.join(question.split()), _QUESTION)}”" if question else ""
     return f"{rows['query_id'][0]}{said}"
@@ -193,23 +190,18 @@ RARE = "The rarer the good grades of a query, the more they weigh (CLQ paper §2
 MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring them in."
 
 
-def nothing(names: Sequence[str], ranked: Sequence[str]) -> tuple[str, str]:
+def nothing(name: str | None, ranked: str) -> tuple[str, str]:
     """What to say instead of the page: why there are no queries to show, and what to do.
 
     Args:
-        names: The stack that was picked; empty when the limits leave none.
-        ranked: Stacks that have rankings.
+        name: The stack that was picked; None when the limits leave none.
+        ranked: One that has rankings.
     """
-    if not ranked:
-        return (
-            "No stack of this workspace came with its ranking of every query: only averages are known.",
-            "Bring rankings, or open a workspace that has them.",
-        )
-    if not names:
+    if name is None:
         return "Your limits leave no stack.", "Choose one by name, or relax a limit."
     return (
-        f"{names[0]} came without per-query data: only its averages are known.",
-        f"Choose another stack, for example {ranked[0]}, or bring its rankings.",
+        f"{name} came without per-query data: only its averages are known.",
+        f"Choose another stack, for example {ranked}, or bring its rankings.",
     )
 
 
