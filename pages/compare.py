@@ -237,7 +237,7 @@ def flips(view: View, closer: pair.Closer, two: Row, setup: Setup) -> None:
     show.table(
         rows, "flips", columns("query_id", "text", "outcome", "delta", "score", "other"),
         more=columns("overlap", "tau", "tags", "note"),
-        on_select=opens(rows, two, "table_flips"), selection_mode="single-row", height=248,
+        on_select=opens(rows, two, "table_flips"), selection_mode="single-row", height=213,
     )  # fmt: skip
 
 
@@ -309,9 +309,9 @@ chosen = pl.concat([view.table.filter(name=name) for name in names])
 band = dict(zip(view.decision.run_ids, view.decision.band, strict=True))
 jitter = float(max(band[run_id] for run_id in chosen["run_id"]))
 obstacle, rows, same = unpaired(chosen, view.scope, view.quality), None, False
-if obstacle:
+if obstacle and view.table["has_rankings"].any():
     closely.info(plain(f"{obstacle} {words.BRING}"), icon=":material/functions:")
-else:
+if not obstacle:
     tests = folded.expander("Tests, effect sizes, all pairs", icon=":material/science:")
     with tests:
         setup, against = settings(view)

@@ -177,7 +177,7 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
         .group_by("other_at", "score_at", "outcome", maintain_order=True)
         .agg(pl.col("row").first(), pl.len().alias("queries"), pl.col("query_id", "text").head(_LISTED))
     )
-    layout = theme.layout(x=axes[0], y=axes[1], height=360)
+    layout = theme.layout(x=axes[0], y=axes[1], height=320)
     ends = known.select("other", "score").to_numpy()
     low, high = np.min(ends, initial=1.0), np.max(ends, initial=0.0)
     room = max(0.02, 0.05 * float(high - low))

@@ -91,7 +91,9 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
     low, high = bootstrap_means(judged[: 1 if other is None else 2])
     bounds = text.interval(low[0], high[0]).strip()
-    sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
+    hopeless = int((scored["best"] == 0).sum())
+    nothing = f"on {hopeless:,} the pool holds nothing that counts" if hopeless else ""
+    sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}", nothing)))
     made = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
@@ -99,16 +101,8 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
     else:
         worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
         made.append(("Worst", text.score(worst["score"][0]), _quoted(worst)))
-    hopeless = int((scored["best"] == 0).sum())
-    note = (
-        f"on {text.count(hopeless, 'query', 'queries')} the pool holds nothing that counts"
-        if hopeless
-        else ""
-    )
     unjudged = scored["holes"].to_numpy().mean()
-    made.append(
-        (f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", note or "on average over the queries")
-    )
+    made.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
     if missing := rows.height - scored.height:
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
