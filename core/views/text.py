@@ -85,15 +85,20 @@ def escape(text: str) -> str:
 def plain(text: str) -> str:
     """Make untrusted text safe inside Markdown, on one line.
 
-    Every character with a meaning there is escaped. Streamlit turns addresses into links, icon names into
-    icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it from that.
+    Every character with a meaning there is escaped, in a text that has any that could be meant: screen
+    readers read the labels of widgets with the backslashes. Streamlit turns addresses into links, icon names
+    into icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it from that.
     """
     line = isolated(" ".join(text.splitlines()))
+    if _HARMLESS.fullmatch(line) and not _REPLACED_LATE.search(line):
+        return line
     joined = _REPLACED_LATE.sub(lambda found: "".join(char + _WORD_JOINER for char in found[0]), line)
     return "".join(f"\\{char}" if char in _MARKDOWN else char for char in joined)
 
 
 _MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
+_HARMLESS = re.compile(r"(?!\d+[.)](?: |$))[^\W_](?:[^\W_]|[ ,;%@/()+=?.…·⊕≈–×-])*")
+"""Words with signs that mean nothing within a line that begins with a letter or a digit."""
 _WORD_JOINER = "\u2060"
 _REPLACED_LATE = re.compile(
     r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE

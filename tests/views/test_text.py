@@ -132,6 +132,13 @@ def test_ordinary_words_keep_their_letters(raw: str):
     assert read(text.plain(raw)) == raw
 
 
+@pytest.mark.parametrize(
+    "raw", ["RA-nWG@10", "Quality floor (RA-nWG@10)", "BM25 ⊕ voyage-3.5 512 d + rerank-2.5, K = 50", "85.2 %"]
+)
+def test_what_means_nothing_in_markdown_is_read_aloud_as_it_is_written(raw: str):
+    assert text.plain(raw) == raw
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n", "\u2028", "\x0b", "\n\n\n"])
 def test_one_line_in_is_one_line_out(newline: str):
     made = text.plain(f"one{newline}# two")
