@@ -59,7 +59,12 @@ DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)
 FIXED_MARGINS_FROM = 500
 """Number of marks from which a chart has fixed margins; see `fixed_margins`."""
 
-_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"], "scrollZoom": False}
+_CONFIG = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
+    "scrollZoom": False,
+    "showSendToCloud": False,  # else a button uploads the chart to Plotly
+}
 
 
 def chart_config(name: str) -> dict[str, object]:

@@ -24,7 +24,7 @@ def feasible(visit: Visit) -> str:
 
 
 def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: Server, visit: Open) -> None:
-    first = visit(f"{server.url}/")
+    first = visit(f"{server.url}/?ws=python-docs")
     assert "Ship" in first.answer
     second = visit(f"{server.url}/?ws=clq-paper")
     before, all_feasible = second.answer, feasible(second)
@@ -49,7 +49,7 @@ def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: 
 
 
 def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/")
+    page = visit(f"{server.url}/?ws=python-docs")
     marks = page.page.locator(".js-plotly-plot .points path.point")
     marks.nth(30).scroll_into_view_if_needed()
     box = marks.nth(30).bounding_box()
@@ -64,7 +64,7 @@ def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Se
 
 
 def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store: Path, visit: Open) -> None:
-    link = visit(f"{own_server.url}/").copy_link()
+    link = visit(f"{own_server.url}/?ws=python-docs").copy_link()
     with Store.open(own_store).write("test") as writer:
         writer.add(Batch(collections=(Collection(collection_id="newer", name="Newer"),)))
     page = visit(link)
@@ -78,12 +78,13 @@ def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: 
     page = visit(f"{server.url}/?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E")
     expect(page.page.get_by_text("Part of this link could not be followed")).to_be_visible()
     assert "Ship" in page.answer
-    assert page.answer == visit(f"{server.url}/").answer
+    assert page.answer == visit(f"{server.url}/?ws=python-docs").answer
 
 
 def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
     own_server: Server, visit: Open
 ) -> None:
     page = visit(f"{own_server.url}/headroom?ws=clq-paper")
-    assert page.page.locator("h1").inner_text() == "Headroom"
-    expect(page.page.get_by_role("button", name="Share")).to_be_visible()
+    assert "voyage" in page.answer
+    assert page.page.title() == "Headroom · CLQ Explorer"
+    expect(page.page.get_by_role("button", name="Share", exact=True)).to_be_visible()

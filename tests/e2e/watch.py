@@ -87,7 +87,7 @@ class Visit:
 
     def copy_link(self) -> str:
         """The address that “Share” puts on the clipboard."""
-        button = self.page.get_by_role("button", name="Share")
+        button = self.page.get_by_role("button", name="Share", exact=True)
         button.click()
         expect(self.page.get_by_text("Link copied").first).to_be_visible()
         return str(self.page.evaluate("navigator.clipboard.readText()"))

@@ -38,3 +38,4 @@ def test_a_chart_saves_itself_under_its_name(name: str):
     config = theme.chart_config(name)
     assert config["toImageButtonOptions"] == {"format": "svg", "filename": name}
     assert config["displaylogo"] is False
+    assert config["showSendToCloud"] is False
