@@ -86,8 +86,9 @@ def plain(text: str) -> str:
     """Make untrusted text safe inside Markdown, on one line.
 
     Every character with a meaning there is escaped, in a text that has any that could be meant: screen
-    readers read the labels of widgets with the backslashes. Streamlit turns addresses into links, icon names
-    into icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it from that.
+    readers read the labels of widgets with the backslashes. Streamlit turns addresses into links, icon
+    names into icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it
+    from that.
     """
     line = isolated(" ".join(text.splitlines()))
     if _HARMLESS.fullmatch(line) and not _REPLACED_LATE.search(line):
