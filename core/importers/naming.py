@@ -47,23 +47,14 @@ _QUALITIES = (QUALITY, "accuracy", "correctness")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A column of numbers: what it measures, for which stage, at which cutoff, the factor to its unit.
+    """A column of numbers: what it measures, for which stage, at which cutoff, the factor to its unit."""
 
-    Attributes:
-        column: Its name.
-        measure: Name of the measure; "ms" of a time of one query; the unit of usage.
-        stage: Stage of the path; "total" = the whole path.
-        k: Cutoff; None where the name says none.
-        factor: What makes milliseconds, dollars per 1,000 queries or a share of the numbers.
-        assumed: What the name does not say and was assumed, in words.
-    """
-
-    column: str
-    measure: str
-    stage: str | None = None
-    k: int | None = None
-    factor: float = 1.0
-    assumed: str = ""
+    column: str  # its name
+    measure: str  # name of the measure; "ms" of a time of one query; the unit of usage
+    stage: str | None = None  # stage of the path; "total" = the whole path
+    k: int | None = None  # cutoff; None where the name says none
+    factor: float = 1.0  # what makes milliseconds, dollars per 1,000 queries or a share of the numbers
+    assumed: str = ""  # what the name does not say and was assumed, in words
 
     @property
     def name(self) -> str:

@@ -23,19 +23,12 @@ _BEGUN, _PRINTED, _SEEN, _KEPT = "job.json", "printed.txt", "seen", 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that was begun.
+    """Work that was begun."""
 
-    Attributes:
-        folder: Its folder.
-        name: What it does, in words.
-        pid: Its process.
-        arguments: What it was begun with, for whoever begins it again.
-    """
-
-    folder: Path
-    name: str
-    pid: int
-    arguments: tuple[str, ...] = ()
+    folder: Path  # its folder
+    name: str  # what it does, in words
+    pid: int  # its process
+    arguments: tuple[str, ...] = ()  # what it was begun with, for whoever begins it again
 
     def status(self) -> Status:
         """How far it is; killed if its process ended without a word, or told its end elsewhere."""

@@ -29,18 +29,7 @@ def holder(path: Path) -> str:
 def exclusive(
     path: Path, action: str, wait_s: float, on_wait: Callable[[float], None] | None
 ) -> Iterator[None]:
-    """Hold the writers' lock.
-
-    Args:
-        path: The lock file; made when absent.
-        action: What the writer is doing; others are shown it while they wait.
-        wait_s: How long to wait for another writer, in seconds.
-        on_wait: Called with the seconds waited so far, at once and then about once a second.
-
-    Raises:
-        StoreBusyError: If the other writer did not finish in time.
-        StoreError: If the system refuses the file.
-    """
+    """Hold the writers' lock."""
     with ExitStack() as held:
         with told("taking the lock", path.parent, "Nothing was changed."):
             held.enter_context(locked(path, wait=_patience(path, wait_s, on_wait)))

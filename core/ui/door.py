@@ -48,11 +48,6 @@ def welcome(origin: str | None, host: str | None, names: Iterable[str | None]) -
     """Whether a page may connect: it came from this server, or from a host that the operator named.
 
     Streamlit would ask the internet for this machine's address before it refuses one.
-
-    Args:
-        origin: Where the page came from, as the browser says; None for what is no browser.
-        host: What the page calls this server.
-        names: Hosts that are allowed besides.
     """
     return origin is None or origin.partition("://")[2] == host or hostname(origin) in {*names}
 

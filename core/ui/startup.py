@@ -56,9 +56,6 @@ def tame_collector(page: str) -> None:
     Streamlit collects all generations after every script run; with the plotting libraries loaded that costs
     30 to 47 ms a run, more than the script itself. What imports and first uses have made lives as long as the
     process anyway; half of the libraries' objects are made by the first chart, not by the import.
-
-    Args:
-        page: The page that has just run; it is done once for each.
     """
     del page  # the key
     gc.collect()
@@ -73,9 +70,6 @@ def bound_handles() -> int:
     Streamlit keeps each of the last 128 for two minutes, with three open files each; at a limit of 256 the
     eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
     limit is raised as far as the system allows, and fewer are kept where it stays low.
-
-    Returns:
-        How many are kept.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)

@@ -156,15 +156,7 @@ _LONGEST = 2_000
 
 
 def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
-    """Which settings of an address are no values at all, whatever the widgets offer.
-
-    Args:
-        asked: The address's settings as they came, whoever wrote them.
-
-    Returns:
-        Keys of `SETTINGS` with an empty or an endless value, or with one that should be a number and is none
-        from -1e9 to 1e9. What is left may still not be on offer; that the widgets find out.
-    """
+    """Which settings of an address are no values at all, whatever the widgets offer."""
     return [
         key
         for key, texts in asked.items()

@@ -80,12 +80,7 @@ class View(Place):
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:
-    """Keep the workspace of this script run for the page.
-
-    Args:
-        place: The workspace; None while there is none.
-        emptied: Whether there is none because every collection was deleted.
-    """
+    """Keep the workspace of this script run for the page."""
     st.session_state[_SLOT] = place
     st.session_state[_EMPTIED] = emptied
 

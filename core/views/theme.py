@@ -158,14 +158,7 @@ class Part:
 
 
 def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None) -> go.Figure:
-    """Draw a bar per stack, made of parts.
-
-    Args:
-        names: Stacks from top to bottom.
-        parts: From left to right.
-        x: Title of the axis, with its unit.
-        chosen: The stack that is marked.
-    """
+    """Draw a bar per stack, made of parts."""
     traces = [
         go.Bar(
             name=part.title,
@@ -207,14 +200,7 @@ class Panels:
     """
 
     def __init__(self, titles: Sequence[str], *, across: int = 3, x: str = "", height: int = 190) -> None:
-        """Lay out a panel per title, row by row.
-
-        Args:
-            titles: What each panel shows.
-            across: Panels in a row.
-            x: Title of all x axes, with its unit.
-            height: Of a row, in pixels.
-        """
+        """Lay out a panel per title, row by row."""
         across = max(1, min(across, len(titles)))
         rows = max(1, -(-len(titles) // across))
         self._across = across

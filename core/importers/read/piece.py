@@ -76,23 +76,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Piece:
-    """One readable file of an offer.
+    """One readable file of an offer."""
 
-    Attributes:
-        name: What messages call it, for example ``beir.zip/qrels/test.tsv``.
-        relative: Its place within the offer, for example ``qrels/test.tsv``.
-        size: Stored size in bytes.
-        limits: Bounds on reading it.
-        opener: Opens the stored bytes.
-        path: Its path on disk where it is a plain file there.
-    """
-
-    name: str
-    relative: str
-    size: int
-    limits: Limits
-    opener: Callable[[], BinaryIO] = field(repr=False, compare=False)
-    path: Path | None = None
+    name: str  # what messages call it, for example ``beir.zip/qrels/test.tsv``
+    relative: str  # its place within the offer, for example ``qrels/test.tsv``
+    size: int  # stored size in bytes
+    limits: Limits  # bounds on reading it
+    opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
+    path: Path | None = None  # its path on disk where it is a plain file there
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
@@ -143,19 +134,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Tree:
-    """One thing that a user offered: a file, a folder or an archive.
+    """One thing that a user offered: a file, a folder or an archive."""
 
-    Attributes:
-        name: File or folder name.
-        pieces: Its files, sorted by name.
-        parent: Name of the folder that holds it, where that is known.
-        skipped: Names of links and clutter that were not read.
-    """
-
-    name: str
-    pieces: tuple[Piece, ...]
-    parent: str = ""
-    skipped: tuple[str, ...] = ()
+    name: str  # file or folder name
+    pieces: tuple[Piece, ...]  # its files, sorted by name
+    parent: str = ""  # name of the folder that holds it, where that is known
+    skipped: tuple[str, ...] = ()  # names of links and clutter that were not read
 
     @property
     def stem(self) -> str:

@@ -30,17 +30,11 @@ READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSE
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A foreign table.
+    """A foreign table."""
 
-    Attributes:
-        name: File, for messages.
-        rows: Its cells as they are, columns named as in the file.
-        lines: Line of every row in the file (its number from 1 in Parquet).
-    """
-
-    name: str
-    rows: pl.DataFrame
-    lines: pl.Series
+    name: str  # file, for messages
+    rows: pl.DataFrame  # its cells as they are, columns named as in the file
+    lines: pl.Series  # line of every row in the file (its number from 1 in Parquet)
 
     @property
     def texts(self) -> pl.DataFrame:

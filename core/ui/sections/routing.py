@@ -77,12 +77,7 @@ def _nothing(place: DeltaGenerator, answer: str, details: str) -> NoReturn:
 
 
 def _pick_options(view: View) -> tuple[Family | None, list[Option]]:
-    """Draw the choice of the stack and its depths, or of any stacks.
-
-    Returns:
-        The family, None for stacks of one's own choice; and two or three options, the shallowest first, or
-        fewer where there are no more.
-    """
+    """Draw the choice of the stack and its depths, or of any stacks."""
     found = {family.name: family for family in families(view.table)}
     names = [name for name, each in found.items() if len(each.options) > 1 or each.reranker]
     left, right = st.columns(2)

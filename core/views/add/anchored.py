@@ -20,15 +20,10 @@ from core.views.text import count
 
 @dataclass(frozen=True)
 class StoredDocuments:
-    """Documents of stored collections, for importers of spans: their passages one by one.
+    """Documents of stored collections, for importers of spans: their passages one by one."""
 
-    Attributes:
-        snapshot: Where to read.
-        revision: What it shows.
-    """
-
-    snapshot: Snapshot = field(repr=False, compare=False)
-    revision: int
+    snapshot: Snapshot = field(repr=False, compare=False)  # where to read
+    revision: int  # what it shows
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> StoredDocuments:

@@ -35,15 +35,10 @@ Apart = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Strange:
-    """Offered files that name nothing that their collection has.
+    """Offered files that name nothing that their collection has."""
 
-    Attributes:
-        files: Their names.
-        matches: How far their ids are those of the collection.
-    """
-
-    files: tuple[str, ...]
-    matches: tuple[Match, ...]
+    files: tuple[str, ...]  # their names
+    matches: tuple[Match, ...]  # how far their ids are those of the collection
 
 
 @dataclass(frozen=True)

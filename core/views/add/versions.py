@@ -93,19 +93,12 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the store has under a name and its later versions.
+    """What the store has under a name and its later versions."""
 
-    Attributes:
-        known: Their ids, oldest first, deleted ones too.
-        same: The one that has the content already and is not deleted.
-        again: The deleted one that has it.
-        change: What must be decided; None if nothing.
-    """
-
-    known: list[str]
-    same: str | None = None
-    again: str | None = None
-    change: Changed | None = None
+    known: list[str]  # their ids, oldest first, deleted ones too
+    same: str | None = None  # the one that has the content already and is not deleted
+    again: str | None = None  # the deleted one that has it
+    change: Changed | None = None  # what must be decided; None if nothing
 
 
 class _Shelf:

@@ -117,17 +117,11 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The page's content.
+    """The page's content."""
 
-    Attributes:
-        answer: Who leads at the cutoff, and what a deeper one gives.
-        main: The curves of the measure; without traces where no stack has two points.
-        beside: Every other measure of the same stacks.
-    """
-
-    answer: str
-    main: go.Figure
-    beside: go.Figure
+    answer: str  # who leads at the cutoff, and what a deeper one gives
+    main: go.Figure  # the curves of the measure; without traces where no stack has two points
+    beside: go.Figure  # every other measure of the same stacks
 
 
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:

@@ -45,19 +45,12 @@ _PAIRS: Mapping[str, pl.DataType] = {
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The grades of some golden sets, side by side.
+    """The grades of some golden sets, side by side."""
 
-    Attributes:
-        sets: Their rows of `Snapshot.golden_sets`, the one that was added first first.
-        pairs: query_id, passage_id of every passage that any of them judges, sorted.
-        grades: int64 [sets, pairs], 1..5; 0 = not judged there.
-        query: int64 [pairs], number of the query.
-    """
-
-    sets: pl.DataFrame
-    pairs: pl.DataFrame
-    grades: NDArray[np.int64]
-    query: NDArray[np.int64]
+    sets: pl.DataFrame  # their rows of `Snapshot.golden_sets`, the one that was added first first
+    pairs: pl.DataFrame  # query_id, passage_id of every passage that any of them judges, sorted
+    grades: NDArray[np.int64]  # int64 [sets, pairs], 1..5; 0 = not judged there
+    query: NDArray[np.int64]  # int64 [pairs], number of the query
 
     @property
     def names(self) -> list[str]:

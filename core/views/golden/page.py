@@ -40,23 +40,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a golden set holds.
+    """What a golden set holds."""
 
-    Attributes:
-        unit: What carries the grades: "judged passage" or "span".
-        queries: What `soundness.per_query` returns.
-        mix: What `soundness.summary` returns.
-        copies: What `soundness.duplicates` returns for the collection's passages.
-        apart: What `soundness.graded_apart` returns.
-        disagreements: What `soundness.disagreements` returns.
-    """
-
-    unit: str
-    queries: pl.DataFrame
-    mix: pl.DataFrame
-    copies: pl.DataFrame
-    apart: pl.DataFrame
-    disagreements: pl.DataFrame
+    unit: str  # what carries the grades: "judged passage" or "span"
+    queries: pl.DataFrame  # what `soundness.per_query` returns
+    mix: pl.DataFrame  # what `soundness.summary` returns
+    copies: pl.DataFrame  # what `soundness.duplicates` returns for the collection's passages
+    apart: pl.DataFrame  # what `soundness.graded_apart` returns
+    disagreements: pl.DataFrame  # what `soundness.disagreements` returns
 
 
 def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:

@@ -108,15 +108,10 @@ def _deleted(snapshot: Snapshot) -> str:
 
 @dataclass(frozen=True)
 class Packed:
-    """An export as one file.
+    """An export as one file."""
 
-    Attributes:
-        content: The zip.
-        written: What it holds.
-    """
-
-    content: bytes
-    written: Written
+    content: bytes  # the zip
+    written: Written  # what it holds
 
 
 def packed(

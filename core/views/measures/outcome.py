@@ -26,15 +26,10 @@ _Row = tuple[str, float | None, float | None, float | None, int, int, str | None
 
 @dataclass(frozen=True)
 class Curve:
-    """The alpha curve of one measure.
+    """The alpha curve of one measure."""
 
-    Attributes:
-        name: "F" or "T".
-        best: The curve with its best alpha, in sample and cross-validated.
-    """
-
-    name: str
-    best: BestAlpha
+    name: str  # "F" or "T"
+    best: BestAlpha  # the curve with its best alpha, in sample and cross-validated
 
 
 def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:

@@ -32,21 +32,13 @@ from core.views.measures.worked_terms import (
 
 @dataclass(frozen=True)
 class Worked:
-    """One measure on the example.
+    """One measure on the example."""
 
-    Attributes:
-        measure: With its cutoff.
-        steps: What the numbers stand for, in words.
-        expression: The last step, with numbers only; empty where the measure does not apply.
-        value: What it comes to; None where the measure does not apply.
-        reason: Why it does not apply.
-    """
-
-    measure: Measure
-    steps: tuple[str, ...]
-    expression: str
-    value: float | None
-    reason: str | None
+    measure: Measure  # with its cutoff
+    steps: tuple[str, ...]  # what the numbers stand for, in words
+    expression: str  # the last step, with numbers only; empty where the measure does not apply
+    value: float | None  # what it comes to; None where the measure does not apply
+    reason: str | None  # why it does not apply
 
 
 def cutoff_of(measure: Measure) -> int:

@@ -35,29 +35,17 @@ _KEY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What the fields of the form hold, as text; empty = nothing is said.
+    """What the fields of the form hold, as text; empty = nothing is said."""
 
-    Attributes:
-        name: Of the evaluation.
-        preset: What holds where the form says nothing.
-        documents: A stored collection, or a path.
-        judgements: A stored golden set, or a path.
-        questions: A path; empty = those of the documents.
-        limit: How many questions are asked; None = all.
-        axes: Axis → the values to combine.
-        repeats: How often every question is asked.
-        budget: Hard limit in dollars; None = none.
-    """
-
-    name: str = "sweep"
-    preset: str = ""
-    documents: str = ""
-    judgements: str = ""
-    questions: str = ""
-    limit: int | None = None
-    axes: Mapping[str, tuple[str, ...]]
-    repeats: int = 3
-    budget: float | None = None
+    name: str = "sweep"  # of the evaluation
+    preset: str = ""  # what holds where the form says nothing
+    documents: str = ""  # a stored collection, or a path
+    judgements: str = ""  # a stored golden set, or a path
+    questions: str = ""  # a path; empty = those of the documents
+    limit: int | None = None  # how many questions are asked; None = all
+    axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine
+    repeats: int = 3  # how often every question is asked
+    budget: float | None = None  # hard limit in dollars; None = none
 
 
 def starts(scope: Scope | None) -> dict[str, Form]:

@@ -26,21 +26,13 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class Choices:
-    """What the sidebar offers.
+    """What the sidebar offers."""
 
-    Attributes:
-        runs: Run ids by unique name, ordered by name.
-        measures: Measures (without cutoff) that at least one run can show, the backbone first.
-        computed: Whether rankings and judgements are there, so that every cutoff can be computed.
-        reported: Cutoffs of the measures that came as aggregates.
-        reranked: Whether any stack has a reranker.
-    """
-
-    runs: Mapping[str, str]
-    measures: tuple[str, ...]
-    computed: bool
-    reported: Mapping[str, tuple[int, ...]]
-    reranked: bool
+    runs: Mapping[str, str]  # run ids by unique name, ordered by name
+    measures: tuple[str, ...]  # measures (without cutoff) that at least one run can show, the backbone first
+    computed: bool  # whether rankings and judgements are there, so that every cutoff can be computed
+    reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures that came as aggregates
+    reranked: bool  # whether any stack has a reranker
 
     def cutoffs(self, measure: str) -> list[int]:
         """The cutoffs at which a measure can be shown, ascending; never empty."""

@@ -42,14 +42,7 @@ class Comparability:
 
 
 def machines(table: pl.DataFrame) -> dict[str, int]:
-    """The machines that the known latencies of a stack table were taken on, and how many stacks on each.
-
-    Args:
-        table: The stack table, with latency_ms, environment (JSON) and origin.
-
-    Returns:
-        By description; the one with most stacks first, among equals one that was timed here.
-    """
+    """The machines that the known latencies of a stack table were taken on, and how many stacks on each."""
     timed = table.filter(pl.col("latency_ms").is_not_null())
     found = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
     counts: dict[str, int] = {}
@@ -109,17 +102,7 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 
 def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Averages from elsewhere that do not rest on what most of the others rest on.
-
-    Args:
-        table: The stack table: quality, n, quality_basis, and unjudged_queries, which only a score has that
-            was computed here.
-
-    Returns:
-        run_id → why, and the matter in one sentence; both empty where nothing differs. Beside scores that
-        were computed with the workspace's golden set every average from elsewhere is foreign; among averages
-        alone those with another n than most. An unknown n is not held against a stack.
-    """
+    """Averages from elsewhere that do not rest on what most of the others rest on."""
     known = table.filter(pl.col("quality").is_not_null())
     reported = known.filter(pl.col("unjudged_queries").is_null())
     if reported.is_empty():
@@ -150,13 +133,7 @@ def _ns(rows: pl.DataFrame) -> str:
 
 
 def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
-    """What to say about differing queries; empty where all runs were asked every judged one.
-
-    Args:
-        found: Which queries the runs were asked.
-        shared: Whether they are compared on those that they share.
-        offer: Also what the sidebar can do about it.
-    """
+    """What to say about differing queries; empty where all runs were asked every judged one."""
     if not found.differ:
         return _about_unasked(found, shared=shared, offer=offer)
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
@@ -221,13 +198,7 @@ def about_pools(pools: Iterable[str | None]) -> str:
 def comparability(
     sentences: Iterable[str], apart: Mapping[str, tuple[str, str]], offers: Iterable[str] = ()
 ) -> Comparability:
-    """Gather what there is to say.
-
-    Args:
-        sentences: Empty ones are left out.
-        apart: run_id → name and why, of the runs that are not compared.
-        offers: What could be done besides.
-    """
+    """Gather what there is to say."""
     return Comparability(tuple(each for each in sentences if each), _apart(apart.values()), tuple(offers))
 
 

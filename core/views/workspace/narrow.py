@@ -152,19 +152,12 @@ class Together(Choices):
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What compares.
+    """What compares."""
 
-    Attributes:
-        scope: The workspace, on the queries that count, without the runs that do not compare.
-        latency: The latency, of one machine.
-        table: The stack table of the two.
-        compared: What differed.
-    """
-
-    scope: Scope
-    latency: Latency
-    table: pl.DataFrame
-    compared: Comparability
+    scope: Scope  # the workspace, on the queries that count, without the runs that do not compare
+    latency: Latency  # the latency, of one machine
+    table: pl.DataFrame  # the stack table of the two
+    compared: Comparability  # what differed
 
 
 @dataclass(frozen=True)
@@ -262,12 +255,7 @@ def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:
 
 
 def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
-    """What to say where only well judged queries count.
-
-    Args:
-        scope: The workspace.
-        n: Queries that are left.
-    """
+    """What to say where only well judged queries count."""
     wanted, said = scope.judging, []
     if wanted.everywhere:
         said.append(f"Only queries count that every golden set of the collection judges: n = {n}.")

@@ -43,17 +43,11 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How well a query must be judged to count; without any demand every query does.
+    """How well a query must be judged to count; without any demand every query does."""
 
-    Attributes:
-        k: The cutoff that `least` is about.
-        least: Share of the Top-K of every ranked run that is not unjudged, at least: 0..1.
-        everywhere: Whether every golden set of the collection must judge it.
-    """
-
-    k: int = 0
-    least: float = 0.0
-    everywhere: bool = False
+    k: int = 0  # the cutoff that `least` is about
+    least: float = 0.0  # share of the Top-K of every ranked run that is not unjudged, at least: 0..1
+    everywhere: bool = False  # whether every golden set of the collection must judge it
 
     def __bool__(self) -> bool:
         return self.least > 0 or self.everywhere
