@@ -171,7 +171,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
         )
         for part in parts
     ]
-    fig = figure(traces, x=x, height=110 + 38 * max(len(names), 2))
+    fig = figure(traces, x=x, height=150 + 38 * len(names))
     fig.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     return name_rows(fig, names, chosen)
 
