@@ -108,6 +108,7 @@ def chart(figure: go.Figure, name: str, **options: Any) -> Any:
     """Draw a chart in the page's light or dark theme; its button saves it as SVG."""
     ink = {"tickfont_color": _INK, "title_font_color": _INK}
     figure.update_xaxes(**ink).update_yaxes(**ink)
+    figure.for_each_annotation(lambda note: note.update(font_color=note.font.color or _INK))
     return st.plotly_chart(figure, key=f"chart_{name}", config=chart_config(name), width="stretch", **options)
 
 
