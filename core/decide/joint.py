@@ -212,15 +212,7 @@ def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
 
 
 def qualities(sample: JointSample, drawn: Floats) -> Floats:
-    """Mean quality of every stack in every resample.
-
-    Args:
-        sample: Quality per query.
-        drawn: [B, Q], how often each query counts; not necessarily whole numbers.
-
-    Returns:
-        [S, B]; NaN where no query of a stack counts.
-    """
+    """Mean quality of every stack in every resample."""
     return _means(sample.quality, sample.fixed_quality, drawn)
 
 
@@ -234,15 +226,7 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 
 
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
-    """The percentile of the latency of every stack in every resample.
-
-    Args:
-        sample: Latency per query.
-        drawn: [B, Q], how often each query counts; whole numbers.
-
-    Returns:
-        [S, B]; ms, NaN where it is unknown.
-    """
+    """The percentile of the latency of every stack in every resample."""
     made = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):

@@ -70,12 +70,7 @@ class Numbers:
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
-    """Within which the latency of each stack is not told apart [n]; ms.
-
-    Args:
-        table: The stack table.
-        jitter_ms: What a person set for all; None = the column "jitter_ms", else `JITTER_MS`.
-    """
+    """Within which the latency of each stack is not told apart [n]; ms."""
     if jitter_ms is not None:
         return np.full(table.height, jitter_ms)
     known = floats(table, "jitter_ms")
@@ -83,15 +78,7 @@ def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
 
 
 def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
-    """Order the rows that tie with the best.
-
-    Args:
-        values: Of the table.
-        rows: Those to choose from; at least one.
-
-    Returns:
-        The best row and those that tie with it, in order of preference, and in words how the tie was broken.
-    """
+    """Order the rows that tie with the best."""
     best = int(rows[np.lexsort((values.cost[rows], values.latency[rows], -values.merit[rows]))[0]])
     # where no latency is known at all, none is asked for
     near = rows[within_jitter(values, rows, best) | np.isnan(values.latency[best])]

@@ -71,21 +71,7 @@ class Preview:
 def load(
     offered: Sequence[Offered], options: Options | None = None, progress: Progress | None = None
 ) -> Import:
-    """Read everything that was offered together as one import; nothing is written.
-
-    Args:
-        offered: Paths of files, folders and archives, or uploads.
-        options: The user's decisions.
-        progress: Told how far it is.
-
-    Returns:
-        The batch to add to a store, with what was taken, left out and decided.
-
-    Raises:
-        InputError: Naming file, line and column of what cannot be used, or what could not be recognised
-            with the format that it comes nearest to.
-        UnknownNameError: `options.format` or a mapped role does not exist.
-    """
+    """Read everything that was offered together as one import; nothing is written."""
     options = options or Options()
     if not offered:
         raise InputError("Nothing was offered.", do="Name at least one file or folder.")

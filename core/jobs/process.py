@@ -32,13 +32,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | None = None) -> int:
-    """Start ``python -m core`` with these arguments in a session of its own, and return its number.
-
-    Args:
-        arguments: What follows ``python -m core``.
-        printed: Takes what it prints.
-        environ: Variables to set besides those of this process.
-    """
+    """Start ``python -m core`` with these arguments in a session of its own, and return its number."""
     with printed.open("wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
             [sys.executable, *_PROGRAM, *arguments],

@@ -32,26 +32,7 @@ def score(
     depth: int | None = None,
     extra: Extra | None = None,
 ) -> Scores:
-    """Value of a measure per query at every K = 1..D.
-
-    Args:
-        measure: Which one; its own cutoff does not matter here.
-        grades: int8 [..., Q, D], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. A query that a
-            run does not rank is a row of -1 and scores 0.
-        pool_counts: Integers [Q, 5], passages with grade 1..5 in the golden set; or [..., Q, 5] where each
-            run has judged passages of its own (no measure applies to a query of which none is judged).
-        pool_grades: int8 [..., Q, P], grades of each candidate pool in any order; needed by PROC only.
-        depth: Largest K when it is not the last axis of `grades`; missing slots are empty.
-        extra: What only some measures need.
-
-    Returns:
-        float64 [..., Q, D]; NaN where the measure does not apply to the query (see `na_reason`). A view:
-        values of one K are neighbours in memory.
-
-    Raises:
-        InputError: If the measure needs something that is not given.
-        ValueError: If the shapes do not belong together.
-    """
+    """Value of a measure per query at every K = 1..D."""
     return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth, extra=extra)[
         measure
     ]

@@ -17,14 +17,7 @@ SETS = 32
 
 
 def repeated(sources: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which slots hold a passage whose source occurs earlier in the ranking.
-
-    Args:
-        sources: Codes [K, ...]; slots with the same code have the same source.
-
-    Returns:
-        Booleans of the same shape.
-    """
+    """Which slots hold a passage whose source occurs earlier in the ranking."""
     order = np.argsort(sources, axis=0, kind="stable")
     ordered = np.take_along_axis(sources, order, axis=0)
     again = np.zeros(sources.shape, dtype=np.bool_)

@@ -124,12 +124,6 @@ def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: 
 
     The same passages give the same sum to the last bit, whether they are ranked or chosen as the best: so a
     perfect ranking scores exactly 1.
-
-    Args:
-        tally: From the number of a kind to its tally [K, ...]; not asked for kinds that are worth nothing.
-        worth: float64 [kinds, ...].
-        out: float64 [K, ...].
-        scratch: Of the same shape, overwritten.
     """
     started = False
     for kind, each in enumerate(worth):

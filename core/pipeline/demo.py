@@ -98,17 +98,7 @@ def grid(
     indexes: Sequence[str] = ("flat", "hnsw-f32", "int8"),
     depths: Sequence[int] = DEPTHS,
 ) -> list[Stack]:
-    """BM25, every dense combination, and the fusion of BM25 with each of them, at every candidate depth.
-
-    Args:
-        embedder: A registered embedder.
-        dims: Its dimensions.
-        indexes: Kinds of dense index.
-        depths: Candidate depths K.
-
-    Returns:
-        (1 + 2 · dims · indexes) · depths stacks; 76 by default.
-    """
+    """BM25, every dense combination, and the fusion of BM25 with each of them, at every candidate depth."""
     return expand_axes(
         Axes(
             embedder=(Encoder(name=embedder),),

@@ -26,15 +26,7 @@ _BYTES_BESIDE_LINKS = 12  # where a vector's links begin, and its level
 
 
 def search_units(documents: float, tokens_per_document: float = 0) -> float:
-    """Search units of one query.
-
-    Args:
-        documents: How many documents are ranked, 0 or more.
-        tokens_per_document: Their length including the query; above 500 a document counts once per 500.
-
-    Returns:
-        One unit for every started 100 documents; 101 documents are 2 units.
-    """
+    """Search units of one query."""
     each = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
     return float(math.ceil(documents * each / DOCUMENTS_PER_SEARCH_UNIT))
 
@@ -56,16 +48,6 @@ def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) 
     A vector takes 4 bytes per number in float32 and 1 as int8. A graph keeps 2 M links per vector on its
     ground level and, as 1 / (M - 1) further levels are expected, M / (M - 1) above it (Malkov and Yashunin,
     TPAMI 2020).
-
-    Args:
-        kind: A key of `INDEX_KINDS`.
-        vectors: How many, 0 or more.
-        dim: Dimension, above 0.
-        links: M, above 1; 32 take 0.25 GiB a million vectors, 64 take 0.49.
-
-    Raises:
-        UnknownNameError: If the kind is not known.
-        InputError: If M is not above 1.
     """
     if kind not in INDEX_KINDS:
         raise UnknownNameError("index", kind, INDEX_KINDS)

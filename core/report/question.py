@@ -27,12 +27,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def question(case: Case) -> dict[str, object]:
-    """What a case asks.
-
-    Returns:
-        Values by the name of the option of `decide`, written with underscores (`run`: ids, empty = all of the
-        collection), and generation (the model of the generator, for which there is no option; null = none).
-    """
+    """What a case asks."""
     asked, limits = case.asked, case.asked.constraints
     model = asked.latency.generation
     return {

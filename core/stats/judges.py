@@ -87,15 +87,7 @@ def kappa(counts: Floats, weights: Weights = "none") -> Floats:
 
 
 def alpha(counts: Floats, level: Level = "ordinal") -> Floats:
-    """Krippendorff's alpha of coincidence matrices.
-
-    Args:
-        counts: [..., 5, 5], symmetric.
-        level: What the grades mean: names, an order, or numbers.
-
-    Returns:
-        [...]; NaN where it is not defined.
-    """
+    """Krippendorff's alpha of coincidence matrices."""
     given = counts.sum(axis=-1)
     total = given.sum(axis=-1)
     distance = _ordinal(given) if level == "ordinal" else _distances(level)

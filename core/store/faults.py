@@ -20,13 +20,7 @@ EXAMINE = "Run `python -m core doctor`."
 
 @contextmanager
 def told(doing: str, root: Path, do: str = "") -> Iterator[None]:
-    """Raise what goes wrong inside as a `StoreError`.
-
-    Args:
-        doing: What fails then, as in "reading".
-        root: The store.
-        do: What to do where the system says nothing that tells.
-    """
+    """Raise what goes wrong inside as a `StoreError`."""
     try:
         yield
     except ClqError:

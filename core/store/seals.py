@@ -62,11 +62,7 @@ def sound(file: Sealed) -> bool:
 
 
 def verify(files: Iterable[Sealed]) -> None:
-    """Refuse files that are not what was written.
-
-    Raises:
-        StoreDamagedError: If one is missing, cannot be read or has other bytes.
-    """
+    """Refuse files that are not what was written."""
     new = list({file: None for file in files if file not in _sound})
     if not new:
         return

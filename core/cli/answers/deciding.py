@@ -270,19 +270,7 @@ def workspace(
     origins: Sequence[Origin],
     names: Sequence[str] = (),
 ) -> Scope:
-    """The collection, golden set and runs that were asked for, or the only ones there are.
-
-    Args:
-        snapshot: Where to read.
-        collection: Its id; None = the only one that has such runs.
-        golden_set: Its id; None = the only one of the collection.
-        origins: Only runs of these; empty = all.
-        names: Only these runs, by id or label; empty = all.
-
-    Raises:
-        UnknownNameError: If a name does not exist.
-        InputError: If there are several to choose from, or no run.
-    """
+    """The collection, golden set and runs that were asked for, or the only ones there are."""
     known = snapshot.collections()["collection_id"].to_list()
     if collection is not None and collection not in known:
         raise UnknownNameError("collection", collection, known)

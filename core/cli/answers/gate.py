@@ -26,19 +26,7 @@ _LINE = 2000
 
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
-    """Compare today with a record; one line where its decision holds, else a table and `FAILED`.
-
-    Args:
-        ctx: Knows which options were given; what was not is asked as in the record.
-        path: The record as JSON.
-        question: The options.
-        share: Probability above which another stack must be chosen for the decision not to hold.
-        form: How to print.
-
-    Raises:
-        InputError: If the file is no such record.
-        typer.Exit: With `FAILED`.
-    """
+    """Compare today with a record; one line where its decision holds, else a table and `FAILED`."""
     from core.report.gate import answer, broken, recorded  # noqa: PLC0415
 
     was = recorded(parsed(_read(path), path.name), path.name)

@@ -45,12 +45,7 @@ def with_budget(job: Job, usd: float | None) -> Job:
 
 
 def execute(context: Context, job: Job, form: Format) -> None:
-    """Run an evaluation, or what is left of it, into the store, and print its runs.
-
-    Raises:
-        typer.Exit: With the code that says how it ended, unless it is done.
-        ClqError: If it fails.
-    """
+    """Run an evaluation, or what is left of it, into the store, and print its runs."""
     from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
 
     def sink(batch: Batch) -> None:

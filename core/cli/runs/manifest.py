@@ -59,16 +59,7 @@ def run(
 
 
 def find(context: Context, name: str) -> dict[str, Any]:
-    """A manifest.
-
-    Args:
-        context: The store and its evaluations.
-        name: Path of a file, id or label of a run, name or id of an evaluation.
-
-    Raises:
-        UnknownNameError: If it is none of these.
-        InputError: If the file holds no manifest, or the name is not unique.
-    """
+    """A manifest."""
     from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
 

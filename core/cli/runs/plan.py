@@ -80,13 +80,7 @@ def run(
 
 
 def show(made: Plan, form: Format, *, stacks: bool = False) -> None:
-    """Print a plan, and its problems on standard error.
-
-    Args:
-        made: The plan.
-        form: Tables with a few sentences, one JSON object, or CSV.
-        stacks: All stacks; of CSV the stacks instead of the stages.
-    """
+    """Print a plan, and its problems on standard error."""
     for problem in made.problems:
         complain(f"{problem.severity}: {problem}")
     if form is Format.JSON:

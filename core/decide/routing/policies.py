@@ -213,11 +213,6 @@ def percentile(values: Floats, weights: Floats, share: float) -> float:
     """A percentile of weighted values; equal to `numpy.quantile` where every weight is 1.
 
     A value of weight w takes the places of w order statistics and stands in their middle.
-
-    Args:
-        values: Any shape; those of weight 0 may be NaN.
-        weights: The same shape, 0 or more.
-        share: The percentile, 0..1.
     """
     counted = weights > 0
     order = np.argsort(values[counted], kind="stable")

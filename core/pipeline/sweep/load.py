@@ -85,20 +85,7 @@ _SOURCES = ("collection", "queries", "golden_set")
 
 
 def load(source: str | Path, *, split: str | None = None) -> SweepSpec:
-    """Read a specification.
-
-    Args:
-        source: Path of a .toml, .yaml, .yml or .json file; or the text itself, recognised by having more
-            than one line.
-        split: Which split of a BEIR collection, instead of the specification's.
-
-    Returns:
-        The specification, its paths absolute: those of a file are relative to its folder.
-
-    Raises:
-        SpecError: With every problem: its file, line and key, and the nearest valid key or value.
-        InputError: If there is no such file or it is of another kind.
-    """
+    """Read a specification."""
     spec = parse(source) if isinstance(source, str) and "\n" in source else _from_file(source)
     if split is None:
         return spec

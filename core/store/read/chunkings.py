@@ -23,13 +23,7 @@ def searched(collection_id: str, chunking: str | None) -> str:
 
 
 def judging(runs: pl.DataFrame, golden_set_id: str, parts: Ids[str]) -> dict[str, str]:
-    """Per run the golden set with the judgements of the passages it ranks.
-
-    Args:
-        runs: run_id, chunking.
-        golden_set_id: The golden set that was asked for.
-        parts: Its parts that exist; a run of a chunking without one is judged by the golden set itself.
-    """
+    """Per run the golden set with the judgements of the passages it ranks."""
     own = {
         run_id: part_id(golden_set_id, chunking) if chunking else golden_set_id
         for run_id, chunking in runs.select("run_id", "chunking").iter_rows()

@@ -62,17 +62,7 @@ _PLACES = Memory(64 * 2**20)
 
 
 def join(groups: Sequence[Judges], *, run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:
-    """Join rankings with the judgements of the golden set that judges each run.
-
-    Args:
-        groups: Who judges which runs; every run is in one of them.
-        run_ids: The runs, in the order of the answer.
-        stage: "final" or "pool".
-        depth: Ranks to keep; None keeps all.
-
-    Returns:
-        Over the queries that any of the golden sets judges.
-    """
+    """Join rankings with the judgements of the golden set that judges each run."""
     key = (tuple(groups), tuple(run_ids), stage, depth)
     return _MEMORY.once(key, lambda: _join(groups, tuple(run_ids), stage, depth), size)
 

@@ -31,12 +31,7 @@ class Judged:
 
 @lru_cache(maxsize=64)
 def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
-    """Read a golden set; kept, for files of a store never change.
-
-    Args:
-        golden_set_id: Which one.
-        judgements: The file with its rows, or nothing where it has none.
-    """
+    """Read a golden set; kept, for files of a store never change."""
     if not judgements:
         nothing = np.zeros(0, dtype=np.int32)
         ids = pa.array([], type=pa.large_string())

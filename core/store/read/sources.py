@@ -51,15 +51,7 @@ def join(
     stage: str,
     depth: int,
 ) -> Sourced:
-    """Join rankings and judgements with the sources of their passages.
-
-    Args:
-        groups: Who judges which runs, as for `core.store.read.graded.join`.
-        passages: Per group the collection that its runs searched, and the Parquet files with its passages.
-        run_ids: The runs, in the order of the answer.
-        stage: "final" or "pool".
-        depth: Ranks to keep.
-    """
+    """Join rankings and judgements with the sources of their passages."""
     key = (tuple(groups), tuple(passages), tuple(run_ids), stage, depth)
     return _MEMORY.once(
         key,

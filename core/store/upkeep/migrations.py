@@ -87,11 +87,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
-    """The number of the last step applied to the cursor's catalogue.
-
-    Raises:
-        StoreVersionError: If this release does not know that step.
-    """
+    """The number of the last step applied to the cursor's catalogue."""
     found = len(cursor.execute("SELECT number FROM migrations").fetchall())
     if found > MIGRATIONS[-1].number:
         raise StoreVersionError(

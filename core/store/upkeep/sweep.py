@@ -15,12 +15,7 @@ _KEPT_S = 24 * 3600
 
 
 def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:
-    """What writers left that died or gave up; only under the writers' lock is it sure that none is at work.
-
-    Args:
-        layout: The store.
-        referenced: Names of the part folders that the current catalogue lists.
-    """
+    """What writers left that died or gave up; only under the writers' lock is none at work for sure."""
     noted, current = layout.noted(), layout.current()
     return [
         entry

@@ -23,15 +23,7 @@ OWNED: Mapping[Kind, tuple[str, ...]] = {
 
 
 def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
-    """The import with another id for a collection or golden set, and for its parts, wherever they are named.
-
-    Args:
-        made: The import.
-        kind: "collection" or "golden_set".
-        name: Id in the import.
-        chosen: Id to use.
-        known: Whether the store has a record of that id.
-    """
+    """The import with another id for a collection or golden set and its parts, wherever they are named."""
     if name == chosen:
         return made
     for part in parts_of(made, kind, name):

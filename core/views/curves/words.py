@@ -27,13 +27,7 @@ GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them.
 
 
 def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Who leads at the cutoff, and what it has at the deepest one.
-
-    Args:
-        main: The rows of `page.curve_table` of the measure.
-        quality: The measure with its cutoff.
-        names: The stacks shown; of equals the first of them leads.
-    """
+    """Who leads at the cutoff, and what it has at the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)

@@ -17,15 +17,7 @@ _PAIR = ("query_id", "passage_id")
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
-    """How many passages of a query have which grade.
-
-    Args:
-        judgements: Frame of `TABLES["judgements"]`.
-
-    Returns:
-        query_id, judged, grade 5 … grade 1, and fallback (no passage of grade 5, so that RA-nWG weighs by its
-        fallback rule), sorted by query.
-    """
+    """How many passages of a query have which grade."""
     counts = [(pl.col("grade") == grade).sum().alias(f"grade {grade}") for grade in GRADES]
     return (
         judgements.group_by("query_id")
@@ -36,16 +28,7 @@ def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
 
 
 def summary(queries: pl.DataFrame) -> pl.DataFrame:
-    """The mix over all queries.
-
-    Args:
-        queries: What `per_query` returns.
-
-    Returns:
-        grade, total, share (of all judgements), median, mean, most (per query), prevalence (share of a
-        query's judged passages, median over the queries; for 4+5 the paper's pool prevalence, §3.5) and
-        present (share of the queries that have it at all); grade 5 first, then 4 and 5 together, then all.
-    """
+    """The mix over all queries."""
     rows = [_row(queries, pl.col(f"grade {grade}"), str(grade)) for grade in GRADES]
     good = _row(queries, pl.col("grade 5") + pl.col("grade 4"), GOOD)
     return pl.concat([*rows, good, _row(queries, pl.col("judged"), "all")])
@@ -94,15 +77,7 @@ def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame
 
 
 def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Pairs that another golden set of the collection grades differently.
-
-    Args:
-        judgements: The golden set that is looked at.
-        others: Judgements of the collection's other golden sets.
-
-    Returns:
-        query_id, passage_id, grade, other_set, other_grade, by (distance); largest distance first.
-    """
+    """Pairs that another golden set of the collection grades differently."""
     return (
         judgements.select(*_PAIR, "grade")
         .join(

@@ -15,22 +15,13 @@ NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection"
 
 
 def golden_sets(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Golden sets that are there, or the deleted ones.
-
-    Returns:
-        golden_set_id, name, collection_id, judge, mapping, queries, judgements, spans, notes.
-    """
+    """Golden sets that are there, or the deleted ones."""
     columns = ("golden_set_id", "name", "collection_id", "judge", "mapping", "queries", "judgements", "spans")
     return snapshot.golden_sets(removed=removed).select(*columns, "notes")
 
 
 def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Collections that are there, or the deleted ones.
-
-    Returns:
-        collection_id, name, source, runs, golden_sets, queries, passages, notes. The runs and golden sets are
-        those that go with it, or that came back with it; passages include the chunks of its chunkings.
-    """
+    """Collections that are there, or the deleted ones."""
     whole = pl.coalesce("part_of", "collection_id")
     chunks = (
         snapshot.collections(parts=True, hidden=removed)

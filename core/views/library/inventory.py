@@ -20,16 +20,7 @@ _ORIGINS = {"run": "measured here", "import": "imported", "published": "publishe
 
 
 def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """The runs of a store, newest first.
-
-    Args:
-        snapshot: Where to read.
-        removed: The deleted ones instead.
-
-    Returns:
-        run_id, label, collection_id, origin (in words), pool, n (queries that it ranks, or that its averages
-        rest on; null = unknown), passages (ranked rows), created_at (UTC), added_revision.
-    """
+    """The runs of a store, newest first."""
     found = snapshot.runs(removed=removed)
     ranked = snapshot.sizes("rankings").select("id", "rows", "queries")
     told = found.filter(~pl.col("has_rankings"))["run_id"].to_list() if not removed else []

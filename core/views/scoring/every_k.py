@@ -27,19 +27,7 @@ def every_k(
     depth: int | None = None,
     asked: Mask | None = None,
 ) -> pl.DataFrame:
-    """Values per cutoff, run and query.
-
-    Args:
-        found: Rankings with grades.
-        measures: Which; their own cutoffs do not matter here.
-        depth: Largest K; None for the deepest final rank.
-        asked: [runs, queries], which each run was asked; None = all.
-
-    Returns:
-        k, run, query_id and a column for each measure, named without its cutoff; null where the measure does
-        not apply to the query, or the run was not asked it. Sorted by k, then in the order of runs and
-        queries.
-    """
+    """Values per cutoff, run and query."""
     scored = found.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
     deepest = found.depth if depth is None else depth
     runs, queries = len(found.run_ids), len(found.query_ids)

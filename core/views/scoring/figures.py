@@ -14,17 +14,7 @@ from core.views.workspace.stacks import runs_in
 
 
 def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl.DataFrame:
-    """One column per measure.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        measures: Which, with their cutoffs.
-
-    Returns:
-        One row per run, ordered by name: the columns of `stacks.runs_in`, then one per measure,
-        named as `Quality.name`; 0..1, null = unknown or not applicable.
-    """
+    """One column per measure."""
     runs = runs_in(snapshot, scope)
     computed = runs.filter(pl.col("has_rankings") & pl.lit(scope.golden_set_id is not None))
     known = [_reported(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]

@@ -42,17 +42,7 @@ class Counted:
 
 
 def counted(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
-    """Leave out what the runs were not asked.
-
-    Args:
-        found: Rankings with grades.
-        timings: Reads the timings of some runs, for what took time was asked.
-        over: Which queries count; None = the shared ones where the runs were asked different ones, else all.
-
-    Returns:
-        What counts. A run that shares fewer than `ENOUGH` queries with the others has no scores on the
-        shared ones.
-    """
+    """Leave out what the runs were not asked."""
     asked = asked_in(found, timings)
     sets = overlap(found.run_ids, asked)
     over = over or (Over.SHARED if sets.differ else Over.ALL)

@@ -16,16 +16,7 @@ _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
 
 
 def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """What can be chosen as quality of the figures that runs came with.
-
-    Args:
-        snapshot: Where to read.
-        run_ids: Of which runs.
-
-    Returns:
-        One row per measure, by name: measure (without cutoff), cutoffs (ascending), runs (how many have it),
-        lowest and highest value.
-    """
+    """What can be chosen as quality of the figures that runs came with."""
     return (
         snapshot.aggregates(run_ids)
         .filter(pl.col("k").is_not_null())

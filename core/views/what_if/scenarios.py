@@ -63,14 +63,7 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
 def choose(
     table: pl.DataFrame, scenario: Scenario, limits: Constraints, paired: Paired | None = None
 ) -> str | None:
-    """run_id of the stack that a scenario selects; None where no stack is left.
-
-    Args:
-        table: The stack table.
-        scenario: What it asks for; a stack whose dimension or K is unknown does not meet a limit on it.
-        limits: Those that hold on every page; the scenario's take the place of its limits.
-        paired: Quality per query, where it is known.
-    """
+    """run_id of the stack that a scenario selects; None where no stack is left."""
     rows = table
     if scenario.dim is not None:
         rows = rows.filter(pl.col("dim") <= scenario.dim)

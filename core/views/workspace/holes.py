@@ -19,15 +19,7 @@ _HOLE, _WORST, _BEST = 0, 1, 5
 
 
 def bounds(found: Evidence, measure: Measure) -> tuple[Floats, Floats]:
-    """Mean score of every run if all its holes were of the worst, or of the best, grade.
-
-    Args:
-        found: Rankings and judgements.
-        measure: With its cutoff.
-
-    Returns:
-        The lower and the upper bound, float64 [runs]; NaN where the measure applies to no query.
-    """
+    """Mean score of every run if all its holes were of the worst, or of the best, grade."""
     top = found.grades[:, :, : measure.k]
     ends = [mean(_scored(found, top, measure, grade))[0] for grade in (_WORST, _BEST)]
     return np.fmin(*ends), np.fmax(*ends)

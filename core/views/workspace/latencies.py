@@ -15,16 +15,7 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 
 def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """One latency per run.
-
-    Args:
-        snapshot: Where to read.
-        runs: The runs with their `run_id`, `mode` and `reranker`.
-        latency: Percentile and scope.
-
-    Returns:
-        run_id and `COLUMNS`; latency_ms is null where it is unknown, and latency_note says why.
-    """
+    """One latency per run."""
     found = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
     known = [each.filter(pl.col("latency_ms").is_not_null()) for each in found]

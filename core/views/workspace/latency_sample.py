@@ -17,18 +17,7 @@ _NAMES = ["run_id", "query_id", "ms"]
 
 
 def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """One latency per run and query.
-
-    Args:
-        snapshot: Where to read.
-        runs: run_id, and spec where generation is modelled.
-        latency: Scope, and how generation is modelled.
-
-    Returns:
-        run_id, query_id, ms, modelled (whether generation was modelled). End-to-end, a run that was timed
-        with its generator has only queries with both; a run without one has its retrieval path and the
-        modelled generation, or no rows where none is given.
-    """
+    """One latency per run and query."""
     timings = snapshot.timings(runs["run_id"].to_list())
     if latency.scope != "end-to-end":
         rows = per_query(timings, scope=latency.scope).filter(pl.col("stage") == TOTAL)

@@ -15,17 +15,7 @@ from core.store import Snapshot
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """What every run sends to the generator.
-
-    Args:
-        snapshot: Where to read.
-        runs: run_id, spec, origin and candidates.
-
-    Returns:
-        run_id, tokens_sent (what the generator read on average, else passages × the size of a chunk; null =
-        unknown) and passages_sent (`chunks_sent` of the specification; of a run that was made here and says
-        nothing, all candidates; null = unknown).
-    """
+    """What every run sends to the generator."""
     ids = runs["run_id"].to_list()
     usage = snapshot.usage(ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
     read = mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())

@@ -78,12 +78,7 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
 
 
 def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
-    """How the queries of some runs overlap; see `query_sets`.
-
-    Args:
-        run_ids: The runs.
-        mask: [runs, judged queries], which each was asked.
-    """
+    """How the queries of some runs overlap; see `query_sets`."""
     if not run_ids:
         return QuerySets()
     counts = mask.sum(axis=1)
@@ -118,11 +113,7 @@ def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
 
 
 def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tuple[tuple[str, ...], Mask]:
-    """Which judged queries each run was asked.
-
-    Returns:
-        The judged queries, and bool [runs, queries].
-    """
+    """Which judged queries each run was asked."""
     found = evidence(snapshot, run_ids, golden_set_id)
     return found.query_ids, asked_in(found, snapshot.timings)
 

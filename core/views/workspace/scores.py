@@ -234,13 +234,6 @@ def at_cutoff(found: Evidence, measure: Measure) -> Floats:
 
 
 def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Macro-average over queries.
-
-    Args:
-        values: [runs, queries] with NaN where not applicable.
-
-    Returns:
-        The means [runs] (NaN where nothing is applicable) and n [runs], the number of queries they rest on.
-    """
+    """Macro-average over queries."""
     means, n = aggregate(values[..., None])
     return means[..., 0], n[..., 0]

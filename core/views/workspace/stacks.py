@@ -212,17 +212,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
 
 
 def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """The cost of every run: reported by its source, else priced from its usage.
-
-    Args:
-        snapshot: Where to read.
-        runs: The runs with `run_id` and `manifest`.
-        book: Prices.
-
-    Returns:
-        run_id, cost (USD per 1,000 queries, null = unknown), cost_least (where a stage of it is not known:
-        what the others cost) and cost_missing (which that are), cost_basis, cost_note.
-    """
+    """The cost of every run: reported by its source, else priced from its usage."""
     ids = runs["run_id"].to_list()
     usage = snapshot.usage(ids)
     priced = run_totals(runs, usage, book)

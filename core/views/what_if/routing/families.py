@@ -110,12 +110,7 @@ def _shaped(spec: Mapping[str, Any]) -> str:
 
 
 def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
-    """Why smaller depths cannot be replayed from a run, in words; empty where they can.
-
-    Args:
-        snapshot: Where to read its rankings.
-        run: run_id, reranker, spec and manifest of a run with a reranker.
-    """
+    """Why smaller depths cannot be replayed from a run, in words; empty where they can."""
     name, spec = str(run["reranker"]), json.loads(run["spec"])
     reranker = _reranker(name, json.loads(run["manifest"]))
     if reranker is None:

@@ -21,14 +21,7 @@ _NOBODY = 0.005
 
 
 def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
-    """The answer: what routing gives instead of one depth for all, and whether it is worth it.
-
-    Args:
-        found: The queries and depths.
-        rows: As in `core.views.what_if.routing.policies.Simulation`.
-        signal: What the rule looks at.
-        quality: What is scored.
-    """
+    """The answer: what routing gives instead of one depth for all, and whether it is worth it."""
     labels = [option.label for option in found.options]
     n = text.count(len(found.query_ids), "query", "queries")
     if found.depths.same:
