@@ -21,8 +21,8 @@ def test_a_quality_floor_moves_the_choice_cell_by_cell(server: Server, visit: Op
     words = page.page.locator(".js-plotly-plot").first.locator(".heatmap-label")
     expect(words).to_have_count(24)
     expect(words.first).to_contain_text("A")
-    floor = page.slider("Quality floor")
-    page.press(floor, "PageUp", 9)
+    floor = page.slider("Quality at least")
+    page.press(floor, "PageUp", 12)
     assert page.answer != before
     assert page.answer.startswith("No stack is within the limits as usual")
     expect(page.page.get_by_text("– = none")).to_be_visible()
