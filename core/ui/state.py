@@ -222,13 +222,11 @@ def bound(key: str, default: object) -> dict[str, Any]:
 
 def changed(keys: Iterable[str]) -> int:
     """Count the settings that differ from their defaults, as far as those are known from the last drawing."""
-    defaults = st.session_state.get(_DEFAULTS, {})
-    return sum(
-        written(st.session_state.get(key, defaults[key])) != written(defaults[key])
-        if key in defaults
-        else key in st.query_params and key not in st.session_state
-        for key in keys
-    )
+    defaults = st.session_state.get(_DEFAULTS)
+    if defaults is None:
+        return sum(key in st.query_params for key in keys)
+    known = [key for key in keys if key in defaults]
+    return sum(written(st.session_state.get(key, defaults[key])) != written(defaults[key]) for key in known)
 
 
 def back_to_defaults(keys: Iterable[str]) -> None:

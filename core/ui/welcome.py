@@ -41,12 +41,13 @@ def hint() -> None:
     with st.container(border=True, gap="xsmall", key="hint"):
         st.caption(
             "**New here?**  \n1 · Move a limit: the choice follows.  \n"
-            "2 · Click a mark: its stack is told.  \n3 · Share the view, or take the record."
+            "2 · Click a mark to see its stack.  \n3 · Share the view."
         )
         place = find_place()
         if place is not None and _SINGLE in cache.holds(place.snapshot):
-            st.caption(f"Single queries are in {_SINGLE}.")
-            st.button(f"Open {_SINGLE}", on_click=go_to_workspace, args=(_SINGLE,), width="stretch")
+            label = "See single queries"
+            about = f"Opens {_SINGLE}, whose stacks were measured query by query."
+            st.button(label, on_click=go_to_workspace, args=(_SINGLE,), help=about, width="stretch")
         st.button("Got it", on_click=_dismiss, icon=":material/check:", width="stretch")
 
 

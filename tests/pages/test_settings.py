@@ -1,0 +1,57 @@
+"""Settings stand behind one button that counts what differs; where a page has none, what was set is kept."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.ui.pages import PAGES
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound, go
+
+
+def labels(app: AppTest) -> list[str]:
+    return [popover.proto.popover.label for popover in app.get("popover")]
+
+
+@pytest.mark.parametrize(
+    ("address", "label"),
+    [
+        ({}, "Settings"),
+        ({"sla": "0.2", "stack": "BM25, K = 20"}, "Settings"),
+        ({"k": "20"}, "Settings · 1"),
+        ({"k": "20", "m": "nDCG", "on": "p95", "alpha": "0.5"}, "Settings · 3"),
+        ({"k": "10", "on": "p50", "book": "list"}, "Settings"),
+    ],
+)
+def test_the_button_counts_what_differs_from_the_defaults(
+    open_page: OpenPage, demo_store: Path, address: dict[str, str], label: str
+):
+    assert label in labels(open_page(demo_store, "decision", **address))
+
+
+def test_one_click_goes_back_to_the_defaults(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "decision", k="20", alpha="0.5", on="p95", sla="0.2")
+    assert "Settings · 3" in labels(app)
+    next(button for button in app.button if button.label == "Back to defaults").click().run()
+    assert_sound(app)
+    assert "Settings" in labels(app)
+    kept = {key: app.session_state[key] for key in ("k", "alpha", "on", "sla")}
+    assert kept == {"k": 10, "alpha": 1.0, "on": "p50", "sla": 0.2}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_about_data_have_neither_settings_nor_limits(open_page: OpenPage, demo_store: Path, page: str):
+    app = open_page(demo_store, page)
+    there = {widget.key for widget in [*app.number_input, *app.selectbox]}
+    assert ("m" in there) == (PAGES[page].group != "Data")
+    assert ("sla" in there) == (PAGES[page].group in ("Decide", "Explain"))
+
+
+def test_what_was_set_outlives_pages_that_do_not_show_it(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "decision", k="20", sla="0.2")
+    for page in ("library", "golden", "headroom"):
+        go(app, page).run()
+        assert_sound(app)
+    assert (app.session_state["k"], app.session_state["sla"]) == (20, 0.2)
+    assert app.number_input(key="sla").value == 0.2
