@@ -66,14 +66,14 @@ COLUMNS: Mapping[str, Any] = {
     "after": show.text_column("after", width="medium"),
     "measure": show.text_column("measure"),
     "says": show.text_column("what it says", width=290),
-    "value_first": show.score_column("B"),
-    "value_second": show.score_column("A"),
+    "value_first": show.score_column("against"),
+    "value_second": show.score_column("stack"),
     "query_id": show.text_column("query"),
     "text": show.text_column("question", width="large"),
     "outcome": show.text_column("outcome"),
     "delta": show.signed_column("difference"),
-    "score": show.score_column("A"),
-    "other": show.score_column("B"),
+    "score": show.score_column("stack"),
+    "other": show.score_column("against"),
     "tags": st.column_config.ListColumn("tags"),
 }
 
@@ -170,9 +170,12 @@ def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
         with place.container(border=True, height="stretch"):
             st.markdown(f"**{plain(title)}**")
             for column, letter, name in zip(st.columns(len(names)), LETTERS, names, strict=False):
-                number, small = words.shown(axis, stacks[name])
-                column.metric(letter, plain(number))
-                column.caption(plain(small))
+                number, small = (plain(said) for said in words.shown(axis, stacks[name]))
+                if len(names) == 2:
+                    column.metric(letter, number)
+                else:  # a metric cuts what does not fit
+                    column.markdown(f"{letter}  \n**{number}**")
+                column.caption(small)
             for letter, row in zip(
                 LETTERS[1:], gaps.filter(axis=axis.key).iter_rows(named=True), strict=False
             ):
@@ -233,7 +236,7 @@ def flips(view: View, closer: pair.Closer, two: Row, setup: Setup) -> None:
         if drawn := bars(by_difference, view.quality, names[::-1]):
             click = opens(drawn.drawn, two, "chart_deltas")
             show.chart(drawn.figure, "deltas", on_select=click, selection_mode="points")
-    st.caption(words.flips(rows.height, view.quality))
+    st.caption(plain(words.flips(rows.height, view.quality, two["second"])))
     show.table(
         rows, "flips", columns("query_id", "text", "outcome", "delta", "score", "other"),
         more=columns("overlap", "tau", "tags", "note"),
@@ -275,9 +278,8 @@ def pick_pair(rows: pl.DataFrame) -> Row:
     """Draw which of the comparisons is looked at closely, where there are several."""
     labels = words.labels(rows)
     still_offered("pair", labels)
-    picked = labels[0]
-    if len(labels) > 1:
-        picked = st.selectbox("Look closer at", labels, key="pair", bind="query-params")
+    several = len(labels) > 1
+    picked = st.selectbox("Look closer at", labels, key="pair", bind="query-params") if several else labels[0]
     return rows.row(labels.index(picked), named=True)
 
 
@@ -329,9 +331,7 @@ if not obstacle:
             flips(view, closer, two, setup)
     with folded.expander("Same passages, same order?", icon=":material/reorder:"):
         st.markdown(plain(words.rankings(closer, view.quality.k)))
-    with folded.expander(
-        "Retrieval or ordering: where the difference comes from", icon=":material/call_split:"
-    ):
+    with folded.expander("Does retrieval or ordering differ?", icon=":material/call_split:"):
         sources(closer)
     with folded.expander("One change, every pair of stacks", icon=":material/change_history:"):
         change(view, setup)

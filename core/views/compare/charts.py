@@ -170,7 +170,7 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.
     """
-    axes = [f"{quality.name} of {text.shorten(name, 30)}" for name in names]
+    axes = [f"{quality.name} of {text.shorten(name, 22)}" for name in names]
     known = rows.with_row_index("row").filter(pl.col("outcome").is_not_null())
     marks = (
         known.with_columns(pl.col("other", "score").round(4).name.suffix("_at"))

@@ -173,13 +173,13 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     )
 
 
-def flips(queries: int, quality: Quality) -> str:
+def flips(queries: int, quality: Quality, name: str) -> str:
     """How to read the charts of single queries."""
     side = "Above" if quality.higher_is_better else "Below"
     few = f" At most {BARS} bars, both ends of the order." if queries > BARS else ""
     return (
-        f"{side} the diagonal A is better; queries with equal scores share a larger mark. Click a mark or "
-        f"tick a row to open the query.{few}"
+        f"{side} the diagonal {name} is better; queries with equal scores share a larger mark. Click a mark "
+        f"or tick a row to open the query.{few}"
     )
 
 
