@@ -25,7 +25,7 @@ from core.views.decision.promising import promising_rows
 from core.views.text import count, plain, score, shorten
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
-NEAR_SHOWN = 2
+NEAR_SHOWN = 1
 
 
 @cached(entries=64)
@@ -38,6 +38,12 @@ def bill(view: View, run_id: str) -> pl.DataFrame:
 def reranker_only(view: View) -> str:
     """Say why published stacks had better be compared by their reranker's latency."""
     return own_scope(view.snapshot, view.table, view.latency)
+
+
+@cached(entries=64)
+def timed_on(view: View) -> str:
+    """Say where the latencies were measured."""
+    return environment(view.snapshot, view.scope)
 
 
 def answer(view: View) -> None:
@@ -69,7 +75,7 @@ def firm(view: View, row: Mapping[str, Any]) -> None:
             st.markdown(plain(view.decision.note))
         for note in filter(None, (row["latency_note"], row["cost_note"])):
             st.caption(plain(note))
-        st.caption(plain(environment(view.snapshot, view.scope)))
+        st.caption(plain(timed_on(view)))
         st.page_link(PAGES["confidence"].file, label="Would it hold?", icon=PAGES["confidence"].icon)
 
 
@@ -90,24 +96,29 @@ def offers(view: View) -> None:
                 args=(offered, {miss["limit"]: miss["set_to"]}),
             )
         if not lacking.is_empty():
-            untold(lacking)
-        if own:
+            untold(lacking, own)
+        elif own:
             with st.popover("path not published", type="tertiary"):
-                st.markdown(plain(own))
-                st.button("Decide on the reranker", key="near_scope", on_click=take_scope)
+                other_scope(own)
+
+
+def other_scope(own: str) -> None:
+    """Offer the latency that the source reports."""
+    st.markdown(plain(own))
+    st.button("Decide on the reranker", key="near_scope", on_click=take_scope)
 
 
 def outside(miss: Mapping[str, Any]) -> str:
     """What a near miss would give, in a few words."""
     gain = "" if miss["gain"] is None else f" ({miss['gain']:+.3f})"
-    return f"{shorten(miss['stack'], 44)}: {score(miss['quality'])}{gain}"
+    return f"{shorten(miss['stack'], words.SHORT)}: {score(miss['quality'])}{gain}"
 
 
-def untold(lacking: pl.DataFrame) -> None:
+def untold(lacking: pl.DataFrame, own: str) -> None:
     """Draw the best stack that lacks a number, and all of them behind a button."""
     best = lacking.row(0, named=True)
     st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.lacking(best))}", width="content")
-    with st.popover("Measure it" if lacking.height == 1 else f"Measure it, or {lacking.height - 1:,} more"):
+    with st.popover("Measure it"):
         show.table(
             lacking.drop("unknown"),
             "promising",
@@ -120,6 +131,8 @@ def untold(lacking: pl.DataFrame) -> None:
                 "why": show.text_column("on record", width=260),
             },
         )
+        if own:
+            other_scope(own)
         st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
 
 

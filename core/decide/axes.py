@@ -163,4 +163,6 @@ def floats(table: pl.DataFrame, column: str) -> Floats:
     """A column as numbers [n]; NaN = unknown, everywhere where the table has no such column."""
     if column not in table.columns:
         return np.full(table.height, np.nan)
-    return table[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    values = table[column]
+    # As numbers a null is NaN; filling it first takes ten times as long.
+    return (values if values.dtype == pl.Float64 else values.cast(pl.Float64)).to_numpy()

@@ -16,7 +16,7 @@ from core.views.decision.facts import marked, ordered
 from core.views.decision.marks import PLACED_AXIS, UNKNOWN_AXIS, marks, shapes
 from core.views.workspace.scope import Latency, Quality
 
-HEIGHT = 400
+HEIGHT = 384
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker", "feasible")
 """What identical stacks have in common, so that they are one mark and one row."""
 

@@ -87,11 +87,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, 
     Returns:
         A sentence by what it is about, in two or three words.
     """
-    told = {
-        "judging more could overturn it": overturned(table, decision, asked.quality),
-        "harm cap": cap_words(table, asked.constraints),
-        **_left_out(decision),
-    }
+    told = {"judging more could overturn it": overturned(table, decision, asked.quality)}
     if decision.chosen is not None:
         row = table.row(decision.chosen, named=True)
         n, timed = row["n"], row["latency_n"]
@@ -102,6 +98,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, 
             f"{timed} queries timed": _unlike(row),
             "may break the limits": _unsure(row),
         }
+    told |= {"harm cap": cap_words(table, asked.constraints), **_left_out(decision)}
     return {label: words for label, words in told.items() if words}
 
 
@@ -123,7 +120,7 @@ def _averages(row: dict[str, object]) -> str:
 
 def _left_out(decision: Decision) -> dict[str, str]:
     """What an unknown value keeps from being shipped, and what nobody has."""
-    unscored = decision.excluded().filter(pl.col("constraint") == decision.quality.unknown).height
+    unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     words = f"{text.count(unscored, 'stack')} left out: unknown quality." if unscored else ""
     unasked = {f"no {axis.word} known": words for axis, words in unasked_words(decision).items()}
     return {f"{unscored} not scored": words, **unasked}

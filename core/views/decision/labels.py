@@ -92,7 +92,9 @@ class Plot:
         box = np.array([x - half[0], y - half[1], x + half[0], y + half[1]])
         if box[0] < 0 or box[1] < 0 or box[2] > self.width or box[3] > self.height:
             return False
-        there = np.concatenate(self.taken) if self.taken else np.empty((0, 4))
+        if len(self.taken) != 1:
+            self.taken = [np.concatenate([np.empty((0, 4)), *self.taken])]
+        there = self.taken[0]
         beside = (
             (there[:, 2] < box[0]) | (there[:, 0] > box[2]) | (there[:, 3] < box[1]) | (there[:, 1] > box[3])
         )

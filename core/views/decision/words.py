@@ -13,6 +13,8 @@ from core.views.workspace.harm import cap_words
 from core.views.workspace.holes import overturned
 from core.views.workspace.scope import Latency, Quality
 
+SHORT = 34
+"""Letters of a name where several stand in one line."""
 FORMS = ("usual", "weak (the paper's)")
 """Forms of the frontier; see `core.decide.pareto.nondominated`."""
 FORMS_HELP = (
@@ -208,7 +210,7 @@ def _parts(bill: pl.DataFrame) -> str:
 def lacking(row: dict[str, object]) -> str:
     """A stack that lacks a number, with what it would gain; takes a row of `promising_rows`."""
     gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
-    return f"{text.shorten(str(row['stack']), 44)}: {text.score(_float(row['quality']))}{gain}"
+    return f"{text.shorten(str(row['stack']), SHORT)}: {text.score(_float(row['quality']))}{gain}"
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:

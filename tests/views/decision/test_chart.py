@@ -302,7 +302,7 @@ def test_labels_lie_neither_on_marks_nor_on_one_another(paper: pl.DataFrame, acr
         paper, decide(paper, limits), limits, quality=AT_10, latency=Latency(), across=across
     ).figure
     (low, high), (bottom, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
-    wide, tall = 880 * figure.layout.xaxis.domain[1] if figure.layout.xaxis.domain else 880, 316
+    wide, tall = 880 * figure.layout.xaxis.domain[1] if figure.layout.xaxis.domain else 880, 300
     log = figure.layout.xaxis.type == "log"
 
     def at(x: float, y: float) -> tuple[float, float]:
