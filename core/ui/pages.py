@@ -27,7 +27,7 @@ class Page:
         moved: Addresses that lead here, with the section that each opens: those of the last release, and the
             name of the first page, which Streamlit serves at the root alone.
         compares: Whether it puts stacks side by side, and so says what those differ in.
-        recorded: Whether it says what to ship, and offers the record of it.
+        records: Its settings that shape the record of the decision; empty where it offers none.
         needs: What a workspace must have to fill it; empty where it needs none.
     """
 
@@ -38,7 +38,7 @@ class Page:
     sections: tuple[str, ...] = ()
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     compares: bool = False
-    recorded: bool = False
+    records: tuple[str, ...] = ()
     needs: Has | None = None
 
     @property
@@ -76,7 +76,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Which stack your limits select, what holds it back, and what else they leave.",
             moved={"decision": "", "overview": "", "pareto": ""},
             compares=True,
-            recorded=True,
+            records=("form",),
             needs="results",
         ),
         Page(
@@ -93,7 +93,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ("would it hold", "what flips it", "other weights", "worth measuring more"),
             moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
             compares=True,
-            recorded=True,
+            records=("rule",),
             needs="results",
         ),
         Page(

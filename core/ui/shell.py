@@ -156,11 +156,11 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
     view = find_view()
     if view is None:
         return
-    if page.recorded:
+    if page.records:
         asked = {key: st.query_params.get_all(key) for key in SETTINGS}
         # For a moment after a change of the page the settings of the one before are still there.
-        words = st.session_state.get("rule") if page.name == "confidence" else None
-        weak = page.name == "decision" and st.session_state.get("form") == FORMS[1]
+        words = st.session_state.get("rule") if "rule" in page.records else None
+        weak = "form" in page.records and st.session_state.get("form") == FORMS[1]
         link = pinned(st.context.url or "", asked, view.snapshot.revision)
         record.offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
     with bar:

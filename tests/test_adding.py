@@ -1,0 +1,60 @@
+"""Adding one thing touches few files: those that name a measure or a page are its own."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from core.metrics import REGISTRY
+from core.paths import ROOT
+from core.ui.pages import PAGES
+
+OF_THE_PRODUCT = re.compile(
+    r"(%?PROC\[)?(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)"
+)
+"""Measures that pages rest on by name; what is said here holds for the others."""
+
+
+@cache
+def sources(*folders: str) -> dict[str, str]:
+    """Text of the product's files, by path."""
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def naming(pattern: str, *folders: str) -> set[str]:
+    """Return the files that a pattern stands in."""
+    return {path for path, text in sources(*folders).items() if re.search(pattern, text)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, info in REGISTRY.items() if "PROC[" not in name and not OF_THE_PRODUCT.match(name)],
+)
+def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_cases(name):
+    family = {path for path in sources("core") if path.startswith("core/metrics/")}
+    example = {"core/views/measures/worked_terms.py", "core/views/measures/worked.py"}
+    foretelling = {"core/views/measures/samples.py", "core/views/measures/outcome.py"}
+    declared = naming(rf'MeasureInfo\(\s*(name=)?"{re.escape(name)}"', "core")
+    assert len(declared) == 1
+    assert declared <= family
+    named = naming(rf'Measure\(\s*"{re.escape(name)}"|parse\(\s*f?"{re.escape(name)}[@("]', "core", "pages")
+    assert named <= family | example | foretelling
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(name):
+    frame = {
+        "app.py",
+        *(f"core/ui/{file}.py" for file in ("shell", "navigation", "sidebar", "startup")),
+    }
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in frame if (ROOT / path).exists()}
+    assert texts
+    assert not {
+        path for path, text in texts.items() if re.search(rf"pages/{name}\.py|['\"]{name}['\"]", text)
+    }
+    assert (ROOT / PAGES[name].file).is_file()
+    assert (ROOT / "core" / "views" / name).is_dir()
+    assert naming(rf"['\"/]{name}\b", "tests")
