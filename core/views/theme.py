@@ -56,9 +56,6 @@ DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)
 DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)
 """What the limits exclude: the neutral grey."""
 
-FIXED_MARGINS_FROM = 500
-"""Number of marks from which a chart has fixed margins; see `fixed_margins`."""
-
 _CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
@@ -231,15 +228,6 @@ class Panels:
         trace.update(legendgroup=group, showlegend=group not in self._listed)
         self._listed.add(group)
         self.figure.add_trace(trace, **self.at(place))
-
-
-def fixed_margins(scale_labels: Sequence[str] = ()) -> Spec:
-    """Margins that fit a chart's labels without a try, for charts of many marks.
-
-    Plotly otherwise draws all marks, finds that the labels need room, and draws all of them again.
-    """
-    right = 72 + 7 * max((len(label) for label in scale_labels), default=0)
-    return {"l": 68, "r": right, "t": 60, "b": 56, "autoexpand": False}
 
 
 def best_corner(*, higher: bool) -> str:

@@ -178,6 +178,7 @@ class Live {
     if (this.plot.clientWidth < 560) {
       Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
       Object.assign(layout.margin, { b: 104, l: 50 });
+      for (const shape of layout.shapes) delete shape.label;
       for (const { marker } of traces) if (marker?.showscale && marker.colorbar) marker.colorbar.len = 0.6;
     }
     layout.template = {};

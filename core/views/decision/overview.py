@@ -1,9 +1,8 @@
-"""The overview: the chosen stack, what limits it, how sound the evidence is, and what the store holds."""
+"""What limits the chosen stack, and how sound the evidence for it is."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,16 +11,11 @@ from core.decide.headroom import split
 from core.decide.rules import Decision
 from core.store import Snapshot
 from core.views import text
-from core.views.workspace.scope import Latency, LatencyScope, Quality, Scope
+from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 
 FEW_QUERIES = 50
 """Below this n the paper's own protocol (50 queries, §3.1) is not met; said, not forbidden."""
-_PATHS: Mapping[LatencyScope, str] = {
-    "path": "embed + retrieve + rerank",
-    "rerank": "the reranker call alone",
-    "end-to-end": "retrieval and generation",
-}
 MANY_HOLES = 0.1
 """Share of unjudged passages in the Top-K from which a score may say more about judging than the stack."""
 
@@ -126,37 +120,6 @@ def environment(snapshot: Snapshot, scope: Scope) -> str:
     return f"Timed on {known.pop()}."
 
 
-def contents(snapshot: Snapshot) -> pl.DataFrame:
-    """What the store holds: one row per collection.
-
-    Returns:
-        collection_id, name, runs, measured, imported, published, queries, passages, golden_sets, judgements.
-    """
-    runs = (
-        snapshot.runs()
-        .group_by("collection_id")
-        .agg(
-            pl.len().alias("runs"),
-            (pl.col("origin") == "run").sum().alias("measured"),
-            (pl.col("origin") == "import").sum().alias("imported"),
-            (pl.col("origin") == "published").sum().alias("published"),
-        )
-    )
-    golden = (
-        snapshot.golden_sets()
-        .with_columns(pl.col("judgements") + pl.col("spans"))
-        .group_by("collection_id")
-        .agg(pl.len().alias("golden_sets"), pl.col("judgements").sum())
-    )
-    counts = ("runs", "measured", "imported", "published", "golden_sets", "judgements")
-    return (
-        snapshot.collections()
-        .join(runs, on="collection_id", how="left", maintain_order="left")
-        .join(golden, on="collection_id", how="left", maintain_order="left")
-        .with_columns(pl.col(*counts).fill_null(0))
-    )
-
-
 def chosen_rows(
     table: pl.DataFrame, decision: Decision
 ) -> tuple[dict[str, object] | None, dict[str, object] | None]:
@@ -164,23 +127,6 @@ def chosen_rows(
     rows = (decision.chosen, decision.runner_up)
     chosen, runner_up = (None if row is None else table.row(row, named=True) for row in rows)
     return chosen, runner_up
-
-
-def latest_change(snapshot: Snapshot) -> str:
-    """The newest revision in words."""
-    last = snapshot.revisions().sort("revision").tail(1)
-    if last.is_empty():
-        return "Nothing was written yet."
-    row = last.row(0, named=True)
-    return f"Revision {row['revision']}, {row['at']:%Y-%m-%d %H:%M} UTC: {row['action']}."
-
-
-def describe_latency(latency: Latency) -> str:
-    """What the latency of the sidebar means."""
-    whole = latency.answering and latency.scope == "path"
-    path = "the whole flow, answering included" if whole else _PATHS[latency.scope]
-    share = {"p50": "half", "p95": "95 %", "p99": "99 %"}[latency.percentile]
-    return f"{latency.percentile} of {path}: {share} of the queries are answered within it."
 
 
 def _number(value: object) -> float | None:

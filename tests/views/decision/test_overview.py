@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import polars as pl
@@ -6,9 +5,8 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.records import Origin
-from core.store import Store
 from core.views.decision import overview
-from core.views.workspace.scope import Latency, Scope
+from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, stacks
 
@@ -97,28 +95,6 @@ def test_queries_left_out_are_counted(unjudged: int | None, words: str | None):
     )
 
 
-def test_the_store_in_one_table(demo_store: Path):
-    snapshot = Store.open(demo_store).read()
-    found = {each["collection_id"]: each for each in overview.contents(snapshot).iter_rows(named=True)}
-    assert set(found) == {"python-docs", "clq-paper"}
-    assert (found["python-docs"]["runs"], found["python-docs"]["measured"]) == (10, 10)
-    assert found["python-docs"]["golden_sets"] == 1
-    assert found["python-docs"]["judgements"] == snapshot.judgements("python-docs-graded").height
-    assert (found["clq-paper"]["published"], found["clq-paper"]["imported"]) == (54, 0)
-    assert found["clq-paper"]["judgements"] == 0
-
-
-def test_an_empty_store_holds_nothing(empty_store: Path):
-    snapshot = Store.open(empty_store).read()
-    assert overview.contents(snapshot).is_empty()
-    assert overview.latest_change(snapshot) == "Nothing was written yet."
-
-
-def test_the_latest_change_has_its_number_time_and_action(demo_store: Path):
-    said = overview.latest_change(Store.open(demo_store).read())
-    assert re.fullmatch(r"Revision 3, \d{4}-\d\d-\d\d \d\d:\d\d UTC: published\.", said)
-
-
 @pytest.mark.parametrize(
     ("cpus", "runs", "words"),
     [
@@ -148,14 +124,3 @@ def test_the_chosen_rows_are_those_of_the_decision():
     assert overview.chosen_rows(one, decide(one, Constraints()))[1] is None
     none = pl.DataFrame(schema=table.schema)
     assert overview.chosen_rows(none, decide(none, Constraints())) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("latency", "words"),
-    [
-        (Latency(), "p50 of embed + retrieve + rerank: half"),
-        (Latency("p95", "rerank"), "p95 of the reranker call"),
-    ],
-)
-def test_a_latency_in_words(latency: Latency, words: str):
-    assert overview.describe_latency(latency).startswith(words)
