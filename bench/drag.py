@@ -26,7 +26,7 @@ FRAMES = 30
 TURNS = 6
 BOUND_MS = 50.0
 _DRAG = """async ([label, frames]) => {
-  const input = [...document.querySelectorAll('.clq-live input')]
+  const input = [...document.querySelectorAll('.clq-strip input[type=range]')]
     .find(each => each.labels[0].textContent.startsWith(label));
   const frame = () => new Promise(requestAnimationFrame);
   const [top, step, start] = [Number(input.max), Number(input.step), input.value];

@@ -22,7 +22,7 @@ COUNTS = (1_000, 10_000)
 MOVES = 30
 WARM_UP = 4
 BARE = Path(__file__).with_name("bare_app.py")
-PATH = f"pareto?ws={many_stacks.COLLECTION}&sla=500"
+PATH = f"?ws={many_stacks.COLLECTION}&sla=500"
 _PLOT = ".js-plotly-plot"
 _WATCH = """() => {
   const drawn = () => {
@@ -78,7 +78,7 @@ def open_page(page: Page, url: str) -> Page:
 def move(page: Page) -> float:
     """Milliseconds from a key on the SLA slider to the repainted chart."""
     page.bring_to_front()
-    page.get_by_role("slider", name="SLA (ms)").focus()
+    page.get_by_role("slider", name="SLA").focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("window.moved !== undefined", timeout=30_000)
     taken = float(page.evaluate("window.moved"))

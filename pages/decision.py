@@ -229,6 +229,7 @@ drawn = pareto(
 chart(view, way, drawn, marks["selected"])
 if view.decision.chosen is None or marks["selected"] != view.table["run_id"][view.decision.chosen]:
     show.card(view.table, marks["selected"], view.quality)
+    st.page_link(PAGES["queries"].file, label="Its queries", icon=PAGES["queries"].icon)
 table(view, drawn)
 if not drawn.undrawn.is_empty():
     st.caption(f"Of unknown quality, so not on the chart: {count(drawn.undrawn.height, 'stack')}.")
