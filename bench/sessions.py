@@ -24,7 +24,7 @@ VISITORS = 20
 SECONDS = 30.0
 EVERY = 1.0
 _BARE = Path(__file__).with_name("bare_app.py")
-_LABEL = "SLA (ms)"
+_LABEL = "SLA"
 
 
 async def _visit(url: str, number: int, taken: list[float]) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -30,7 +31,7 @@ class Session:
         self._url = url
         self._headers = headers
         self._parts = urlsplit(url)
-        self._sliders: dict[str, Slider] = {}
+        self._widgets: dict[str, Slider | NumberInput] = {}
         self._state = ClientState(query_string=self._parts.query, page_name=self._parts.path.strip("/"))
         self._connection: ClientConnection
 
@@ -48,18 +49,22 @@ class Session:
         await self._connection.close()
 
     async def move(self, label: str, value: float) -> float:
-        """Set a slider.
+        """Set a slider, or a field of a number, by how its label begins.
 
         Returns:
             Seconds until the server has sent the whole page again.
 
         Raises:
-            KeyError: If the page has no such slider.
+            KeyError: If the page has no such widget.
         """
-        widget = self._sliders[label].id
+        named = next((name for name in self._widgets if name.startswith(label)), label)
+        widget = self._widgets[named].id
         states = self._state.widget_states.widgets
         state = next((each for each in states if each.id == widget), None) or states.add(id=widget)
-        state.double_array_value.data[:] = [value]
+        if isinstance(self._widgets[named], NumberInput):
+            state.double_value = value
+        else:
+            state.double_array_value.data[:] = [value]
         start = time.perf_counter()
         await self._rerun()
         return time.perf_counter() - start
@@ -82,7 +87,7 @@ class Session:
             self._state.page_name = ""
         elif kind == "page_info_changed":
             self._state.query_string = answer.page_info_changed.query_string
-        elif element == "slider":
-            slider = answer.delta.new_element.slider
-            self._sliders[slider.label] = slider
+        elif element in ("slider", "number_input"):
+            widget = getattr(answer.delta.new_element, element)
+            self._widgets[widget.label] = widget
         return kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
