@@ -99,6 +99,7 @@ class Visit:
             The name of each page in the address, empty for the first, once the page is there.
         """
         links = self.page.locator("[data-testid=stSidebar] [data-testid=stPageLink-NavLink]")
+        links = links.filter(visible=True)  # each stands there twice, once for its tooltip
         for place in range(links.count()):
             address = links.nth(place).get_attribute("href") or ""
             links.nth(place).click()
