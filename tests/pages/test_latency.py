@@ -40,6 +40,7 @@ def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPag
     assert added["added"].unique().to_list() == [250.0]
     app.switch_page("pages/decision.py").run()
     assert_sound(app)
+    app.toggle(key="more_stacks").set_value(True).run()
     assert set(rows(app)["latency_basis"]) == {"modelled"}
 
 

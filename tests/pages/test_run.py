@@ -69,7 +69,7 @@ def test_a_specification_that_makes_no_sense_says_what_is_wrong(open_page: OpenP
 def test_what_is_searched_is_asked_for_and_may_be_a_path(open_page: OpenPage, empty_store: Path):
     app = open_page(empty_store, "run")
     assert_sound(app, "Run")
-    assert 'preset = "clq-paper"' in app.text_area[0].value
+    assert 'preset = "quick-local"' in app.text_area[0].value
     assert "Choose what is searched" in everything(app)
     app.text_area[0].set_value('collection = "path/to/corpus"\n' + app.text_area[0].value).run()
     assert "path/to/corpus" in app.error[0].value

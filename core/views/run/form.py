@@ -56,7 +56,7 @@ def starts(scope: Scope | None) -> dict[str, Form]:
     """
     documents = "" if scope is None else scope.collection_id
     judgements = "" if scope is None else scope.golden_set_id or ""
-    names = sorted(presets(), key=lambda name: (name not in _FIRST, name))
+    names = sorted(presets(), key=lambda name: (*(name != first for first in _FIRST), name))
     forms = {name: replace(_preset(name), documents=documents, judgements=judgements) for name in names}
     if not judgements:
         return forms

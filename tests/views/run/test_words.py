@@ -62,12 +62,12 @@ def test_what_was_stopped_says_why_and_can_go_on():
 
 def test_forms_are_specifications():
     forms = form.starts(Scope("python-docs", 'a "quoted" set'))
-    assert list(forms) == [form.WORKSPACE, "clq-paper", "quick-local"]
+    assert list(forms) == [form.WORKSPACE, "quick-local", "clq-paper"]
     text = form.specification(forms[form.WORKSPACE], ["python-docs"], ['a "quoted" set'])
     spec = load(text)
     assert (spec.collection.stored, spec.golden_set.stored) == ("python-docs", 'a "quoted" set')
     assert (spec.axes[0].candidates, spec.axes[0].dim) == ((20, 50), (128, 256))
-    assert list(form.starts(None)) == ["clq-paper", "quick-local"]
+    assert list(form.starts(None)) == ["quick-local", "clq-paper"]
 
 
 @pytest.mark.parametrize("name", ["clq-paper", "quick-local"])
