@@ -12,7 +12,7 @@ from core.ui.pick import BY_RULE, listed, still_offered
 from core.ui.view import View, find_view
 from core.views import text
 from core.views.cost import words
-from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView, paper_generator, paper_rerank
+from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView, paper_generator, paper_rerank, readable
 from core.views.cost.bill import cost as bill_of
 from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
 from core.views.cost.stack import recorded as recorded_by
@@ -199,7 +199,11 @@ def show_cards(made: CostView, recorded: pl.DataFrame) -> None:
     show.cards(
         ("Per 1,000 queries", text.usd(made.found.per_1k, ""), "all stages"),
         ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
-        ("As recorded", text.usd(whole if known else None, ""), f"per 1,000 queries · {how}"),
+        (
+            "As recorded",
+            text.usd(whole if known else None, ""),
+            f"per 1,000 queries, at the book's prices · {how}",
+        ),
     )
 
 
@@ -208,12 +212,12 @@ def show_bill(made: CostView, start: Start | None, recorded: pl.DataFrame) -> No
     if made.bill.is_empty():
         return
     show.chart(made.figure, "cost", alt=words.answer(made.found))
-    bill = made.bill.with_columns(pl.col("reason").replace("", None))
+    bill = readable(made.bill).with_columns(pl.col("reason").replace("", None))
     show.table(bill, "bill", BILL, more=BILL_MORE, placeholder="unknown")
     if recorded.height and start:
         with st.expander("What the stack recorded, item by item"):
             st.caption(plain(words.recorded_answer(recorded, start.name)))
-            show.table(recorded, "recorded", RECORDED, placeholder="unknown")
+            show.table(readable(recorded), "recorded", RECORDED, placeholder="unknown")
 
 
 def show_swings(inputs: CostInputs, book: PriceBook) -> None:
@@ -249,7 +253,8 @@ def show_tables(book: PriceBook) -> None:
             "beside the store."
         )
         rows = book.frame().with_columns(
-            pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed")
+            pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed"),
+            pl.col("unit").replace(words.BUYS),
         )
         show.table(rows, "prices", BOOK, more=BOOK_MORE)
 
@@ -264,7 +269,7 @@ BILL: Mapping[str, Any] = {
     "item": show.text_column("item"),
     "usd_per_1k": show.dollar_column("$ / 1k", "Per 1,000 queries."),
     "usd_per_month": show.dollar_column("$ / month"),
-    "units_per_query": _exact("units / query", "Tokens, search units, requests or hours."),
+    "units_per_query": _exact("units / query", "Tokens, search units, requests or time."),
     "unit": show.text_column("unit"),
     "basis": show.text_column(
         "known how", "measured, imported or published: recorded by the stack; else modelled."
@@ -273,7 +278,7 @@ BILL: Mapping[str, Any] = {
 }
 BILL_MORE: Mapping[str, Any] = {
     "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
-    "usd_per_query": _exact("$ / query"),
+    "usd_per_query": show.dollar_column("$ / query"),
     "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
     "looked_up": st.column_config.DateColumn("looked up"),
     "source": show.text_column("source", width="large"),
@@ -336,8 +341,10 @@ now = prices.in_force(cache.books()[chosen_book]) if view is None else view.book
 own = cache.books()[now.name]
 with priced.expander("Prices of what it uses", expanded=True):
     tried = prices.ask(own, now, [line.price for line in calculator(inputs, own).lines if line.price])
+    if view:
+        prices.say_choice(view, tried)
 made = bill_of(inputs, tried, basis_by_stage(start, values))
-recorded = recorded_cost(view, run_id, tried) if view and run_id else pl.DataFrame()
+recorded = recorded_cost(view, run_id, own) if view and run_id else pl.DataFrame()
 with head:
     show.head(words.lead(made.found, start))
     show_cards(made, recorded)

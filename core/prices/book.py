@@ -268,7 +268,7 @@ class PriceBook:
 def _what_if(price: Price, amount: float) -> Price:
     if amount == price.price:
         return price
-    note = f"What-if; the book says {price.price:g} per {price.per:g}."
+    note = f"What-if; the book says {price.price:.10g} per {price.per:,.10g}."
     return replace(price, price=float(amount), confirmed=False, note=note, was=price.price)
 
 

@@ -6,26 +6,19 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from core.decide.rules import decide
 from core.prices import Price, PriceBook
-from core.ui.view import just_arrived
-from core.views.cost.words import changed
+from core.ui import cache
+from core.ui.view import View, just_arrived
+from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
+from core.views.workspace.stacks import repriced
 
 KEY = "price"
 """Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""
 _SET = "_price_set"
-_FIELD, _MORE, _SEEN = "_price_field_", "_price_more", "_price_seen"
+_FIELD, _MORE, _SEEN, _TRIED = "_price_field_", "_price_more", "_price_seen", "_price_tried"
 _LARGEST = 1e9
-_BUYS = {
-    "input_tokens": "input tokens",
-    "output_tokens": "output tokens",
-    "search_units": "search units",
-    "requests": "requests",
-    "cpu_hour": "processor hours",
-    "gpu_hour": "graphics hours",
-    "gib_month": "GiB-months",
-}
-"""What a price is for, by its unit."""
 
 
 def in_force(book: PriceBook) -> PriceBook:
@@ -67,19 +60,23 @@ def chip(book: PriceBook) -> None:
 
 
 def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
-    """Ask for the prices of what the stack uses; the book with those on screen.
+    """Ask for the prices of what the stack uses; the book with those on screen, kept until put back.
 
     Args:
         own: The book as it is.
         now: The book that every page counts with.
         used: Prices of the book that the bill rests on.
     """
-    if just_arrived() or st.session_state.get(_SEEN) != now.changes:
+    if (seen := (own.name, now.changes)) != st.session_state.get(_SEEN):
+        _forget_tried()
+    elif just_arrived():
         _forget_fields()
-    st.session_state[_SEEN] = now.changes
-    rows = {price.key: price for price in used} | {price.key: own.newest[price.key] for price in now.changed}
+    st.session_state[_SEEN] = seen
+    begin = own.with_changes(own.read_changes(st.session_state.get(_TRIED, now.changes))[0])
+    used = [*used, *(own.newest[price.key] for price in (*now.changed, *begin.changed))]
+    rows = {price.key: price for price in used}
     others = {
-        f"{price.item}, {_BUYS[price.unit]}": price for price in own.newest.values() if price.key not in rows
+        f"{price.item}, {BUYS[price.unit]}": price for price in own.newest.values() if price.key not in rows
     }
     if (picked := st.session_state.get(_MORE)) in others:
         rows[others[picked].key] = others[picked]
@@ -87,8 +84,9 @@ def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
     amounts = {}
     for place, (key, price) in enumerate(rows.items()):
         with halves[place % 2]:
-            amounts[key] = _price(price, now.newest[key])
+            amounts[key] = _price(price, begin.newest[key])
     tried = own.with_changes(amounts)
+    st.session_state[_TRIED] = tried.changes
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     bar.selectbox("Another price", list(others), index=None, key=_MORE, width=330, placeholder="of the book")
     if tried.changes != now.changes:
@@ -99,12 +97,26 @@ def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
     return tried
 
 
-def _price(book: Price, now: Price) -> float:
+def say_choice(view: View, tried: PriceBook) -> None:
+    """Say whether the prices on screen would change the choice; nothing where they are in force."""
+    if tried.changes != view.book.changes:
+        st.markdown(plain(rechosen(*(_choice(view, book) for book in (view.book, tried)))))
+
+
+@cache.cached(entries=64)
+def _choice(view: View, book: PriceBook) -> str | None:
+    """Return the name of the stack that the limits choose with these prices."""
+    table = repriced(view.snapshot, view.table, book)
+    chosen = decide(table, view.constraints, paired=view.paired).chosen
+    return None if chosen is None else str(table["name"][chosen])
+
+
+def _price(book: Price, begin: Price) -> float:
     """One price: a field, and a click for half and for twice of it."""
     key = f"{_FIELD}{book.item}:{book.unit}"
-    st.session_state.setdefault(key, now.price)
+    st.session_state.setdefault(key, begin.price)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    said = f"{book.item}, {book.currency} per {book.per:,.10g} {_BUYS[book.unit]}"
+    said = f"{book.item}, {book.currency} per {buying(book)}"
     value: float = row.number_input(
         label(said), min_value=0.0, max_value=_LARGEST, format="%.6g", key=key, width=240
     )
@@ -120,11 +132,17 @@ def _scale(key: str, factor: float) -> None:
 
 
 def _back() -> None:
-    _forget_fields()
+    _forget_tried()
     use()
 
 
+def _forget_tried() -> None:
+    """Forget what was tried, on screen and while other pages are."""
+    _forget_fields()
+    st.session_state.pop(_TRIED, None)
+
+
 def _forget_fields() -> None:
-    """Let the price fields begin with the prices in force."""
+    """Let the price fields begin with the prices that were tried, else with those in force."""
     for key in [key for key in st.session_state if str(key).startswith(_FIELD)]:
         del st.session_state[key]

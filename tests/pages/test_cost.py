@@ -100,7 +100,7 @@ def test_changed_prices_travel_into_the_decision_and_back(open_page: OpenPage, p
     app.switch_page("pages/confidence.py").run()
     assert_sound(app)
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
-    assert "rerank-2.5 (input_tokens) $0.05 → $0.025 per 1,000,000" in everything(app)
+    assert "rerank-2.5: $0.05 → $0.025 per 1,000,000 input tokens" in everything(app)
     press(app, "Back to the book's prices")
     assert "price" not in app.query_params
     assert "price changed" not in everything(app)
@@ -114,3 +114,20 @@ def test_a_link_brings_its_prices_and_nothing_else(open_page: OpenPage, publishe
     assert field(app).value == 0.025
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
     assert "could not be followed" in everything(app)
+
+
+def test_prices_that_are_tried_outlive_the_page_and_say_what_would_be_chosen(
+    open_page: OpenPage, published_store: Path
+):
+    app = open_page(published_store, "cost")
+    recorded = number(app, 2)
+    field(app).set_value(0.025).run()
+    assert number(app, 2) == recorded, "what was recorded stays at the book's prices"
+    assert "With these prices the choice" in everything(app)
+    app.switch_page("pages/confidence.py").run()
+    assert "price changed" not in everything(app)
+    app.switch_page("pages/cost.py").run()
+    assert field(app).value == 0.025
+    press(app, "Back to the book's prices")
+    assert field(app).value == 0.05
+    assert "With these prices the choice" not in everything(app)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import polars as pl
 
-from core.prices import Price, PriceBook
+from core.prices import MS_PER_HOUR, Price, PriceBook
 from core.prices.cost import CostBreakdown, CostInputs, CostLine, calculator
 from core.records import Basis
 from core.views import text, theme
-from core.views.cost.words import share_of
+from core.views.cost.words import BUYS, buying, share_of
 
 PAPER_BOOK = "clq-paper"
 PAPER_TOKENS = 500
@@ -69,6 +69,20 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
     return CostView(found, prices, _figure(found), bill.with_columns(known))
 
 
+def readable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Write the units of a bill, or of recorded usage, as people do; hours of a machine as milliseconds.
+
+    Args:
+        rows: With unit and units_per_query.
+    """
+    hours, kind = pl.col("unit").str.ends_with("_hour"), pl.col("unit").replace(BUYS)
+    amount = pl.col("units_per_query")
+    return rows.with_columns(
+        pl.when(hours).then(amount * MS_PER_HOUR).otherwise(amount).alias("units_per_query"),
+        pl.when(hours).then(kind.str.replace("hours", "ms")).otherwise(kind).alias("unit"),
+    )
+
+
 def paper_rerank(book: PriceBook) -> pl.DataFrame:
     """The paper's table of rerank costs (§3.2.1), by this product's calculator.
 
@@ -116,7 +130,7 @@ def _figure(found: CostBreakdown) -> go.Figure:
         [_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=_height(found)
     )
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
-    fig.update_xaxes(rangemode="tozero", tickprefix="$")
+    fig.update_xaxes(rangemode="tozero", tickprefix="$", exponentformat="none")
     fig.update_yaxes(showticklabels=False)
     return fig
 
@@ -148,7 +162,7 @@ def _price_columns(price: Price | None) -> dict[str, object]:
     if price is None:
         return dict.fromkeys(_BILL)
     return {
-        "unit_price": f"{price.price:.10g} {price.currency} / {price.per:,.10g}",
+        "unit_price": f"{price.price:.10g} {price.currency} / {buying(price)}",
         "source": price.source,
         "looked_up": price.looked_up,
         "confirmed": "what-if" if price.was is not None else "yes" if price.confirmed else "no",

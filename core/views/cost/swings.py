@@ -64,7 +64,7 @@ def _figure(found: Sequence[Swing], share: float) -> go.Figure:
     layout["barmode"] = "overlay"
     layout["bargap"] = 0.35
     layout["yaxis"] |= {"autorange": "reversed", "tickfont": {"size": 12}}
-    layout["xaxis"] |= {"tickprefix": "$"}
+    layout["xaxis"] |= {"tickprefix": "$", "exponentformat": "none"}
     layout["shapes"] = [
         {
             "type": "line",

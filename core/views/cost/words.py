@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from core.prices import PriceBook
+from core.prices import Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs
 from core.prices.tornado import Swing
 from core.views import text
@@ -53,6 +53,16 @@ INPUTS: Mapping[str, str] = {
     "dim": "dimensions",
     "copies": "copies of the index",
 }
+BUYS: Mapping[str, str] = {
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "search_units": "search units",
+    "requests": "requests",
+    "cpu_hour": "processor hours",
+    "gpu_hour": "graphics hours",
+    "gib_month": "GiB-months",
+}
+"""What a price is for, by its unit."""
 _NAMED = 3
 
 
@@ -77,7 +87,7 @@ def answer(found: CostBreakdown) -> str:
     month = text.count(round(found.queries_per_month), "query", "queries")
     words = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries"
     share, stage = _largest(found)
-    most = f", all of it {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
+    most = f"; all of it is {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
     return f"{words}, {text.usd(found.per_month, '')} a month at {month}{most}."
 
 
@@ -120,9 +130,25 @@ def caveats(inputs: CostInputs, book: PriceBook, made: CostView) -> dict[str, st
 def changed(book: PriceBook) -> list[str]:
     """Every price that somebody changed, before and now."""
     return [
-        f"{price.item} ({price.unit}) ${price.was:.10g} → ${price.price:.10g} per {price.per:,.10g}"
-        for price in book.changed
+        f"{price.item}: ${price.was:.10g} → ${price.price:.10g} per {buying(price)}" for price in book.changed
     ]
+
+
+def buying(price: Price) -> str:
+    """What an amount of money buys: ``1,000,000 input tokens``, ``processor hour``."""
+    units = BUYS[price.unit]
+    return units.removesuffix("s") if price.per == 1 else f"{price.per:,.10g} {units}"
+
+
+def rechosen(now: str | None, then: str | None) -> str:
+    """Which stack the limits choose with prices that are only tried, beside the one that they choose now."""
+    if now == then:
+        return (
+            f"With these prices the choice stays {then}."
+            if then
+            else "With these prices, too, no stack fits."
+        )
+    return f"With these prices the choice would be {then or 'no stack'} (now {now or 'none'})."
 
 
 def recorded_answer(rows: pl.DataFrame, name: str) -> str:

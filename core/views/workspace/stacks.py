@@ -211,6 +211,22 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
     )
 
 
+def repriced(snapshot: Snapshot, table: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """The stack table with the costs that other prices make.
+
+    Args:
+        snapshot: Where to read.
+        table: Of `stack_table`.
+        book: Prices.
+
+    Returns:
+        The rows in their order.
+    """
+    anew = costs(snapshot, table, book)
+    rest = table.drop([name for name in anew.columns if name != "run_id"])
+    return rest.join(anew, on="run_id", how="left", maintain_order="left")
+
+
 def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     """The cost of every run: reported by its source, else priced from its usage."""
     ids = runs["run_id"].to_list()

@@ -57,7 +57,7 @@ def test_the_bill_adds_up_and_carries_the_source_of_every_price():
     ]
     assert found.bill["usd_per_1k"].to_list() == pytest.approx([0.0012, 1.25, 1.25, 0.6, 0.0000494])
     assert found.bill["usd_per_month"].sum() == pytest.approx(3101.2494)
-    assert found.bill["unit_price"][1] == "0.05 USD / 1,000,000"
+    assert found.bill["unit_price"][1] == "0.05 USD / 1,000,000 input tokens"
     assert found.bill["confirmed"].to_list() == ["yes", "yes", "yes", "yes", "no"]
     assert found.bill["source"].null_count() == found.bill["looked_up"].null_count() == 0
     assert [bar.x[0] for bar in found.figure.data] == pytest.approx(found.bill["usd_per_1k"].to_list())
@@ -101,7 +101,7 @@ def test_a_reranker_billed_by_search_unit(candidates, tokens, usd_per_1k):
     assert found.bill["unit"].to_list() == ["search_units"]
     assert found.bill["usd_per_1k"].to_list() == pytest.approx([usd_per_1k])
     assert "Not confirmed: rerank-v4.0-pro. One source only" in said(found)
-    assert words.answer(found.found).endswith("all of it the reranker call.")
+    assert words.answer(found.found).endswith("; all of it is the reranker call.")
 
 
 def test_shares_do_not_round_a_remainder_away():
@@ -132,7 +132,7 @@ def test_a_what_if_replaces_a_price_and_is_marked():
     book = LIST.with_changes({("rerank-2.5", "input_tokens"): 0.1})
     found = cost(PLAIN, book)
     assert words.answer(found.found).startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
-    assert words.changed(book) == ["rerank-2.5 (input_tokens) $0.05 → $0.1 per 1,000,000"]
+    assert words.changed(book) == ["rerank-2.5: $0.05 → $0.1 per 1,000,000 input tokens"]
     assert found.bill["confirmed"].to_list() == ["yes", "what-if"]
     assert said(found, book) == "Prices: book list, 1 price changed, looked up 2026-11-21."
     assert LIST.find("rerank-2.5", "input_tokens").price == 0.05
