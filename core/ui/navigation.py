@@ -57,4 +57,4 @@ def links(has: Collection[Has]) -> None:
                 label = page.title
                 if page.needs and page.needs not in has:
                     label = f":gray[{label}] :small[:gray[*{LACKS[page.needs]}*]]"
-                st.page_link(page.file, label=label, icon=page.icon, help=page.tells)
+                st.page_link(page.file, label=label, icon=page.icon)

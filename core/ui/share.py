@@ -14,8 +14,9 @@ _component = st.components.v2.component(
       font: inherit; color: var(--st-background-color); background: var(--st-primary-color);
       border: 1px solid var(--st-primary-color);
       border-radius: var(--st-button-radius); padding: 0.35rem 0.9rem; min-height: 2.5rem; cursor: pointer;
-      white-space: nowrap;
+      white-space: nowrap; vertical-align: top;
     }
+    button::after { content: attr(data-longest); display: block; height: 0; overflow: hidden; }
     button:focus-visible { outline: 2px solid var(--st-text-color); outline-offset: 2px; }
     input { font: inherit; width: 100%; margin-top: 0.25rem; }
     [role=status] { position: absolute; clip-path: inset(50%); }
@@ -31,6 +32,7 @@ _component = st.components.v2.component(
         parentElement.querySelector(one));
       if (!button.textContent) button.textContent = data.label;
       button.title = data.about;
+      button.dataset.longest = data.copied;  // whose width stays reserved
       button.onclick = async () => {
         const link = address(data.revision);
         try {

@@ -46,12 +46,13 @@ def head(
     frame.headed = True
     with frame.head:
         st.title(plain(answer), anchor=False)
-        if details:
-            st.markdown(plain(details))
+        line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         if warning:
             st.markdown(f":material/warning: {plain(warning)}")
         view = find_view()
-        with st.container(horizontal=True, gap="small"):
+        with line:
+            if details:
+                st.markdown(plain(details), width="content")
             if view is not None:
                 prices.chip(view.book)
                 _differing(view)

@@ -36,7 +36,7 @@ def open_workspace(frame: Frame) -> Place | None:
         The workspace, a `View` on pages that read results; None while the store is empty.
     """
     _move()
-    top, rooms = st.sidebar.container(), st.sidebar.container()
+    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms")
     page = current_page()
     if not page.settings:
         snapshot = _pinned()
