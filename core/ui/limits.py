@@ -24,7 +24,7 @@ from core.views.workspace.scope import Latency, Quality
 
 FIELDS = "limits"
 """Key of the container of the fields, which the strip's style sheet hides."""
-_KEY, _ANSWERED = "limits_strip", "_limits_answered"
+_KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
 _HERE = Path(__file__).parent / "live"
 _HIDDEN = (_HERE / "fields.css").read_text(encoding="utf-8").replace("FIELDS", FIELDS)
 
@@ -105,10 +105,14 @@ def jitter(table: pl.DataFrame) -> float | None:
     return value
 
 
-def forget() -> None:
-    """Lift all limits: those of another workspace do not carry over."""
+def turn(old: str | None, new: str | None) -> None:
+    """Lift the limits of the workspace that is left; one that was looked at before gets its own back."""
+    kept = st.session_state.setdefault(_KEPT, {})
+    if old is not None:
+        kept[old] = {key: st.session_state.get(key) for key in LIMITS}
+    own = kept.get(new, {}) if new != old else {}
     for key in LIMITS:
-        st.session_state[key] = None
+        st.session_state[key] = own.get(key)
 
 
 def _strip(offered: Sequence[Limit]) -> None:

@@ -13,7 +13,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache, comparing, prices
 from core.ui.generation import generation
-from core.ui.limits import constraints, forget, jitter, standing
+from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
 from core.ui.parameters import parameters
 from core.ui.pick import still_offered
@@ -22,7 +22,7 @@ from core.ui.view import Frame, Lacking, Place, View, current_page
 from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
-_NEXT, _COUNTED = "_next_workspace", "_settings_counted"
+_NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
 _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)
 """The settings behind the button."""
 _REVISIONS_SHOWN = 50
@@ -148,8 +148,8 @@ def _move() -> None:
     """Before any widget is drawn: follow `go_to_workspace`."""
     wanted = st.session_state.pop(_NEXT, None)
     if wanted is not None:
-        _forget_dependent()
         st.session_state["ws"] = wanted
+        _forget_dependent()
         st.session_state["rev"] = LATEST
 
 
@@ -158,7 +158,7 @@ def _forget_dependent() -> None:
     for key, setting in SETTINGS.items():
         if setting.dependent:
             st.session_state.pop(key, None)
-    forget()
+    turn(st.session_state.get(_SHOWN), st.session_state.get("ws"))
 
 
 def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
@@ -177,6 +177,7 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         on_change=_forget_dependent,
         help="One collection: results on different corpora never share a chart.",
     )
+    st.session_state[_SHOWN] = name
     return name
 
 

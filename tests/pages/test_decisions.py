@@ -172,6 +172,18 @@ def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage,
     assert set(strip(app)["values"].values()) == {None}
 
 
+def test_a_workspace_that_is_come_back_to_has_its_limits_again(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "decision", ws="clq-paper", sla="600", budget="2.5")
+    app.selectbox(key="ws").set_value(DEMO.collection_id).run()
+    assert set(strip(app)["values"].values()) == {None}
+    app.number_input(key="sla").set_value(0.3).run()
+    app.selectbox(key="ws").set_value("clq-paper").run()
+    assert_sound(app)
+    assert strip(app)["values"] == {"sla": 600, "budget": 2.5, "floor": None}
+    app.selectbox(key="ws").set_value(DEMO.collection_id).run()
+    assert app.number_input(key="sla").value == 0.3
+
+
 def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: Path):
     names = table(demo_store, DEMO)["name"].to_list()
     app = open_page(demo_store, "decision", runs=names[:2])
