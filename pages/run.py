@@ -1,7 +1,8 @@
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,6 +25,7 @@ from core.views.run.shelf import StoreShelf
 from core.views.text import count, plain
 
 DRAFT, DRAFTED, SLOW = "_draft", "_drafted", "_plan_slow"
+RUNS, WATCHED = "_running", "_watched"  # evaluations that run, and those that this visitor saw run
 SLOW_S, LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; evaluations with a row each
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
@@ -52,6 +54,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         key=f"{start} {documents}",
         empty=OF_DOCUMENTS,
     )
+    split = chosen_split(places["golden_set"], judgements or documents, {*collections, *golden_sets})
     questions = chosen(places["queries"], "Questions", begun.questions, (), key=start, empty=OF_DOCUMENTS)
     limit = places["limit"].number_input(
         "How many",
@@ -91,6 +94,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         name=name or "sweep",
         documents=documents,
         judgements=judgements,
+        split=split,
         questions=questions,
         limit=limit,
         axes=values,
@@ -104,6 +108,9 @@ def chosen(
     place: DeltaGenerator, title: str, first: str, known: Sequence[str], *, key: str, empty: str = "a path"
 ) -> str:
     """Something that the store has, or a path of this machine."""
+    if not known:
+        help_ = "A path of the machine that runs the dashboard."
+        return place.text_input(title, key=f"{title}_path_{key}", placeholder=empty, help=help_).strip()
     return (
         place.selectbox(
             title,
@@ -116,6 +123,22 @@ def chosen(
         )
         or ""
     )
+
+
+def chosen_split(place: DeltaGenerator, path: str, stored: Container[str]) -> str:
+    """Which judgements of a folder with several count; empty where there is no choice."""
+    where = Path(path).expanduser()
+    if not path or path in stored or not where.exists():
+        return ""
+    names = splits_of(str(where.absolute()), where.stat().st_mtime_ns)
+    return place.selectbox("Split of the judgements", names, key=f"split_{path}") if names else ""
+
+
+@cache.cached("Looking at the files…", entries=4)
+def splits_of(path: str, changed: int) -> tuple[str, ...]:
+    """The splits of a path, looked at once until it changes."""
+    del changed  # part of the key
+    return asked.splits(Path(path))
 
 
 def draft(written: str) -> str:
@@ -192,6 +215,7 @@ def start(text: str, made: Plan) -> None:
     if pressed:
         access.require()
         launch.begin(text, cache.store().path)
+        st.toast("It runs; its progress stands at the top of the page.", icon=":material/arrow_upward:")
         st.rerun()
 
 
@@ -220,27 +244,43 @@ def tables(made: Plan) -> None:
 
 
 @st.fragment(run_every=1.0)
-def evaluations(*, may_start: bool) -> None:
-    """Those that run with their progress, the others with how they ended; looks again every second."""
+def underway(*, may_start: bool) -> None:
+    """Those that run with their progress, and those that this visitor saw run; looks again every second."""
     known = launch.known(cache.store().path)
     running = [one for one in known if str(one.status.state) == told.RUNNING]
-    if st.session_state.get("_running") != [one.name for one in running]:
-        st.session_state["_running"] = [one.name for one in running]
+    names = [one.name for one in running]
+    if st.session_state.get(RUNS) != names:
+        st.session_state[RUNS] = names
+        st.session_state[WATCHED] = {*st.session_state.get(WATCHED, ()), *names}
         st.rerun()
     for one in running:
         with st.container(border=True):
             st.markdown(f"**{plain(one.status.name)}**")
             st.progress(one.status.share, plain(told.progress(one.status)))
             actions(one, st.container(horizontal=True), may_start=may_start)
-    for one in [one for one in known if one not in running][:LATEST]:
-        with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(f"**{plain(one.status.name)}** · {plain(told.ended(one.status))}", width="stretch")
-            actions(one, st.container(horizontal=True, width="content"), may_start=may_start)
+    for one in known:
+        if one.name in st.session_state.get(WATCHED, ()) and one not in running:
+            how_it_ended(one, may_start=may_start)
+
+
+def earlier(*, may_start: bool) -> None:
+    """The latest of the others with how they ended, and all as a table."""
+    known = launch.known(cache.store().path)
+    shown = {*st.session_state.get(RUNS, ()), *st.session_state.get(WATCHED, ())}
+    for one in [one for one in known if one.name not in shown][:LATEST]:
+        how_it_ended(one, may_start=may_start)
     if len(known) > LATEST:
         with st.expander(f"All {count(len(known), 'evaluation')}"):
             columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
             rows = told.table([one.status for one in known])
             show.table(rows, "evaluations", {name: columns.get(name) for name in rows.columns})
+
+
+def how_it_ended(one: Known, *, may_start: bool) -> None:
+    """One that does not run, with what can be done about it."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"**{plain(one.status.name)}** · {plain(told.ended(one.status))}", width="stretch")
+        actions(one, st.container(horizontal=True, width="content"), may_start=may_start)
 
 
 def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
@@ -285,6 +325,7 @@ def new_evaluation() -> None:
 
 forbidden = access.forbidden()
 show.head(told.headline([one.status for one in launch.known(cache.store().path)]), forbidden)
+underway(may_start=not forbidden)
 if not forbidden:
     new_evaluation()
-evaluations(may_start=not forbidden)
+earlier(may_start=not forbidden)

@@ -107,3 +107,28 @@ key_env = "MY_KEY"
     assert "theirs is asked at https://evil.example/v1: key MY_KEY, which may not be sent there" in said
     assert "mine-mine" not in said
     assert app.button(key="run_now").disabled
+
+
+def test_of_a_folder_with_several_splits_one_is_asked_for(
+    open_page: OpenPage, empty_store: Path, tmp_path: Path
+):
+    folder = tmp_path / "corpus"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "p1", "text": "one"}\n{"_id": "p2", "text": "two"}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "one"}\n{"_id": "q2", "text": "two"}\n')
+    for name, query in {"dev": "q1", "test": "q2"}.items():
+        told = f"query-id\tcorpus-id\tscore\n{query}\tp1\t1\n"
+        (folder / "qrels" / f"{name}.tsv").write_text(told)
+    app = open_page(empty_store, "run")
+    next(box for box in app.text_input if box.label == "Documents").set_value(str(folder)).run()
+    box = next(box for box in app.selectbox if box.label == "Split of the judgements")
+    assert box.options == ["test", "dev"]
+    assert 'golden_set.split = "test"' in app.text_area[0].value
+    assert "splits" not in everything(app)
+    box.set_value("dev").run()
+    assert 'golden_set.split = "dev"' in app.text_area[0].value
+    judgements = next(box for box in app.text_input if box.label == "Judgements")
+    judgements.set_value(str(folder / "qrels" / "dev.tsv")).run()
+    assert not [box for box in app.selectbox if box.label == "Split of the judgements"]
+    judgements.set_value(str(folder)).run()
+    assert f'golden_set.path = "{folder}"' in app.text_area[0].value

@@ -7,7 +7,10 @@ import re
 import tomllib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from core.errors import ClqError
+from core.importers import preview
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
@@ -41,6 +44,7 @@ class Form:
     preset: str = ""  # what holds where the form says nothing
     documents: str = ""  # a stored collection, or a path
     judgements: str = ""  # a stored golden set, or a path
+    split: str = ""  # of the judgements, where a folder holds several
     questions: str = ""  # a path; empty = those of the documents
     limit: int | None = None  # how many questions are asked; None = all
     axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine
@@ -115,6 +119,16 @@ def stored(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
     return collections["collection_id"].to_list(), dict(golden.iter_rows())
 
 
+def splits(path: Path) -> tuple[str, ...]:
+    """The splits of judgements of a folder or archive, the usual one first; empty unless several."""
+    try:
+        seen = preview([path])
+    except (ClqError, OSError):  # what is wrong with it is said where the specification is read
+        return ()
+    names = [name for file in seen for name in file.choices.get("split", ()) if name != "all"]
+    return tuple(sorted(names, key=lambda name: (name != "test", name)))
+
+
 def specification(form: Form, collections: Container[str], golden_sets: Container[str]) -> str:
     """The form as the text of a specification (TOML).
 
@@ -135,7 +149,8 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
             f"name = {_written(form.name)}",
             *([f"preset = {_written(form.preset)}"] if form.preset else []),
             *_place("collection", form.documents, collections),
-            *_place("golden_set", form.judgements, golden_sets),
+            *_place("golden_set", form.judgements, golden_sets, alone=not form.split),
+            *([f"golden_set.split = {_written(form.split)}"] if form.split else []),
             *([f"queries.path = {_written(form.questions)}"] if form.questions else []),
             *([f"queries.limit = {form.limit}"] if form.limit not in (None, usual.limit) else []),
             *([f"latency.repeats = {form.repeats}"] if form.repeats != usual.repeats else []),
@@ -148,10 +163,13 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     )
 
 
-def _place(key: str, name: str, known: Container[str]) -> list[str]:
+def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> list[str]:
+    """Where something is; a path needs its own key where it is not all that is said."""
     if not name:
         return []
-    return [f"{key}.stored = {_written(name)}" if name in known else f"{key} = {_written(name)}"]
+    if name in known:
+        return [f"{key}.stored = {_written(name)}"]
+    return [f"{key} = {_written(name)}" if alone else f"{key}.path = {_written(name)}"]
 
 
 def _written(text: str) -> str:
