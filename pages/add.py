@@ -13,7 +13,6 @@ from core.views.text import count, plain
 
 def results() -> None:
     """Look at result files, match them with the workspace, and write them."""
-    st.caption(words.NOTHING_YET)
     if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
@@ -36,12 +35,14 @@ def results() -> None:
         target.goes_into(plan, chosen, decided)
     with bar:
         if offer.large(items):
+            st.caption(words.NOTHING_YET)
             large.start(items, chosen, workspace, ready=not wrong)
         elif plan.made is None:
             if plan.problem is not None:
                 st.error(plain(words.on_page(str(plan.problem))), icon=":material/error:")
             st.caption("Nothing was written.")
         else:
+            st.caption(words.NOTHING_YET)
             target.matches(plan, decided, workspace)
             target.strangers(plan, decided)
             waiting = [] if decided.take else [name for group in plan.strange for name in group.files]

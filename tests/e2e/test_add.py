@@ -56,11 +56,11 @@ def test_a_run_and_its_qrels_arrive_in_the_decision_and_in_queries(
     page = visit(f"{own_server.url}/add", height=1600)
     before = Store.open(own_store).revision()
     offer(page, tmp_path / "system.trec", tmp_path / "travel.qrels")
-    expect(the_button(page)).to_have_text("Add 1 stack")
+    expect(the_button(page)).to_have_text("Add 1 stack, 1 golden set")
     assert Store.open(own_store).revision() == before, "nothing is written before it is asked for"
 
     the_button(page).click()
-    expect(page.page.get_by_text("Imported as revision")).to_be_visible()
+    expect(page.page.get_by_text("Added as revision")).to_be_visible()
     assert Store.open(own_store).revision() == before + 1
 
     page.page.get_by_role("button", name="See the decision").click()
@@ -137,7 +137,7 @@ def test_results_of_other_tools_arrive(
         (tmp_path / name).write_bytes(content)
         offer(page, tmp_path / name)
         the_button(page).click()
-        expect(page.page.get_by_text("Imported as revision")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.page.get_by_text("Added as revision")).to_be_visible(timeout=PATIENCE_MS)
         revision += 1
         assert Store.open(own_store).revision() == revision, name
         page.page.get_by_role("button", name="Add more").click()
@@ -183,14 +183,14 @@ def test_a_changed_file_asks_before_it_is_taken(
     (tmp_path / "system.trec").write_text(RUN.replace(" 1 19 ", " 1 99 "))
     page = visit(f"{own_server.url}/add", height=1600)
     button = the_button(page)
-    for said in (f"Imported as revision {before + 1}", "nothing was written"):
+    for said in (f"Added as revision {before + 1}", "nothing was written"):
         offer(page, tmp_path / "system.trec")
         collection = page.page.get_by_role("combobox", name="Goes into")
         collection.fill("travel")
         collection.press("Enter")
         page.settle()
         asked = page.page.get_by_text("In the store already with other content: run 'tagged'")
-        if said.startswith("Imported"):
+        if said.startswith("Added"):
             expect(asked).to_be_visible()
             expect(button).to_be_disabled()
             page.page.get_by_text("Keep both").click()
@@ -218,14 +218,14 @@ def test_a_large_folder_is_imported_in_the_background(
     before = Store.open(own_store).revision()
     page = visit(f"{own_server.url}/add", height=1600)
     page.page.get_by_text("A path on this machine").click()
-    paths = page.page.get_by_role("textbox", name="Paths")
+    paths = page.page.get_by_role("textbox", name="Path", exact=True)
     paths.fill(str(folder))
-    paths.press("Control+Enter")
+    paths.press("Enter")
     the_button(page).click()
     expect(page.page.get_by_text("You may leave this page")).to_be_visible(timeout=PATIENCE_MS)
     page.page.reload()
     page.page.get_by_role("button", name="Show it").click()
-    expect(page.page.get_by_text(f"Imported as revision {before + 1}")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.page.get_by_text(f"Added as revision {before + 1}")).to_be_visible(timeout=PATIENCE_MS)
     page.page.get_by_text("What was read, left out and decided").click()
     expect(page.page.get_by_text("of no format known here")).to_be_visible()
     assert Store.open(own_store).revision() == before + 1

@@ -36,7 +36,7 @@ def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage,
     assert dict(zip(taken["what"], taken["rows"], strict=True))["ranked passages"] == 3
     app.button(key="add_now").click().run()
     assert_sound(app)
-    assert app.success[0].value.startswith("Imported as revision 1")
+    assert app.success[0].value.startswith("Added as revision 1")
     snapshot = Store.open(store).read()
     assert snapshot.runs().height == 1
     assert snapshot.golden_sets()["judgements"].to_list() == [3]
@@ -51,7 +51,7 @@ def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage,
 
 def test_the_same_files_again_change_nothing(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
-    for expected in ("Imported as revision 1", "in the store already"):
+    for expected in ("Added as revision 1", "in the store already"):
         app = upload(open_page(store, "add"), mine_trec=RUN, gold_qrels=QRELS)
         app.button(key="add_now").click().run()
         assert_sound(app)
@@ -269,4 +269,4 @@ def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
 
 def runs_to_come(app: AppTest) -> int:
     taken = next(frame.value for frame in app.dataframe if list(frame.value.columns) == ["what", "rows"])
-    return int(taken.set_index("what")["rows"]["runs"])
+    return int(taken.set_index("what")["rows"]["stacks"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -17,7 +18,7 @@ from core.views.add.versions import settle
 from core.views.tables import upright
 from core.views.text import plain
 
-_DONE = "_imported"
+_DONE, _LEFT = "_imported", "_imported_left"
 
 
 def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
@@ -86,26 +87,40 @@ def _details(made: Import) -> None:
 def finished(*, fresh: bool, said: str, more: Sequence[str], collection: str | None, came: int) -> None:
     """Keep what happened for the next script run, which shows the workspace of the import."""
     st.session_state[_DONE] = (fresh, said, tuple(more), collection, came)
+    st.session_state.pop(_LEFT, None)
     if collection:
         go_to_workspace(collection)
     st.rerun()
 
 
 def done() -> None:
-    """After an import: what happened, where to look at it, or on to the next; the page ends here then."""
+    """After an import: what happened, where to look at it, or on to the next; the page ends here then.
+
+    Whoever comes back from another page finds that in a quiet line, and the page as ever.
+    """
     if _DONE not in st.session_state:
         return
     fresh, said, more, collection, came = st.session_state[_DONE]
+    shown = st.session_state.get(_LEFT)  # the button below is forgotten where another page was shown
+    if shown and (shown == "left" or "add_more" not in st.session_state):
+        st.session_state[_LEFT] = "left"
+        st.caption(plain(said))
+        return
+    st.session_state[_LEFT] = "here"
     (st.success if fresh else st.info)(plain(said), icon=":material/check:")
     (first, *others), hint = words.next_steps(cache.snapshot(None), collection, came)
     if collection:
         st.markdown(f"The workspace is now **{plain(collection)}**. {plain(hint)}")
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(words.PAGES[first], type="primary", key="see_it"):
+        again = partial(st.button, on_click=st.session_state.pop, args=(_DONE, None), key="add_more")
+        if first == "add":
+            again(words.PAGES[first], type="primary")
+        elif st.button(words.PAGES[first], type="primary", key="see_it"):
             st.switch_page(f"pages/{first}.py", query_params={})  # None would refuse what widgets hold
         for page in others:
             st.page_link(f"pages/{page}.py", label=words.PAGES[page])
-        st.button("Add more", on_click=st.session_state.pop, args=(_DONE, None), key="add_more")
+        if first != "add":
+            again("Add more")
     if more:
         with st.expander("What was read, left out and decided"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))

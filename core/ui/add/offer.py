@@ -56,21 +56,23 @@ def _templates() -> None:
 def _paths() -> list[Offered]:
     """Files and folders of this machine, which are read where they are: for what is too large to upload."""
     with st.popover("A path on this machine", icon=":material/folder_open:"):
-        typed = st.text_area(
-            "Paths",
-            key="_paths",
-            height=80,
-            placeholder="/data/runs/bm25.trec.gz",
-            help="Files or folders of the machine that runs the dashboard, one a line. They are read where "
-            "they are, and may be larger than memory.",
-        )
+        typed: list[str] = []
+        while not typed or typed[-1]:  # an empty field follows the last that is filled
+            field = st.text_input(
+                "Another path" if typed else "Path",
+                key=f"_path{len(typed)}",
+                placeholder="/data/runs/bm25.trec.gz",
+                help="A file or folder of the machine that runs the dashboard; it is read where it is, and "
+                "may be larger than memory.",
+            )
+            typed.append(field.strip())
     paths: list[Offered] = []
-    for line in typed.splitlines():
-        path = Path(line.strip()).expanduser()
-        if line.strip() and not path.exists():
-            show_error(InputError("There is no such file or folder.", where=line.strip()[:200]))
-        elif line.strip():
+    for line in filter(None, typed):
+        path = Path(line).expanduser()
+        if path.exists():
             paths.append(path)
+        else:
+            show_error(InputError("There is no such file or folder.", where=line[:200]))
     return paths
 
 

@@ -120,7 +120,8 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
 def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
     """How far the ids exist where the files go, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
-    lines = words.matched([match for match in plan.matches if match not in strange])
+    told = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
+    lines = words.matched(told)
     for line, whole in list(lines.items())[:_LINES]:
         st.markdown(f"{':green[:material/check:]' if whole else ':material/link:'} {plain(line)}")
     if len(lines) > _LINES:

@@ -242,7 +242,7 @@ def bring(
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."
     words = ", ".join(worded(what, rows) for what, rows in made.taken.items())
-    return True, f"Imported as revision {after}: {words}.{graded}{_done(settled, choice)}"
+    return True, f"Added as revision {after}: {words}.{graded}{_done(settled, choice)}"
 
 
 def _done(settled: Settled, choice: Choice | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Literal
 
@@ -20,8 +21,7 @@ from core.views.text import count
 
 _SAMPLE = 2_000_000
 """Rows of a table larger than memory whose ids are looked at."""
-_FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400
-"""Ids shown of a kind; ids that beginnings and ends are tried on, how long those are, and how many pairs."""
+_FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
 _MOST, _HALF = 0.95, 0.5
 """Shares of ids from which on a stripped pattern, or a collection, fits."""
 _OWNED = ("rankings", "judgements", "timings", "answers", "signals", "usage")
@@ -44,9 +44,9 @@ class Match:
         strangers: Labels of the runs and golden sets of which not one id exists.
         foreign: Examples of ids that do not exist.
         held: Examples of ids that the collection has.
-        strip: Pattern (`core.importers.stripping`) with which nearly all exist where none does; None if none
-            is known.
+        strip: Pattern (`core.importers.stripping`) with which nearly all exist where none does; or None.
         fit: How many exist with that.
+        own: Whether what says which ids there are comes with the same import, and nothing of it is stored.
         sampled: Rows that were looked at where the import is larger than memory; None = all of them.
     """
 
@@ -60,6 +60,7 @@ class Match:
     held: tuple[str, ...]
     strip: str | None = None
     fit: int = 0
+    own: bool = False
     sampled: int | None = None
 
     @property
@@ -101,9 +102,8 @@ class UnmatchedError(InputError):
 
     def __init__(self, found: Sequence[Match]) -> None:
         who = ", ".join(map(shown, found[0].strangers[:_FEW]))
-        said = "; ".join(map(str, found))
-        examples = " ".join(each.examples for each in found)
-        super().__init__(f"{said}: nothing of {who}. {examples}", do=ways(found))
+        said = f"{'; '.join(map(str, found))}: nothing of {who}."
+        super().__init__(" ".join([said, *(each.examples for each in found)]), do=ways(found))
         self.matches = tuple(found)
 
 
@@ -142,18 +142,22 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
             shelf = _Shelf(snapshot, made, str(name), wholes)
             if of := shelf.reference(what):
                 found += _match(shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled)
-    return tuple(sorted(found, key=lambda each: each.collection_id))
+    return tuple(sorted(map(partial(_useful, found), found), key=lambda each: each.collection_id))
+
+
+def _useful(found: Sequence[Match], match: Match) -> Match:
+    """The match, with no pattern for queries where not one passage would exist all the same."""
+    lost = [each.collection_id for each in found if each.what == "passages" and not each.known + each.fit]
+    useless = match.what == "queries" and match.collection_id in lost
+    return replace(match, strip=None, fit=0) if useless else match
 
 
 def refused(found: Sequence[Match]) -> list[Match]:
     """Those of which nothing exists: by the collection's own ids, or else by all that is known."""
     weak = [each for each in found if not each.defined]
     foreign = {each.collection_id for each in weak} - {each.collection_id for each in weak if each.known}
-    return [
-        each
-        for each in found
-        if each.strangers and (each.defined or (each.collection_id in foreign and not each.known))
-    ]
+    weak_ones = [each for each in weak if each.collection_id in foreign and not each.known]
+    return [each for each in found if each.strangers and (each.defined or each in weak_ones)]
 
 
 def fits(found: Sequence[Match]) -> bool:
@@ -252,9 +256,9 @@ class _Shelf:
 
     def reference(self, what: str) -> _Reference | None:
         """The collection's own table, else its judgements or rankings, else the judgements that come now."""
-        if self._stored(what) or self._brought(what).head(1).collect().height:
+        if self.stored(what) or self._brought(what).head(1).collect().height:
             return _Reference(what)
-        if table := next((table for table in ("judgements", "rankings") if self._stored(table)), None):
+        if table := next((table for table in ("judgements", "rankings") if self.stored(table)), None):
             return _Reference(table)
         return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
 
@@ -263,7 +267,8 @@ class _Shelf:
         rows = self._made.frames.get(table, frame(table, [])).lazy()
         return rows.filter(pl.col("collection_id").is_in(self._mine))
 
-    def _stored(self, table: str) -> bool:
+    def stored(self, table: str) -> bool:
+        """Whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
     def existing(self, of: _Reference, column: str, asked: Sequence[str] | None, most: int = 0) -> list[str]:
@@ -300,6 +305,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
             strip=strip,
             fit=len(shelf.existing(of, column, _kept(strip, foreign))) if strip else 0,
+            own=of.own_judgements or not shelf.stored(of.table),
             sampled=sampled,
         )
     ]
@@ -321,7 +327,7 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str])
     kept = {
         cut: {each[cut[0] : len(each) - cut[1]] for each in tried} - {""}
         for cut in cuts
-        if all(len(each) > sum(cut) for each in foreign)
+        if all(len(each) > sum(cut) and not _inside_number(each, *cut) for each in foreign)
     }
     asked = sorted(set().union(*kept.values()))
     there = set(shelf.existing(of, column, asked)) if asked else set()
@@ -330,6 +336,12 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str])
         return None
     head, tail = begin[: best[0]], end[len(end) - best[1] :]
     return None if STAR in head + tail else f"{head}{STAR}{tail}"
+
+
+def _inside_number(name: str, head: int, tail: int) -> bool:
+    """Whether a cut would take digits off a number, which makes another number of it."""
+    ends = [place for place in (head, len(name) - tail) if 0 < place < len(name)]
+    return any(name[place - 1].isdigit() and name[place].isdigit() for place in ends)
 
 
 def _common(ids: Sequence[str]) -> str:

@@ -37,12 +37,13 @@ PAGES: Mapping[str, str] = {
     "queries": "Queries",
     "golden": "Golden sets",
     "library": "Library",
+    "add": "Add rankings",
 }
 _TABLES: Mapping[str, tuple[str, str]] = {
     "collections": ("collection", "collections"),
     "golden sets": ("golden set", "golden sets"),
-    "runs": ("run", "runs"),
-    "queries": ("query", "queries"),
+    "runs": ("stack", "stacks"),
+    "queries": ("question", "questions"),
     "passages": ("passage", "passages"),
     "chunks": ("chunk", "chunks"),
     "judgements": ("judgement", "judgements"),
@@ -55,6 +56,7 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "answers": ("answer", "answers"),
 }
 """What the rows of a table are called: one, many."""
+_NAMING: Sequence[str] = ("runs", "passages", "queries", "golden sets")
 _FIELDS = {
     "as": "Format under Options",
     "label": "Name under Options",
@@ -73,7 +75,7 @@ _SHOWN = 3
 
 
 def worded(what: str, rows: int) -> str:
-    """A number of rows of a table in words: ``1 run``, ``40 ranked passages``."""
+    """A number of rows of a table in words: ``1 stack``, ``40 ranked passages``."""
     return text.count(rows, *_TABLES.get(what, (what, what)))
 
 
@@ -95,7 +97,7 @@ def taken(made: Import) -> pl.DataFrame:
 
 def makes(made: Import) -> pl.DataFrame:
     """What the store will list: kind, name, collection, details; runs first."""
-    rows = [("run", run.label, run.collection_id, "") for run in made.runs]
+    rows = [("stack", run.label, run.collection_id, "") for run in made.runs]
     rows += [
         ("golden set", golden.name, golden.collection_id, f"grades: {golden.mapping}")
         for golden in made.golden_sets
@@ -113,21 +115,22 @@ def left_out(made: Import) -> pl.DataFrame:
 
 
 def things(made: Import) -> str:
-    """What people call the whole of an import: ``4 stacks``, ``1 golden set``, ``40 passages``."""
-    if made.runs:
-        return text.count(len(made.runs), "stack")
-    if made.golden_sets:
-        return text.count(len(made.golden_sets), "golden set")
-    return worded(*next(((what, rows) for what, rows in made.taken.items() if what != "collections"),
-                        ("collections", len(made.collections))))  # fmt: skip
+    """What people call the whole of an import: ``4 stacks``, ``40 passages, 8 questions, 1 golden set``."""
+    return ", ".join(worded(what, made.taken[what]) for what in _whole(made))
+
+
+def _whole(made: Import) -> list[str]:
+    """The kinds that an import is named by; of one with none of them, the first kind that it has."""
+    taken = made.taken
+    usual = [what for what in _NAMING if what in taken]
+    return usual or [what for what in taken if what != "collections"][:1] or list(taken)
 
 
 def adds(made: Import) -> str:
     """What the button will do, in a sentence, and what is left out, in another."""
-    rows = [worded(what, rows) for what, rows in made.taken.items() if what not in ("collections", "runs")]
-    whole = things(made)
-    more = ", ".join(each for each in rows if each != whole)
-    return f"Adds {whole}{f' with {more}' if more else ''}.{_left(made)}"
+    named = {*_whole(made), "collections"}
+    more = ", ".join(worded(what, rows) for what, rows in made.taken.items() if what not in named)
+    return f"Adds {things(made)}{f' with {more}' if more else ''}.{_left(made)}"
 
 
 def _left(made: Import) -> str:
@@ -205,7 +208,7 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     judged = not snapshot.golden_sets(collection_id).is_empty()
     if runs.is_empty():
         hint = "This workspace has no stack yet: add the rankings of one next."
-        return ("golden", "library") if judged else ("library",), hint
+        return ("add", *(("golden",) if judged else ()), "library"), hint
     ranked = bool(runs["has_rankings"].any())
     hint = f"{came} workspaces came; the list in the sidebar has the others." if came > 1 else ""
     between = (*(("headroom",) if ranked and judged else ()), *(("queries",) if ranked else ()))

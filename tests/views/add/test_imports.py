@@ -34,13 +34,13 @@ def test_a_plan_shows_what_it_would_take_and_writes_nothing(files: list[Path], t
     assert taken["ranked passages"] == 3
     assert taken["judgements"] == 3
     assert words.makes(plan.made).select("kind", "collection").rows() == [
-        ("run", "corpus"),
+        ("stack", "corpus"),
         ("golden set", "corpus"),
     ]
     assert words.left_out(plan.made).is_empty()
     assert imports.collection_of(plan.made) == "corpus"
-    assert words.things(plan.made) == "1 stack"
-    assert words.adds(plan.made) == "Adds 1 stack with 1 golden set, 3 judgements, 3 ranked passages."
+    assert words.things(plan.made) == "1 stack, 1 golden set"
+    assert words.adds(plan.made) == "Adds 1 stack, 1 golden set with 3 judgements, 3 ranked passages."
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff", b"q1 Q0 p1 1 two mine\n"])
@@ -59,7 +59,7 @@ def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     assert made is not None
     fresh, said = imports.bring(store, made, "mine.trec")
     assert fresh
-    assert said.startswith("Imported as revision 1: ")
+    assert said.startswith("Added as revision 1: ")
     assert "3 ranked passages" in said
     again, said = imports.bring(store, made, "mine.trec")
     assert not again
@@ -100,7 +100,7 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
     run, both = planned(files[:1]).made, planned(files).made
     judged = planned(files[1:]).made
     for made, pages in (
-        (judged, ("golden", "library")),
+        (judged, ("add", "golden", "library")),
         (run, ("decision", "headroom", "queries", "library")),
         (both, ("decision", "headroom", "queries", "library")),
     ):

@@ -271,3 +271,20 @@ def test_taken_all_the_same_where_that_is_said(tmp_path: Path) -> None:
     assert own.read().rankings(own.read().runs()["run_id"].to_list()).filter(
         pl.col("passage_id").str.starts_with("x")
     ).height == 30  # fmt: skip
+
+
+def test_no_strip_is_offered_that_makes_other_numbers_or_leaves_all_passages_foreign(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES.replace('"q', '"')}
+    bring(store, read(store, files, collection_id="plain"), "")
+    for passage, query in (("{}", "30{}"), ("{}", "7{}"), ("d-x{0}-{0}", "q{}")):
+        found = matches(store.read(), run(store, trec(passage, query, queries=3), "plain"))
+        assert not [each.strip for each in found if each.strip], (passage, query)
+    found = matches(store.read(), run(store, trec("d-{}", "q{}", queries=3), "plain"))
+    assert {each.what: each.strip for each in found} == {"queries": "q*", "passages": "d-*"}
+
+
+def test_what_is_compared_with_the_same_import_says_so(store: Store) -> None:
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "new.trec": trec()}
+    assert all(each.own for each in matches(store.read(), read(store, files, collection_id="fresh")))
+    assert not any(each.own for each in matches(store.read(), run(store, trec())))
