@@ -130,5 +130,5 @@ def test_of_a_folder_with_several_splits_one_is_asked_for(
     judgements = next(box for box in app.text_input if box.label == "Judgements")
     judgements.set_value(str(folder / "qrels" / "dev.tsv")).run()
     assert not [box for box in app.selectbox if box.label == "Split of the judgements"]
-    judgements.set_value(str(folder)).run()
+    next(box for box in app.text_input if box.label == "Judgements").set_value(str(folder)).run()
     assert f'golden_set.path = "{folder}"' in app.text_area[0].value
