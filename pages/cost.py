@@ -284,15 +284,8 @@ BILL_MORE: Mapping[str, Any] = {
     "source": show.text_column("source", width="large"),
     "note": show.text_column("note"),
 }
-RECORDED: Mapping[str, Any] = {
-    "stage": show.text_column("stage"),
-    "item": show.text_column("item"),
-    "units_per_query": _exact("units / query", "Mean over the queries."),
-    "unit": show.text_column("unit"),
-    "usd_per_1k": show.dollar_column("$ / 1k", "Per 1,000 queries."),
-    "basis": show.text_column("known how"),
-    "reason": show.text_column("unknown because"),
-}
+_OF_RECORDED = ("stage", "item", "units_per_query", "unit", "usd_per_1k", "basis", "reason")
+RECORDED: Mapping[str, Any] = {name: BILL[name] for name in _OF_RECORDED}
 SWINGS: Mapping[str, Any] = {
     "input": show.text_column("input", width=230),
     "width": show.dollar_column("moves by $", "The monthly bill, from one end of the range to the other."),

@@ -98,7 +98,7 @@ def offers(view: View) -> None:
         if not lacking.is_empty():
             untold(lacking, own)
         elif own:
-            with st.popover("path not published", type="tertiary"):
+            with st.popover("latency of the path not published", type="tertiary"):
                 other_scope(own)
 
 

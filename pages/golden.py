@@ -92,7 +92,7 @@ def is_sound(view: View) -> None:
         st.page_link("pages/add.py", label="Import judgements", icon=":material/upload:")
         end()
     doubt = overturned(view.table, view.decision, view.quality)
-    show.head(words.answer(found, doubt, view.table), caveats=words.caveats(found, doubt))
+    show.head(words.answer(found, doubt, view.table), caveats=words.caveats(found))
     with place:
         show.cards(*words.cards(found, view.table, view.quality))
     draw = (label_mix, holes, bias, conflicts)

@@ -14,10 +14,22 @@ from core.views.measures.worked import cutoff_of, example, worked
 from core.views.text import plain
 from core.views.workspace.scope import Scope
 
-MEASURE_COLUMNS = {name: show.text_column(name) for name in ("measure", "says", "formula", "better")}
+MEASURE_COLUMNS = {
+    name: show.text_column(name, width=width)
+    for name, width in (("measure", 150), ("says", 640), ("better", 80))
+}
 MORE_OF_MEASURES = {
     name: show.text_column(name.replace("_", " "))
-    for name in ("parameters", "range", "ceiling", "needs", "not_applicable", "elsewhere", "defined_in")
+    for name in (
+        "formula",
+        "parameters",
+        "range",
+        "ceiling",
+        "needs",
+        "not_applicable",
+        "elsewhere",
+        "defined_in",
+    )
 }
 COEFFICIENT_COLUMNS = {
     "measure": show.text_column("measure", "At each answer's own K; see the list of measures."),
@@ -141,7 +153,7 @@ def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
     measure, other = (
         column.selectbox(label, MEASURES, index=MEASURES.index(usual), key=key, bind="query-params")
         for column, label, usual, key in (
-            (left, "Measure", "T", "against"), (middle, "Less the coefficient of", REFERENCE, "less")
+            (left, "Measure", "T", "against"), (middle, "Minus the coefficient of", REFERENCE, "less")
         )
     )  # fmt: skip
     least = right.number_input(
@@ -156,7 +168,7 @@ def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
         **CELL,
         "n": show.number_column("n", 0, "Answers."),
         "value": show.score_column(measure),
-        "reference": show.score_column(f"less: {other}"),
+        "reference": show.score_column(f"minus: {other}"),
         "difference": show.score_column("difference"),
     }
     show.table(cells, "against", columns)

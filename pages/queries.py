@@ -79,7 +79,7 @@ def listed(rows: pl.DataFrame, view: View, selected: str, *, against: bool) -> N
     if st.session_state.get(_TABLE, {}).get("selection", {}).get("rows") != ticked["selection"]["rows"]:
         st.session_state[_TABLE] = ticked
     second = {
-        "delta": show.signed_column("difference", "Score less the score of the second stack."),
+        "delta": show.signed_column("difference", "Score minus the score of the second stack."),
         "other": show.score_column("second", f"{view.quality.name} of the second stack."),
     }
     columns = {
@@ -107,7 +107,7 @@ def sliced(rows: pl.DataFrame, view: View, *, against: bool) -> None:
     slices = by_tag(rows if against else alone, Setup()).sort("value_second", "tag")
     second = {
         "value_first": show.score_column("second", "Mean of the second stack."),
-        "difference": show.signed_column("difference", "Mean of the stack less that of the second."),
+        "difference": show.signed_column("difference", "Mean of the stack minus that of the second."),
     }
     end, of = (show.signed_column, "difference") if against else (show.score_column, "mean")
     columns = {

@@ -91,7 +91,7 @@ F_E = MeasureInfo(
 )
 T = MeasureInfo(
     name="T",
-    text="Relevant passages in Top(K) less the share of the others; needs no knowledge of what is missing.",
+    text="Relevant passages in Top(K) minus the share of the others; needs no knowledge of what is missing.",
     formula="(1 − alpha)·np − alpha·nn / K",
     section=SECTION,
     score=_t,

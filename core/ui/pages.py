@@ -162,7 +162,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "measures",
             "Measures",
             ":material/straighten:",
-            "What a measure means, how to work it out by hand, and which one foretells the answers.",
+            "What a measure means, how to work it out by hand, and which one predicts good answers.",
             ("all measures", "foretelling answers"),
             moved={"outcome": "foretelling answers"},
         ),

@@ -65,7 +65,7 @@ def _differing(view: View) -> None:
     if not sentences or not current_page().compares:
         return
     apart = view.compared.apart
-    label = f"{text.count(apart.height, 'stack')} set apart" if apart.height else "what compares"
+    label = f"{text.count(apart.height, 'stack')} set apart" if apart.height else "what is compared"
     with st.popover(label, icon=":material/balance:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         if apart.height:

@@ -97,7 +97,7 @@ CHANCES_MORE: Mapping[str, Any] = {
 TIES: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
     "quality": show.score_column("quality"),
-    "d_quality": show.signed_column("less the best", "Difference to the best of them, on the same queries."),
+    "d_quality": show.signed_column("minus the best", "Difference to the best of them, on the same queries."),
     "d_low": show.signed_column("low", "95 % interval of the difference, query by query."),
     "d_high": show.signed_column("high", "95 % interval of the difference, query by query."),
     "latency_ms": show.number_column("latency ms", 2),

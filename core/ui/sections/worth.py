@@ -150,7 +150,7 @@ RIVALS: Mapping[str, Any] = {
 TAGS: Mapping[str, Any] = {
     "tag": show.text_column("queries with", width=220),
     "n": show.number_column("n", 0),
-    "difference": show.signed_column("difference", "Mean, first stack less the second."),
+    "difference": show.signed_column("difference", "Mean, first stack minus the second."),
     "spread": show.score_column("spread", "Standard deviation of the differences."),
     "share": show.percent_column("today"),
     "best": show.percent_column("tells most", "Share of further queries with the least error (Neyman)."),

@@ -179,11 +179,11 @@ def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[
         return []
     judged = bool(made.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
     lacks = {
-        "no judgements (quality stays unknown until you add qrels)": not judged,
-        "no latencies (on the chart these stacks stand apart)": (
+        "judgements (quality stays unknown until you add qrels)": not judged,
+        "latencies (on the chart these stacks stand apart)": (
             "timings" not in made.frames and not _reports(made, "latency_p")
         ),
-        "no usage (their cost stays unknown)": "usage" not in made.frames and "aggregates" not in made.frames,
+        "usage (their cost stays unknown)": "usage" not in made.frames and "aggregates" not in made.frames,
     }
     return [words for words, lacking in lacks.items() if lacking]
 

@@ -170,14 +170,17 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.
     """
-    axes = [f"{quality.name} of {text.shorten(name, 22)}" for name in names]
     known = rows.with_row_index("row").filter(pl.col("outcome").is_not_null())
     marks = (
         known.with_columns(pl.col("other", "score").round(4).name.suffix("_at"))
         .group_by("other_at", "score_at", "outcome", maintain_order=True)
         .agg(pl.col("row").first(), pl.len().alias("queries"), pl.col("query_id", "text").head(_LISTED))
     )
-    layout = theme.layout(x=axes[0], y=axes[1], height=320)
+    layout = theme.layout(height=320)
+    for axis, name in zip(("xaxis", "yaxis"), names, strict=True):
+        layout[axis]["title"] = {
+            "text": f"{text.escape(quality.name)} of<br>{text.escape(text.shorten(name, 26))}"
+        }
     ends = known.select("other", "score").to_numpy()
     low, high = np.min(ends, initial=1.0), np.max(ends, initial=0.0)
     room = max(0.02, 0.05 * float(high - low))

@@ -72,7 +72,7 @@ def _quality(row: Row, quality: Quality) -> str:
         known = "applies to no query of" if row["n"] == 0 else "is not known of"
         return f"cannot be told from {other}: {quality.name} {known} both"
     if row["verdict"] == OPEN:
-        return f"is not told apart from {other}: difference {gap(row)} {quality.name}"
+        return f"cannot be told apart from {other}: difference {gap(row)} {quality.name}"
     if row["verdict"] in (WINS, LOSSES):
         return f"is {row['verdict']} than {other} by {gap(row, sign=False)} {quality.name}"
     if row["verdict"] == SAME or text.score(abs(difference)) == text.score(0.0):

@@ -248,8 +248,8 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
 
 READINGS = {
     (False, False): "within chance either way",
-    (True, False): "real as usual, not told apart there",
-    (False, True): "not told apart as usual, real there",
+    (True, False): "real as usual, too close to call there",
+    (False, True): "too close to call as usual, real there",
     (True, True): "depends on the weights",
 }
 """What a flip means: whether the order is more than chance (as usual, where it is reversed the most)."""

@@ -79,7 +79,7 @@ def _unjudged(table: pl.DataFrame) -> float | None:
     return median if isinstance(median, float) else None
 
 
-def caveats(found: Judged, overturned: str | None) -> dict[str, str]:
+def caveats(found: Judged) -> dict[str, str]:
     """What weakens the evidence, by the words of its chip."""
     told = (
         ("fallback weights", int(found.queries["fallback"].sum()),
@@ -90,8 +90,7 @@ def caveats(found: Judged, overturned: str | None) -> dict[str, str]:
         ("other golden sets", found.disagreements.height, "judgement differs from another golden set.",
          "judgements differ from another golden set."),
     )  # fmt: skip
-    doubts = {label: text.count(number, one, many) for label, number, one, many in told if number}
-    return {"could be overturned": overturned or "", **doubts}
+    return {label: text.count(number, one, many) for label, number, one, many in told if number}
 
 
 def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
@@ -111,7 +110,7 @@ def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tupl
         else ""
     )
     sentence = f"{_judgements(found)}, {found.mix['median'][-1]:g} per query in the median{unjudged}."
-    return sentence, " ".join(filter(None, caveats(found, None).values()))
+    return sentence, " ".join(filter(None, caveats(found).values()))
 
 
 def copies(found: Judged) -> str:

@@ -13,9 +13,7 @@ from core.views.workspace.scope import Latency, Quality
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
-REPEATS = (
-    "Repeats of a query count once, by their median. Grey: what cannot be told from the first stack's median."
-)
+REPEATS = "Repeats of a query count once, by their median. Grey: too close to the first stack's median."
 NO_STAGES = "No times of single stages are known for these stacks."
 NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
 LINES = (

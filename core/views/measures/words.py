@@ -67,7 +67,7 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
         f"{best['measure']}: {best['note']}." if best["low"] is None and best["note"] else ""
     )
     sentence = (
-        f"{best['measure']} foretells the answer's grade best ({segment}): {kind} "
+        f"{best['measure']} predicts the answer's grade best ({segment}): {kind} "
         f"{best['value']:.2f}{_interval(best)}, n = {best['n']:,} answers to "
         f"{text.count(best['queries'], 'query', 'queries')}."
     )

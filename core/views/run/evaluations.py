@@ -23,11 +23,11 @@ def resumable(status: Status) -> bool:
 
 
 def headline(known: Sequence[Status]) -> str:
-    """How many there are and which run now: ``3 evaluations; “paris” runs.``."""
+    """How many there are and which run now: ``3 evaluations; “paris” is running.``."""
     if not known:
         return "No evaluation was run here yet."
     names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
-    now = f"{names} {'run' if ' and ' in names else 'runs'}" if names else "none runs now"
+    now = f"{names} {'are' if ' and ' in names else 'is'} running" if names else "none is running"
     return f"{text.count(len(known), 'evaluation')}; {now}."
 
 

@@ -74,7 +74,7 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
     both = planned(files).made
     assert alone is not None
     assert both is not None
-    named = ["no judgements", "no latencies", "no usage"]
+    named = ["judgements", "latencies", "usage"]
 
     def missing(made: Import) -> list[str]:
         return [each.partition(" (")[0] for each in words.missing_parts(store.read(), made, "corpus")]
@@ -91,7 +91,7 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     ranked = [{"run_id": "r", "query_id": "q", "stage": "final", "rank": 1, "passage_id": "p"}]
     made = Import(frames={"rankings": frame("rankings", ranked), "aggregates": frame("aggregates", figures)})
     assert [each.partition(" (")[0] for each in words.missing_parts(store.read(), made, "x")] == [
-        "no judgements"
+        "judgements"
     ]
 
 

@@ -22,8 +22,8 @@ def status(state: State = State.RUNNING, **given: Any) -> Status:
 
 def test_what_goes_on_is_one_sentence():
     assert evaluations.headline([]) == "No evaluation was run here yet."
-    assert evaluations.headline([status()]) == "1 evaluation; “paris” runs."
-    assert evaluations.headline([status(State.FINISHED)] * 2) == "2 evaluations; none runs now."
+    assert evaluations.headline([status()]) == "1 evaluation; “paris” is running."
+    assert evaluations.headline([status(State.FINISHED)] * 2) == "2 evaluations; none is running."
 
 
 @pytest.mark.parametrize(
