@@ -26,7 +26,7 @@ def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Seque
     with st.container(border=True):
         changes = () if waiting else settle(cache.snapshot(None), made).changes
         choice = decision([str(change) for change in changes]) if changes else None
-        said, button = st.columns([4, 1], vertical_alignment="center")
+        said, button = st.columns([3, 2], vertical_alignment="center")
         waits = f" {', '.join(waiting)} waits for you." if waiting else ""
         said.markdown(plain(words.adds(made) + waits))
         open_ = bool(waiting) or (bool(changes) and choice is None)
