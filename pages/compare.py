@@ -217,7 +217,7 @@ def by_tag(view: View, closer: pair.Closer, two: Row) -> None:
         return
     labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
     looks = charts.looks_of(two["first"], two["second"])
-    title = f"{view.quality.name}, right: {shorten(two['second'], 20)} higher"
+    title = f"Δ {view.quality.name} (right: {shorten(two['second'], 20)} higher)"
     show.chart(charts.forest(closer.tags, labels, title, looks=looks, short=True), "tags")
     with st.expander(f"By tag, as a table (p Holm-adjusted over {count(closer.tags.height, 'tag')})"):
         show.table(closer.tags, "by_tag", {**columns("tag"), **NUMBERS}, more=MORE)

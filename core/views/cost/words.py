@@ -212,5 +212,5 @@ def moved(swings: Sequence[Swing], share: float) -> str:
 def swung(swing: Swing) -> str:
     """An input in words; a price with what it prices."""
     if swing.field == "price":
-        return f"price of {text.shorten(swing.item)} ({swing.unit.replace('_', ' ')})"
+        return f"price of {text.shorten(swing.item)} ({BUYS[swing.unit]})"
     return INPUTS[swing.field]
