@@ -149,7 +149,7 @@ def test_a_click_on_a_query_opens_it_on_the_queries_page(open_page: OpenPage, de
 
 def test_the_marks_of_queries_carry_their_rows(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=HYBRID, vs=SPARSE)
-    spec = figure(app, chart_of(app, f"of {SPARSE}"))
+    spec = figure(app, chart_of(app, f"of<br>{SPARSE}"))
     counts = {trace["name"].rsplit(" (")[0]: int(trace["name"].split("(")[1][:-1]) for trace in spec["data"]}
     assert sum(counts.values()) == 64
     outcomes = dict(flips(app)["outcome"].value_counts().iter_rows())
