@@ -6,6 +6,8 @@ import math
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
+MINUS = "−"
+"""The sign of a number as people read it; a hyphen is for files."""
 
 
 def known(value: float | None) -> bool:
@@ -15,7 +17,7 @@ def known(value: float | None) -> bool:
 
 def score(value: float | None) -> str:
     """A quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
-    return f"{value:.3f}" if value is not None and known(value) else NOT_APPLICABLE
+    return f"{value:.3f}".replace("-", MINUS) if value is not None and known(value) else NOT_APPLICABLE
 
 
 def ms(value: float | None) -> str:

@@ -22,7 +22,7 @@ from core.views.decision.near import broken, near_rows, own_scope, way_in
 from core.views.decision.overview import environment
 from core.views.decision.parallel import parallel
 from core.views.decision.promising import promising_rows
-from core.views.text import count, plain, score, shorten
+from core.views.text import count, plain, score, shorten, signed
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
 NEAR_SHOWN = 1
@@ -110,7 +110,7 @@ def other_scope(own: str) -> None:
 
 def outside(miss: Mapping[str, Any]) -> str:
     """What a near miss would give, in a few words."""
-    gain = "" if miss["gain"] is None else f" ({miss['gain']:+.3f})"
+    gain = "" if miss["gain"] is None else f" ({signed(miss['gain'])})"
     return f"{shorten(miss['stack'], words.SHORT)}: {score(miss['quality'])}{gain}"
 
 
@@ -187,10 +187,10 @@ def table(view: View, drawn: ParetoView) -> None:
         {
             "stack": show.text_column("stack", width=360),
             "quality": show.score_column(view.quality.name),
-            "latency_ms": show.number_column(f"{view.latency.percentile} ms", 1, view.latency.name),
+            "latency_ms": show.number_column(f"{view.latency.percentile} ms", 2, view.latency.name),
             "cost": show.dollar_column("$ / 1,000", "Per 1,000 queries."),
             "n": show.number_column("n", 0, "Queries that the mean rests on."),
-            "outcome": show.text_column("", width=260),
+            "outcome": show.text_column("status", width=260),
         },
         more=show.MORE_OF_A_STACK,
         whole=drawn.rows,

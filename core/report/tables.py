@@ -162,7 +162,7 @@ def _ranked(measure: str) -> tuple[Column, ...]:
     """A stack that is not the choice, and by how much it would be better."""
 
     def gain(row: Data) -> Cell:
-        return Cell(text.NOT_APPLICABLE if row["gain"] is None else f"{row['gain']:+.3f}", row["gain"])
+        return Cell(text.NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"]), row["gain"])
 
     return (
         _text("stack", wide=True),

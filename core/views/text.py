@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.bidi import isolated
-from core.written import NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
+from core.written import MINUS, NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
 
 __all__ = (
     "NOT_APPLICABLE",
@@ -35,13 +35,13 @@ def interval(low: float | None, high: float | None) -> str:
     """An interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
     if low is None or high is None or not (known(low) and known(high)):
         return ""
-    return f" [{low:.3f}, {high:.3f}]"
+    return f" [{score(low)}, {score(high)}]"
 
 
 def signed(value: float, written: Callable[[float], str] = score) -> str:
     """A difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
     shown = written(abs(value))
-    return shown if shown == written(0.0) else f"{'−' if value < 0 else '+'}{shown}"
+    return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
 
 
 def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:

@@ -51,7 +51,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
 
 def sentence(row: Data, quality: str) -> str:
     """What a near miss gives and by how little it is out; takes a row of `near_rows`."""
-    gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
+    gain = "" if row["gain"] is None else f" ({text.signed(row['gain'])})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
     return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
 

@@ -209,7 +209,8 @@ def _parts(bill: pl.DataFrame) -> str:
 
 def lacking(row: dict[str, object]) -> str:
     """A stack that lacks a number, with what it would gain; takes a row of `promising_rows`."""
-    gain = "" if row["gain"] is None else f" ({row['gain']:+.3f})"
+    more = _float(row["gain"])
+    gain = "" if more is None else f" ({text.signed(more)})"
     return f"{text.shorten(str(row['stack']), SHORT)}: {text.score(_float(row['quality']))}{gain}"
 
 

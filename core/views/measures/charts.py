@@ -78,7 +78,9 @@ def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
         x=[f"{ratio:g}" for ratio in ratios],
         y=[text.shorten(text.escape(name), 40) for name in names],
         customdata=counts,
-        text=[["" if value is None else f"{value:+.2f}" for value in row] for row in values],
+        text=[
+            ["" if value is None else text.signed(value, "{:.2f}".format) for value in row] for row in values
+        ],
         texttemplate="%{text}",
         colorscale=[[0, "#D55E00"], [0.5, "#f2f2f2"], [1, "#0072B2"]],
         zmin=-most,

@@ -162,8 +162,9 @@ def _trace(
             "symbol": ["circle" if pays else "circle-open" for pays in rows["pays"]],
         },
         "hovertext": [
-            f"{text.escape(row['family'])}<br>K {row['from_k']} → {row['to_k']}: {row['d_quality']:+.3f}, "
-            f"{_signed(row['d_ms'], 'ms')}, {_signed(row['d_usd'], '$ / 1k')}"
+            f"{text.escape(row['family'])}<br>K {row['from_k']} → {row['to_k']}: "
+            f"{text.signed(row['d_quality'])}, {_signed(row['d_ms'], 'ms')}, "
+            f"{_signed(row['d_usd'], '$ / 1k')}"
             f"{'<br>' + text.escape(row['reason']) if row['reason'] else ''}"
             for row in rows.iter_rows(named=True)
         ],

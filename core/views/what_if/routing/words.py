@@ -85,7 +85,8 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
 
 def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
     low, high = routed[f"{stem}_low"], routed[f"{stem}_high"]
-    return f"{routed[stem]:+.3f}", (f"[{low:+.3f}, {high:+.3f}] " if low is not None else "") + over
+    span = "" if low is None else f"[{text.signed(low)}, {text.signed(high)}] "
+    return text.signed(routed[stem]), span + over
 
 
 def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
