@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from core.paths import ROOT
+from core.ui.pages import PAGES as PAGES_OF
 from tests.cli.everything import READERS, WRITERS, Outcome
 from tests.pages.reading import PAGES
 from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
@@ -22,6 +23,8 @@ from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 READING = (*READERS, "doctor", *(f"page {name}" for name in PAGES))
 EVERYTHING = (*READING, *WRITERS, "backup", "repair")
+SCORING = [name for name in PAGES if PAGES_OF[name.partition("/")[0]].group != "Data"]
+"""Pages of data read no part of a run."""
 REFUSED = frozenset({*WRITERS, "backup", "repair"})
 
 
@@ -38,7 +41,7 @@ REFUSALS = {
     "read-only": Refusal("the disk may only be read"),
     "not writable": Refusal("permission is missing", nobody=True),
     "unreadable parts": Refusal(
-        "ermission", REFUSED | {"score", "doctor"} | {f"page {name}" for name in PAGES}, nobody=True
+        "ermission", REFUSED | {"score", "doctor"} | {f"page {name}" for name in SCORING}, nobody=True
     ),
     "unreadable store": Refusal("permission is missing", frozenset(EVERYTHING), nobody=True),
 }
