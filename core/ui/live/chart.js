@@ -176,10 +176,11 @@ class Live {
       if (dark && trace.marker.colorscale === "Viridis") trace.marker.colorscale = this.data.drawing.dark;
     }
     if (this.plot.clientWidth < 560) {
+      const keys = traces.some(({ showlegend }) => showlegend !== false);
       Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
-      Object.assign(layout.margin, { b: 104, l: 50 });
+      Object.assign(layout.margin, { b: keys ? 104 : 48, l: 50 });
       for (const shape of layout.shapes) delete shape.label;
-      for (const { marker } of traces) if (marker?.showscale && marker.colorbar) marker.colorbar.len = 0.6;
+      for (const { marker } of traces) if (marker?.showscale) marker.showscale = false; // no room; the table says it
     }
     layout.template = {};
     layout.font = { family: of("font"), color: text, size: 12 };
@@ -235,10 +236,12 @@ class Live {
     return { limits, ok, best, left: ok.reduce((sum, each) => sum + each, 0) };
   }
 
-  say({ best, left }) {
+  say({ best, left, limits }) {
     const total = this.points.quality.length.toLocaleString("en");
-    const name = best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;
-    const words = `${left.toLocaleString("en")} of ${total} stacks meet the limits.${name ? ` Best quality: ${name}.` : ""}`;
+    const limited = Object.keys(limits).length ? "meet the limits" : "have the numbers to be chosen";
+    // At rest the heading names the choice, which among equals need not be the highest.
+    const name = this.dragging && best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;
+    const words = `${left.toLocaleString("en")} of ${total} stacks ${limited}.${name ? ` Best quality: ${name}.` : ""}`;
     this.host.querySelector(".clq-count").textContent = words;
     clearTimeout(this.quiet); // a screen reader is told when the slider rests
     this.quiet = setTimeout(() => (this.host.querySelector(".clq-said").textContent = words), 400);
