@@ -16,7 +16,9 @@ _component = st.components.v2.component(
       border-radius: var(--st-button-radius); padding: 0.35rem 0.9rem; min-height: 2.5rem; cursor: pointer;
       white-space: nowrap; vertical-align: top;
     }
-    button::after { content: attr(data-longest); display: block; height: 0; overflow: hidden; }
+    button::after {
+      content: attr(data-longest); display: block; height: 0; overflow: hidden; visibility: hidden;
+    }
     button:focus-visible { outline: 2px solid var(--st-text-color); outline-offset: 2px; }
     input { font: inherit; width: 100%; margin-top: 0.25rem; }
     [role=status] { position: absolute; clip-path: inset(50%); }

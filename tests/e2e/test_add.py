@@ -140,7 +140,7 @@ def test_results_of_other_tools_arrive(
         expect(page.page.get_by_text("Added as revision")).to_be_visible(timeout=PATIENCE_MS)
         revision += 1
         assert Store.open(own_store).revision() == revision, name
-        page.page.get_by_role("button", name="Add more").click()
+        page.page.get_by_role("button", name=re.compile("Add (more|rankings)")).click()
         page.settle()
 
 
@@ -199,7 +199,7 @@ def test_a_changed_file_asks_before_it_is_taken(
             expect(asked).to_have_count(0)
         button.click()
         expect(page.page.get_by_text(said)).to_be_visible(timeout=PATIENCE_MS)
-        page.page.get_by_role("button", name="Add more").click()
+        page.page.get_by_role("button", name=re.compile("Add (more|rankings)")).click()
         page.settle()
     runs = Store.open(own_store).read().runs().filter(collection_id="travel")
     assert sorted(runs["label"]) == ["tagged", "tagged (2)"]

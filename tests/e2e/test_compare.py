@@ -39,7 +39,7 @@ def test_a_click_on_a_query_opens_it_with_both_stacks(server: Server, visit: Ope
     page = visit(f"{server.url}/{PAIR}")
     assert "RA-nWG@20" in page.answer
     expect(page.page.get_by_text(f"A: {HYBRID} · B: {SPARSE}")).to_be_visible()
-    mark = chart(page, f"of {SPARSE}").locator(".points path.point").first
+    mark = chart(page, SPARSE).locator(".points path.point").first
     click(page, mark)
     page.page.wait_for_url("**/queries*")
     page.settle()

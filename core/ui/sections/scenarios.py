@@ -131,19 +131,19 @@ def _columns(quality: Quality, latency: Latency) -> tuple[dict[str, Any], dict[s
         "scenario": show.text_column("scenario", width=130),
         "name": show.text_column("stack", width=250),
         own: scores.pop(own),
-        "latency_ms": show.number_column("latency ms", 1, f"{latency.name}."),
+        "latency_ms": show.number_column("latency ms", 2, f"{latency.name}."),
         "cost": show.dollar_column("$ / 1k", "Per 1,000 queries."),
     }
     more = {
         "asked": show.text_column("asked for", width=230),
         **scores,
-        "rerank_ms": show.number_column("reranker ms", 1, "Median of the reranker call, as in the paper."),
+        "rerank_ms": show.number_column("reranker ms", 2, "Median of the reranker call, as in the paper."),
         "embedder": show.text_column("embedder"),
         "dim": show.number_column("dim", 0),
         "reranker": show.text_column("reranker"),
         "candidates": show.number_column("K", 0),
-        "latency_low": show.number_column("latency low", 1, "95 % interval."),
-        "latency_high": show.number_column("latency high", 1, "95 % interval."),
+        "latency_low": show.number_column("latency low", 2, "95 % interval."),
+        "latency_high": show.number_column("latency high", 2, "95 % interval."),
         "latency_n": show.number_column("latency n", 0),
         "cost_note": show.text_column("cost note"),
     }
@@ -155,7 +155,7 @@ LEADERS: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
     "efficiency": show.number_column("quality / s", 3),
     "average": show.score_column("average quality", "Of N-Recall4+ and RA-nWG, each at 10 and 30."),
-    "latency_ms": show.number_column("latency ms", 1),
+    "latency_ms": show.number_column("latency ms", 2),
     "reason": show.text_column("unknown because"),
 }
 LEADERS_MORE: Mapping[str, Any] = {"average_basis": show.text_column("average is")}
