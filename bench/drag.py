@@ -9,17 +9,12 @@ so for it a step is a key, and what counts is the time until the chart was paint
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from bench.repaint import BARE, PATH, move, open_page
-from tests import many_stacks
-from tests.server import CHROMIUM_ARGS, find_chromium, serve
+from bench.repaint import move, side_by_side
 
 COUNTS = (1_000, 10_000)
 FRAMES = 30
@@ -56,17 +51,7 @@ _DRAG = """async ([label, frames]) => {
 
 def measure(count: int) -> dict[str, np.ndarray]:
     """Milliseconds, by what was measured."""
-    chromium = find_chromium()
-    if chromium is None:
-        raise RuntimeError("No Chromium: install one, or name it in CHROMIUM.")
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        many_stacks.seed(folder / "store", count)
-        ours = stack.enter_context(serve(folder / "ours.log", CLQ_STORE=str(folder / "store")))
-        bare = stack.enter_context(serve(folder / "bare.log", app=BARE, BARE_POINTS=str(count)))
-        playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGS))
-        here, there = (open_page(browser.new_page(), url) for url in (f"{ours.url}/{PATH}", bare.url))
+    with side_by_side(count) as (here, there):
         found: dict[str, list[float]] = {name: [] for name in ("SLA", "Budget", "gaps", "bare")}
         for turn in range(TURNS + 1):
             for label in ("SLA", "Budget"):
@@ -76,7 +61,6 @@ def measure(count: int) -> dict[str, np.ndarray]:
                     found["gaps"] += gaps
             taken = [move(there) for _ in range(3)]
             found["bare"] += taken if turn else []
-        browser.close()
     return {name: np.array(values) for name, values in found.items()}
 
 

@@ -8,7 +8,8 @@ in which Plotly has drawn a figure whose limit line is elsewhere than before.
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ _WATCH = """() => {
 elsewhere tells that all of it is drawn; the next frame tells that it was painted."""
 
 
-def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Milliseconds from key to repaint of the product and of the bare page, a pair per move."""
+@contextmanager
+def side_by_side(count: int) -> Iterator[tuple[Page, Page]]:
+    """The product with so many stacks and a bare page with as many points, open in one Chromium."""
     chromium = find_chromium()
     if chromium is None:
         raise RuntimeError("No Chromium: install one, or name it in CHROMIUM.")
@@ -57,9 +59,14 @@ def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
         bare = stack.enter_context(serve(folder / "bare.log", app=BARE, BARE_POINTS=str(count)))
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGS))
-        pages = [open_page(browser.new_page(), url) for url in (f"{ours.url}/{PATH}", bare.url)]
-        moves = [[move(page) for page in pages] for _ in range(WARM_UP + MOVES)][WARM_UP:]
+        yield open_page(browser.new_page(), f"{ours.url}/{PATH}"), open_page(browser.new_page(), bare.url)
         browser.close()
+
+
+def measure(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Milliseconds from key to repaint of the product and of the bare page, a pair per move."""
+    with side_by_side(count) as pages:
+        moves = [[move(page) for page in pages] for _ in range(WARM_UP + MOVES)][WARM_UP:]
     taken = np.array(moves)
     return taken[:, 0], taken[:, 1]
 

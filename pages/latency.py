@@ -5,9 +5,9 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.generation import timed_answers
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import pick_stacks
+from core.ui.settings.generation import timed_answers
 from core.ui.view import View, current_view, end
 from core.views import theme
 from core.views.latency import charts, page, words

@@ -11,12 +11,13 @@ from core.decide.rules import decide
 from core.metrics import REGISTRY
 from core.prices import PriceBook
 from core.store import Snapshot
-from core.ui import cache, comparing, prices
-from core.ui.generation import generation
+from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
-from core.ui.parameters import parameters
 from core.ui.pick import still_offered
+from core.ui.settings import comparing
+from core.ui.settings.generation import generation
+from core.ui.settings.parameters import parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
 from core.views.workspace.choices import ALL, Choices
