@@ -15,6 +15,7 @@ from core.paths import PRICES
 from core.prices import PriceBook, load_books, own_folder
 from core.store import Snapshot, Store, Writer
 from core.store.upkeep.doctor import Level, examine
+from core.views.workspace.audits import audits
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +76,17 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """The golden set to score a collection with: the one asked for, or else its only one."""
+    """The golden set to score a collection with: the one asked for, or else its only one beside audits."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
-        if len(known) > 1:
+        audited = audits(snapshot, collection)
+        whole = [name for name in known if name not in audited]
+        if len(whole) > 1:
             raise InputError(
-                f"{collection} has {len(known)} golden sets: {', '.join(known)}.",
+                f"{collection} has {len(whole)} golden sets: {', '.join(whole)}.",
                 do="Choose one with --golden-set.",
             )
-        return str(known[0]) if known else None
+        return str(whole[0]) if whole else None
     if asked in known:
         return asked
     everywhere = snapshot.golden_sets()["golden_set_id"].to_list()

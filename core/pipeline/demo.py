@@ -17,12 +17,14 @@ from core.pipeline.sweep.model import Axes
 from core.records import Batch, Collection, GoldenSet, Run, Sink, Stack
 from core.tables import TABLES, frame
 
-COLLECTION_ID, GOLDEN_SET_ID = "python-docs", "python-docs-graded"
-PASSAGES, QUERIES, JUDGEMENTS = DEMO / "passages.parquet", DEMO / "queries.jsonl", DEMO / "judgements.tsv"
+COLLECTION_ID, GOLDEN_SET_ID, SECOND_SET_ID = "python-docs", "python-docs-graded", "python-docs-second"
+PASSAGES, QUERIES = DEMO / "passages.parquet", DEMO / "queries.jsonl"
+JUDGEMENTS, SECOND = DEMO / "judgements.tsv", DEMO / "judgements-second.tsv"
 REPEATS = 5
 DEPTHS = (20, 50, 100, 200)
 _TOKENIZER = "o200k_base"
 _JUDGE = "an AI assistant of the team, reading each passage; one judge"
+_SECOND = "a second AI assistant of the team, without sight of the first grades"
 
 Progress = Callable[[int, int, str], None]
 """Told about every step: steps done, steps in all, what is happening now."""
@@ -67,6 +69,18 @@ def golden_set() -> GoldenSet:
     )
 
 
+def second_set() -> GoldenSet:
+    """A second judge's grades of a sample of the same passages."""
+    return GoldenSet(
+        golden_set_id=SECOND_SET_ID,
+        collection_id=COLLECTION_ID,
+        name="Python documentation, second judge",
+        judge=_SECOND,
+        notes="48 passages drawn at random of each grade of the first judge, shuffled within a question."
+        " See data/demo/README.md.",
+    )
+
+
 def passages(*, searched: bool = False) -> pl.DataFrame:
     """Frame of `TABLES["passages"]`; `searched`: with what is searched of each as its text, and no title."""
     rows = pl.read_parquet(PASSAGES).with_columns(
@@ -83,10 +97,11 @@ def queries() -> pl.DataFrame:
     return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
 
 
-def judgements() -> pl.DataFrame:
-    """Frame of `TABLES["judgements"]`."""
-    rows = pl.read_csv(JUDGEMENTS, separator="\t", quote_char=None).with_columns(
-        golden_set_id=pl.lit(GOLDEN_SET_ID), raw=pl.col("grade"), judge=pl.lit(_JUDGE)
+def judgements(*, second: bool = False) -> pl.DataFrame:
+    """Frame of `TABLES["judgements"]`; `second`: those of the second judge."""
+    path, golden = (SECOND, second_set()) if second else (JUDGEMENTS, golden_set())
+    rows = pl.read_csv(path, separator="\t", quote_char=None).with_columns(
+        golden_set_id=pl.lit(golden.golden_set_id), raw=pl.col("grade"), judge=pl.lit(golden.judge)
     )
     return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
 
@@ -120,8 +135,9 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     tell = progress or (lambda *_: None)
     tell(0, 1, "read the documentation")
     asked, judged = queries(), judgements()
-    frames = {"passages": passages(), "queries": asked, "judgements": judged}
-    sink(Batch(collections=(collection(),), golden_sets=(golden_set(),), frames=frames))
+    both = pl.concat([judged, judgements(second=True)])
+    frames = {"passages": passages(), "queries": asked, "judgements": both}
+    sink(Batch(collections=(collection(),), golden_sets=(golden_set(), second_set()), frames=frames))
     job = Job(
         name="demo",
         collection_id=COLLECTION_ID,

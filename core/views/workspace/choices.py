@@ -13,6 +13,7 @@ from core.metrics.info import Need
 from core.records import Origin
 from core.store import Snapshot
 from core.views.scoring.reported import reported
+from core.views.workspace.audits import audits
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 
@@ -139,7 +140,8 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     """The collections, those with runs of one's own first, and the golden sets that judge each.
 
     A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
-    of its questions, comes after those of which one does: most of its queries would count as 0.
+    of its questions, comes after those of which one does: most of its queries would count as 0. Of equals,
+    audits come last.
     """
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
     runs = snapshot.runs()
@@ -150,8 +152,9 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     )
     partly = (pl.col("ranked") < _NEARLY_ALL * pl.col("queries")).fill_null(value=False)
     golden_sets: dict[str, list[str]] = {}
-    ordered = judged.sort(partly, maintain_order=True).select("collection_id", "golden_set_id")
-    for collection, golden_set in ordered.iter_rows():
+    audited = [name for of in set(judged["collection_id"]) for name in audits(snapshot, of)]
+    judged = judged.sort(partly, pl.col("golden_set_id").is_in(audited), maintain_order=True)
+    for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
         golden_sets.setdefault(collection, []).append(golden_set)
     names = measured_first(snapshot.collections(), runs)
     return {name: tuple(golden_sets.get(name, ())) for name in names}

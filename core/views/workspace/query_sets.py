@@ -21,6 +21,7 @@ import polars as pl
 from core.errors import UnknownNameError
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.views.workspace.audits import audits
 from core.views.workspace.scope import Scope
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, evidence
 
@@ -202,9 +203,10 @@ def well_judged(found: Evidence, k: int, least: float) -> Mask:
 
 
 def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
-    """The queries that every golden set of a collection judges; empty where there is none."""
+    """The queries that every golden set of a collection judges, audits aside; empty where there is none."""
     sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
-    judged = [_queries(snapshot, name) for name in sets["golden_set_id"]]
+    audited = audits(snapshot, collection_id)
+    judged = [_queries(snapshot, name) for name in sets["golden_set_id"] if name not in audited]
     return frozenset.intersection(*judged) if judged else frozenset()
 
 

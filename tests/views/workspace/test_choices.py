@@ -76,7 +76,7 @@ def test_results_of_ones_own_come_first(origins: dict[str, str], expected: list[
 def test_workspaces_name_the_golden_sets_that_judge_something(demo_store: Path, tmp_path: Path):
     found = workspaces(Store.open(demo_store).read())
     assert next(iter(found)) == "python-docs"
-    assert found["python-docs"] == ("python-docs-graded",)
+    assert found["python-docs"] == ("python-docs-graded", "python-docs-second")
     assert workspaces(Lab().run("a").write(tmp_path / "s").read()) == {"lab": ()}
     assert workspaces(Store.open(tmp_path / "absent").read()) == {}
 
