@@ -97,6 +97,8 @@ class GoldenSet:
         notes: How the pool was made, limits.
         part_of: The golden set with grades anchored to spans whose grades for the chunks of one chunker
             these are; the id is "<that id>@<chunking>". None for a golden set of its own.
+        parents: Golden sets that it was made from: the version before, or both judges of an adjudication.
+        manifest: How it was built: hashes of prompts, models, digest of prices, seeds, label mix, policy.
     """
 
     golden_set_id: str
@@ -106,6 +108,8 @@ class GoldenSet:
     judge: str = ""
     notes: str = ""
     part_of: str | None = None
+    parents: tuple[str, ...] = ()
+    manifest: JsonMap = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

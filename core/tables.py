@@ -169,6 +169,40 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
                 "judge": pl.String,
             }
         ),
+        # One act of judging a row; a passage may be judged by several, and by one several times. judge: a
+        # model or a person; grade: null for an answer that could not be used; at: ISO 8601 with its zone;
+        # prompt: a hash of it. What is not known is null.
+        "gradings": pl.Schema(
+            {
+                "golden_set_id": pl.String,
+                "query_id": pl.String,
+                "passage_id": pl.String,
+                "judge": pl.String,
+                "grade": pl.Int8,
+                "at": pl.String,
+                "seconds": pl.Float64,
+                "prompt": pl.String,
+                "input_tokens": pl.Int64,
+                "output_tokens": pl.Int64,
+                "usd": pl.Float64,
+                "note": pl.String,
+            }
+        ),
+        # The order that listwise refinement made of a golden set's best passages; rank counts from 1.
+        # information: what was learnt of the score; locks, contradictions: pairs that the passage is in.
+        "orders": pl.Schema(
+            {
+                "golden_set_id": pl.String,
+                "query_id": pl.String,
+                "passage_id": pl.String,
+                "rank": pl.Int32,
+                "score": pl.Float64,
+                "exposures": pl.Int32,
+                "information": pl.Float64,
+                "locks": pl.Int32,
+                "contradictions": pl.Int32,
+            }
+        ),
     }
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import duckdb
 import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
-from core.records import Batch, Run, canonical_json
+from core.records import Batch, GoldenSet, JsonMap, Run, canonical_json
 from core.store.parts import Part
 from core.store.read import chunkings
 from core.store.seals import Sealed
@@ -64,7 +65,7 @@ class Ledger:
         self._refuse_deleted(batch)
         collections = _rows("collection", batch.collections, asdict)
         self._records("collection", collections, replacing)
-        golden_sets = _rows("golden_set", batch.golden_sets, asdict)
+        golden_sets = _rows("golden_set", batch.golden_sets, _golden_row)
         runs = _rows("run", batch.runs, _run_row)
         self._check_collections(golden_sets | runs)
         self._records("golden_set", golden_sets, replacing)
@@ -256,19 +257,30 @@ def _stack_row(run: Run) -> dict[str, Any]:
     return {"stack_id": stack.stack_id, "spec": canonical_json(stack.spec), "label": stack.label}
 
 
-def _run_row(run: Run) -> dict[str, Any]:
+def _golden_row(golden: GoldenSet) -> dict[str, Any]:
+    texts = {"parents": json.dumps(golden.parents), "manifest": _json(golden, golden.manifest)}
+    return {each.name: getattr(golden, each.name) for each in fields(golden)} | texts
+
+
+def _json(record: GoldenSet | Run, value: JsonMap) -> str:
     try:
-        environment, manifest = canonical_json(run.environment), canonical_json(run.manifest)
-        stack_id = run.stack.stack_id
+        return canonical_json(value)
     except (TypeError, ValueError) as error:
+        name = record.run_id if isinstance(record, Run) else record.golden_set_id
+        kind = "run" if isinstance(record, Run) else "golden set"
         raise InputError(
-            f"The run {run.run_id!r} cannot be written as JSON: {error}",
+            f"The {kind} {name!r} cannot be written as JSON: {error}",
             do="Use texts, numbers, lists and maps.",
         ) from error
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    environment, manifest = _json(run, run.environment), _json(run, run.manifest)
+    _json(run, run.stack.spec)
     return {
         "run_id": run.run_id,
         "collection_id": run.collection_id,
-        "stack_id": stack_id,
+        "stack_id": run.stack.stack_id,
         "label": run.label,
         "origin": run.origin.value,
         "pool": run.pool,

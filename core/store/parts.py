@@ -171,7 +171,7 @@ def _write(
     if not new:
         return None
     cursor.execute(
-        _SORT.format(owner=rule.owner, order=", ".join(rule.order), rows=ROW_GROUP),
+        _SORT.format(owner=rule.owner, order=rules.names(rule.order), rows=ROW_GROUP),
         {"staged": str(staged), "owners": list(new), "target": str(target)},
     )
     sync(target)
@@ -186,7 +186,7 @@ def _differing(
     if not held:
         return set()
     rule = rules.RULES[table]
-    digest = _DIGEST.format(owner=rule.owner, columns=", ".join(TABLES[table]))
+    digest = _DIGEST.format(owner=rule.owner, columns=rules.names(TABLES[table]))
     verify(held.values())
     stored = sorted({file.path for file in held.values()})
     offered, present = (

@@ -6,7 +6,7 @@ that frames larger than memory pass too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from core.records import Basis
 from core.tables import TABLES, Frame
 
 _SPAN = ("start_char >= 0 AND end_char > start_char", "the span is empty or begins before the document")
+_GRADE = ("grade BETWEEN 1 AND 5", "grade is not within 1 to 5")
 _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
 
 
@@ -58,7 +59,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
             ("golden_set_id", "query_id", "passage_id", "grade"),
             (("golden_set_id", "query_id", "passage_id"),),
             ("golden_set_id", "query_id", "passage_id"),
-            (("grade BETWEEN 1 AND 5", "grade is not within 1 to 5"),),
+            (_GRADE,),
         ),
         "rankings": Rules(
             "run",
@@ -127,10 +128,40 @@ RULES: Mapping[str, Rules] = MappingProxyType(
             ("golden_set_id", "query_id", "source", "start_char", "end_char", "grade"),
             (("golden_set_id", "query_id", "source", "start_char", "end_char"),),
             ("golden_set_id", "query_id", "source", "start_char", "end_char"),
-            (_SPAN, ("grade BETWEEN 1 AND 5", "grade is not within 1 to 5")),
+            (_SPAN, _GRADE),
+        ),
+        "gradings": Rules(
+            "golden_set",
+            ("golden_set_id", "query_id", "passage_id", "judge"),
+            (),
+            ("golden_set_id", "query_id", "passage_id", "judge", "at"),
+            (
+                _GRADE,
+                ("isfinite(seconds) AND seconds >= 0", "seconds is negative or not a number"),
+                ("input_tokens >= 0", "input_tokens is negative"),
+                ("output_tokens >= 0", "output_tokens is negative"),
+                ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
+            ),
+        ),
+        "orders": Rules(
+            "golden_set",
+            ("golden_set_id", "query_id", "passage_id", "rank", "score"),
+            (("golden_set_id", "query_id", "passage_id"), ("golden_set_id", "query_id", "rank")),
+            ("golden_set_id", "query_id", "rank"),
+            (
+                ("rank >= 1", "rank is less than 1"),
+                ("isfinite(score)", "score is not a number"),
+                ("exposures >= 0 AND locks >= 0 AND contradictions >= 0", "a count is negative"),
+                ("isfinite(information) AND information >= 0", "information is negative or not a number"),
+            ),
         ),
     }
 )
+
+
+def names(columns: Iterable[str]) -> str:
+    """Declared columns as SQL writes them; one of them may be a word of SQL ("at")."""
+    return ", ".join(f'"{column}"' for column in columns)
 
 
 def conform(table: str, rows: Frame) -> pl.LazyFrame:
@@ -182,16 +213,16 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
             example = f"SELECT * FROM read_parquet(?) WHERE {condition} LIMIT 1"  # noqa: S608
             raise _refused(cursor, table, example, staged, f"{words} in {count} rows")
     for columns in rules.unique:
-        names = ", ".join(columns)
+        key = names(columns)
         # Rows with different hashes are different: a fraction of the memory that the texts themselves take.
-        hashed = f"SELECT hash({names}) AS h FROM read_parquet(?)"  # noqa: S608 - own names
+        hashed = f"SELECT hash({key}) AS h FROM read_parquet(?)"  # noqa: S608 - own names
         alike = f"SELECT 1 FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         if not cursor.execute(alike, [str(staged)]).fetchall():
             continue
-        repeated = f"FROM read_parquet(?) GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+        repeated = f"FROM read_parquet(?) GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
         if cursor.execute(f"SELECT 1 {repeated}", [str(staged)]).fetchall():
             example = f"SELECT any_value(COLUMNS(*)) {repeated}"
-            raise _refused(cursor, table, example, staged, f"more than one row has this {names}")
+            raise _refused(cursor, table, example, staged, f"more than one row has this {', '.join(columns)}")
 
 
 def _refused(

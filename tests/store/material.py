@@ -13,7 +13,14 @@ from core.tables import frame
 
 WHEN = datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
 CORPUS = Collection(collection_id="corpus", name="A corpus", source="tests", notes="none")
-GOLD = GoldenSet(golden_set_id="gold", collection_id="corpus", name="Gold", judge="a person")
+GOLD = GoldenSet(
+    golden_set_id="gold",
+    collection_id="corpus",
+    name="Gold",
+    judge="a person",
+    parents=("older",),
+    manifest={"seed": 7},
+)
 
 
 def run(run_id: str, **changes: object) -> Run:
@@ -144,6 +151,33 @@ def small() -> Batch:
                     "end_char": [3],
                     "grade": [5],
                     "raw": [5],
+                },
+            ),
+            "gradings": frame(
+                "gradings",
+                {
+                    "golden_set_id": ["gold"] * 2,
+                    "query_id": ["q1"] * 2,
+                    "passage_id": ["p1"] * 2,
+                    "judge": ["a person", "a model"],
+                    "grade": [5, None],
+                    "at": ["2026-11-01T12:30:00+00:00", None],
+                    "usd": [None, 0.0001],
+                    "note": [None, "no grade in three tries"],
+                },
+            ),
+            "orders": frame(
+                "orders",
+                {
+                    "golden_set_id": ["gold"] * 2,
+                    "query_id": ["q1"] * 2,
+                    "passage_id": ["p1", "p2"],
+                    "rank": [1, 2],
+                    "score": [5.1, 1.0],
+                    "exposures": [2, 2],
+                    "information": [0.5, 1e-6],
+                    "locks": [1, 1],
+                    "contradictions": [0, 0],
                 },
             ),
         },

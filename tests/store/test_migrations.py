@@ -68,11 +68,13 @@ def test_a_store_of_the_first_release_opens(tmp_path: Path) -> None:
     assert (snapshot.revision, snapshot.catalogue.version) == (3, MIGRATIONS[-1].number)
     assert snapshot.runs().select("run_id", "chunking").rows() == [("a", None)]
     assert snapshot.collections()["part_of"].to_list() == [None]
-    assert snapshot.golden_sets()["part_of"].to_list() == [None]
+    assert snapshot.golden_sets().select("part_of", "parents", "manifest").rows() == [(None, [], "{}")]
     assert snapshot.rankings(["a"]).height == 8
     assert store.read(1).runs()["run_id"].to_list() == ["a", "b"]
     with store.write("import") as writer:  # what is there is seen as such; the tables of today are new
-        writer.add(material.small())
+        writer.add(material.small(), replacing=["gold"])
+    assert store.read().golden_sets()["parents"].to_list() == [["older"]]
+    assert store.read().gradings("gold").height == store.read().orders("gold").height == 2
     assert store.read().runs()["run_id"].to_list() == ["a", "b"]
     assert store.read().spans("gold").height == 1
     assert doctor.examine(store).sound

@@ -41,6 +41,20 @@ _SPECIAL = {
     "end_char": st.integers(2**40 + 1, 2**62),
     "low": st.none() | st.floats(),
     "high": st.none() | st.floats(),
+    "seconds": st.none() | _AMOUNT,
+    "usd": st.none() | _AMOUNT,
+    "input_tokens": st.none() | _COUNT,
+    "output_tokens": st.none() | _COUNT,
+    "exposures": st.none() | _COUNT,
+    "locks": st.none() | _COUNT,
+    "contradictions": st.none() | _COUNT,
+    "information": st.none() | _AMOUNT,
+}
+_OF_TABLE = {
+    ("rankings", "stage"): st.sampled_from(["pool", "final"]),
+    ("answers", "grade"): st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    ("gradings", "grade"): st.none() | st.integers(1, 5),
+    ("orders", "score"): st.floats(allow_nan=False, allow_infinity=False),
 }
 
 
@@ -48,12 +62,8 @@ def _cell(table: str, column: str) -> st.SearchStrategy[object]:
     rules = RULES[table]
     if column == rules.owner:
         return st.sampled_from(_OWNERS[rules.kind])
-    if table == "rankings" and column == "stage":
-        return st.sampled_from(["pool", "final"])
-    if table == "answers" and column == "grade":
-        return st.none() | st.floats(allow_nan=False, allow_infinity=False)
-    if column in _SPECIAL:
-        return _SPECIAL[column]
+    if (special := _OF_TABLE.get((table, column), _SPECIAL.get(column))) is not None:
+        return special
     return (_ID if column.endswith("_id") else _TEXT) if column in rules.required else st.none() | _TEXT
 
 
@@ -61,7 +71,7 @@ def _cell(table: str, column: str) -> st.SearchStrategy[object]:
 def _frames(draw: st.DrawFn, table: str) -> pl.DataFrame:
     row = st.fixed_dictionaries({column: _cell(table, column) for column in TABLES[table]})
     keys = [lambda row, names=names: tuple(row[name] for name in names) for names in RULES[table].unique]
-    rows = draw(st.lists(row, min_size=1, max_size=12, unique_by=tuple(keys)))
+    rows = draw(st.lists(row, min_size=1, max_size=12, unique_by=tuple(keys) or None))
     return pl.DataFrame(rows, schema=TABLES[table], orient="row")
 
 
@@ -77,6 +87,8 @@ _READ = {
     "answers": lambda snapshot: snapshot.answers(["a", "b"]),
     "chunks": lambda snapshot: snapshot.chunks("corpus"),
     "spans": lambda snapshot: snapshot.spans("gold"),
+    "gradings": lambda snapshot: snapshot.gradings("gold"),
+    "orders": lambda snapshot: snapshot.orders("gold"),
 }
 
 

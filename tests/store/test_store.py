@@ -57,6 +57,8 @@ def test_everything_comes_back(filled: Store) -> None:
         "answers": snapshot.answers(["a", "b"]),
         "chunks": snapshot.chunks("corpus"),
         "spans": snapshot.spans("gold"),
+        "gradings": snapshot.gradings("gold"),
+        "orders": snapshot.orders("gold"),
     }
     assert read.keys() == TABLES.keys()
     for table, rows in read.items():
@@ -70,7 +72,7 @@ def test_records_come_back(filled: Store) -> None:
     snapshot = filled.read()
     assert snapshot.collections().rows() == [("corpus", "A corpus", "tests", "none", None, 3, 3)]
     assert snapshot.golden_sets("corpus").rows() == [
-        ("gold", "corpus", "Gold", "1-5", "a person", "", None, 2, 3, 1)
+        ("gold", "corpus", "Gold", "1-5", "a person", "", None, ["older"], '{"seed":7}', 2, 3, 1)
     ]
     assert snapshot.golden_sets("other").is_empty()
     first = snapshot.runs().row(0, named=True)

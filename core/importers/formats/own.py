@@ -4,7 +4,7 @@
     {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}
 ``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
     One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
-    Fields that came later (`part_of`, `chunking`) may be absent.
+    Fields that came later (`part_of`, `chunking`, `parents`, `manifest`) may be absent.
 ``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.tables.TABLES`)
     Parquet with the columns declared there; tables without rows may be absent. JSONL and CSV are read too,
     and ``doc_id`` for ``passage_id``.
@@ -50,6 +50,8 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
 """What is read of each map, and of which kind it is."""
+_MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
+"""How a golden set was made, and of which kind it is."""
 _METHOD = ("chunker", "cut", "dedup")
 """Settings that name a method."""
 _LARGEST = 1 << 31
@@ -283,10 +285,14 @@ def _small(kind: type[_Small], row: Json, where: str) -> _Small:
     """A record whose fields are texts; those without a default have to be there."""
     known = {each.name: each for each in fields(kind)}
     _refuse_unknown(row, set(known), where)
-    given = {
+    texts = {name: each for name, each in known.items() if name not in _MADE}
+    given: dict[str, Any] = {
         name: expect(row, name, str, where) if each.default is MISSING else optional(row, name, str, where)
-        for name, each in known.items()
+        for name, each in texts.items()
     }
+    given |= {name: optional(row, name, of, where) for name, of in _MADE.items() if name in known}
+    if given.get("parents") is not None:
+        given["parents"] = tuple(str(each) for each in given["parents"])
     return kind(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -86,8 +86,9 @@ class Revision:
             hidden: Those that a deleted collection, or a deleted golden set, hides instead.
 
         Returns:
-            golden_set_id, collection_id, name, mapping, judge, notes, part_of, queries (judged ones; where
-            there are no judgements, those with spans), judgements and spans (counts).
+            golden_set_id, collection_id, name, mapping, judge, notes, part_of, parents (list of ids),
+            manifest (JSON), queries (judged ones; where there are no judgements, those with spans),
+            judgements and spans (counts).
         """
         found = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
         found = _whole(found, parts)
@@ -97,8 +98,10 @@ class Revision:
             )
             found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
         shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
+        parents = pl.col("parents").str.json_decode(pl.List(pl.String))
         queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
-        return _of(found, collection_id).select(*shown, queries, pl.col("judgements", "spans").fill_null(0))
+        made = (parents, "manifest", queries)
+        return _of(found, collection_id).select(*shown, *made, pl.col("judgements", "spans").fill_null(0))
 
     def runs(
         self, collection_id: str | None = None, *, removed: bool = False, hidden: bool = False

@@ -14,7 +14,7 @@ from core.store.read.graded import Graded
 from core.store.read.lists import Judges
 from core.store.read.revision import RUNS, Revision
 from core.store.read.sources import Sourced
-from core.store.rules import RULES
+from core.store.rules import RULES, names
 from core.tables import TABLES
 
 
@@ -22,7 +22,7 @@ def _select(table: str, *conditions: str) -> str:
     """A query over parts; all of it comes from declarations in this package, values are parameters."""
     rule = RULES[table]
     where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
-    columns, order = ", ".join(TABLES[table]), ", ".join(rule.order)
+    columns, order = names(TABLES[table]), names(rule.order)
     return f"SELECT {columns} FROM read_parquet($files) WHERE {where} ORDER BY {order}"  # noqa: S608
 
 
@@ -167,6 +167,22 @@ class Snapshot(Revision):
             UnknownNameError: If the golden set does not exist.
         """
         return self._rows("spans", [golden_set_id])
+
+    def gradings(self, golden_set_id: str) -> pl.DataFrame:
+        """The acts of judging behind a golden set, sorted by query, passage, judge and time.
+
+        Raises:
+            UnknownNameError: If the golden set does not exist.
+        """
+        return self._rows("gradings", [golden_set_id])
+
+    def orders(self, golden_set_id: str) -> pl.DataFrame:
+        """The refined order of a golden set's best passages, sorted by query and rank.
+
+        Raises:
+            UnknownNameError: If the golden set does not exist.
+        """
+        return self._rows("orders", [golden_set_id])
 
     def graded(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int | None = None

@@ -250,6 +250,7 @@ def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
         for rows, table, of, query, what in (
             ("judgements", "passages", collection, _STRAY_PASSAGES, "judgements of passages"),
             ("judgements", "queries", asking, _STRAY_QUERIES, "judged queries"),
+            ("gradings", "passages", collection, _STRAY_PASSAGES, "gradings of passages"),
             ("spans", "queries", asking, _STRAY_QUERIES, "queries judged by spans"),
         ):
             judged, texts = files(rows, golden_set), files(table, of)

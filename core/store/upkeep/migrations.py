@@ -83,6 +83,15 @@ MIGRATIONS: tuple[Migration, ...] = (
             WHERE p.table_name = of_table AND p.revision <= pinned GROUP BY k.id;
         """,
     ),
+    Migration(
+        4,
+        "how golden sets were made",
+        """
+        -- parents: a JSON list of golden set ids; manifest: a JSON map.
+        ALTER TABLE golden_sets ADD COLUMN parents VARCHAR DEFAULT '[]';
+        ALTER TABLE golden_sets ADD COLUMN manifest VARCHAR DEFAULT '{}';
+        """,
+    ),
 )
 
 

@@ -15,6 +15,7 @@ from core.records import Collection, GoldenSet, part_id
 from core.store import Snapshot
 from core.tables import TABLES, Frame, frame
 from core.views.add.versions import Settled
+from core.views.library.export import records
 from core.views.text import count
 
 
@@ -66,10 +67,9 @@ def _golden_sets(
     snapshot: Snapshot, brought: tuple[GoldenSet, ...], spans: pl.DataFrame
 ) -> Iterator[GoldenSet]:
     """The records of the golden sets that have spans here."""
-    rows = snapshot.golden_sets(parts=True).select(list(GoldenSet.__dataclass_fields__))
-    records = {row["golden_set_id"]: GoldenSet(**row) for row in rows.iter_rows(named=True)}
-    records |= {each.golden_set_id: each for each in brought}
-    yield from (records[name] for name in spans["golden_set_id"].unique().sort() if name in records)
+    known = {each.golden_set_id: each for each in records(GoldenSet, snapshot.golden_sets(parts=True))}
+    known |= {each.golden_set_id: each for each in brought}
+    yield from (known[name] for name in spans["golden_set_id"].unique().sort() if name in known)
 
 
 def _derived(

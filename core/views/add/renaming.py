@@ -17,7 +17,7 @@ Named = TypeVar("Named", Collection, GoldenSet, Run)
 RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
 OWNED: Mapping[Kind, tuple[str, ...]] = {
     "collection": ("queries", "passages", "chunks"),
-    "golden_set": ("judgements", "spans"),
+    "golden_set": ("judgements", "spans", "gradings", "orders"),
 }
 """Tables whose rows belong to a collection or a golden set."""
 
@@ -46,6 +46,10 @@ def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -
 
     def moved(record: Named) -> Named:
         own = Collection if kind == "collection" else GoldenSet
+        if isinstance(record, GoldenSet) and kind == "golden_set" and name in record.parents:
+            record = replace(
+                record, parents=tuple(chosen if each == name else each for each in record.parents)
+            )
         if isinstance(record, own) and record.part_of == name:
             return replace(record, part_of=chosen)
         if getattr(record, key, None) != name:

@@ -36,13 +36,15 @@ def batch_of(
     collections = _chosen_collections(snapshot, runs if run_ids is not None else None, collection_id)
     names = collections["collection_id"].to_list()
     golden_sets = snapshot.golden_sets(parts=True).filter(pl.col("collection_id").is_in(names))
-    chosen = runs["run_id"].to_list()
+    judged, chosen = golden_sets["golden_set_id"].to_list(), runs["run_id"].to_list()
     frames = {
         **_each(names, snapshot.queries, "queries"),
         **_each(names, snapshot.passages, "passages"),
         **_each(names, snapshot.chunks, "chunks"),
-        **_each(golden_sets["golden_set_id"].to_list(), snapshot.judgements, "judgements"),
-        **_each(golden_sets["golden_set_id"].to_list(), snapshot.spans, "spans"),
+        **_each(judged, snapshot.judgements, "judgements"),
+        **_each(judged, snapshot.spans, "spans"),
+        **_each(judged, snapshot.gradings, "gradings"),
+        **_each(judged, snapshot.orders, "orders"),
         "rankings": snapshot.rankings(chosen),
         "timings": snapshot.timings(chosen),
         "usage": snapshot.usage(chosen),
@@ -94,7 +96,10 @@ def _each(ids: Sequence[str], read: Callable[[str], pl.DataFrame], table: str) -
 def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
     """The collections or golden sets of some rows that the store tells."""
     names = [each.name for each in fields(kind)]
-    return (kind(**row) for row in rows.select(names).iter_rows(named=True))
+    for row in rows.select(names).iter_rows(named=True):
+        if "manifest" in row:
+            row |= {"manifest": json.loads(row["manifest"]), "parents": tuple(row["parents"])}
+        yield kind(**row)
 
 
 def _run(row: dict[str, Any]) -> Run:

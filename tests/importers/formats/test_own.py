@@ -39,7 +39,10 @@ def everything() -> Batch:
         created_at=run.created_at,
         chunking="page-1a2b",
     )
-    golden = GoldenSet(golden_set_id="g", collection_id="c", name="G", mapping="binary: 0→1, 1→5")
+    golden = GoldenSet(
+        golden_set_id="g", collection_id="c", name="G", mapping="binary: 0→1, 1→5",
+        parents=("f",), manifest={"prompts": {"grade.en": "ab12"}},
+    )  # fmt: skip
     part = "page-1a2b"
     return Batch(
         collections=(
@@ -159,6 +162,36 @@ def everything() -> Batch:
                     }
                 ],
             ),
+            "gradings": frame(
+                "gradings",
+                [
+                    {
+                        "golden_set_id": "g",
+                        "query_id": "q",
+                        "passage_id": "p",
+                        "judge": "a model",
+                        "grade": 5,
+                        "at": "2026-11-01T12:30:00+00:00",
+                        "seconds": 1.5,
+                        "prompt": "ab12",
+                        "input_tokens": 2**40,
+                        "usd": 0.25,
+                    }
+                ],
+            ),
+            "orders": frame(
+                "orders",
+                [
+                    {
+                        "golden_set_id": "g",
+                        "query_id": "q",
+                        "passage_id": "p",
+                        "rank": 1,
+                        "score": -0.5,
+                        "exposures": 0,
+                    }
+                ],
+            ),
         },
     )
 
@@ -166,6 +199,7 @@ def everything() -> Batch:
 def same(found: Batch, expected: Batch) -> None:
     assert found.collections == expected.collections
     assert found.golden_sets == expected.golden_sets
+    assert [each.manifest for each in found.golden_sets] == [each.manifest for each in expected.golden_sets]
     assert found.runs == expected.runs
     assert [(each.stack.spec, each.environment, each.manifest) for each in found.runs] == [
         (each.stack.spec, each.environment, each.manifest) for each in expected.runs
