@@ -35,6 +35,13 @@ def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path)
     assert "There is a golden set 'anne' already" in app.error[0].value.replace("\\", "")
 
 
-def test_one_judge_says_what_is_missing(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "golden/judges")
+def test_one_judge_says_what_is_missing(open_page: OpenPage, tmp_path: Path):
+    Lab().judge(ANNE, "anne").run("r", final={query: ["a", "b"] for query in ANNE}).write(tmp_path / "store")
+    app = open_page(tmp_path / "store", "golden/judges")
     assert "It takes two golden sets" in everything(app)
+
+
+def test_the_demo_has_two_judges(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "golden/judges")
+    assert_sound(app, "Golden sets")
+    assert "n = 240 passages of" in everything(app)
