@@ -1,0 +1,1 @@
+"""Golden sets: built from questions and texts, judged, pruned, refined."""

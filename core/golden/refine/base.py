@@ -1,0 +1,258 @@
+"""The state of the refinement of one query: what is judged next, what was told, the order that follows.
+
+What differs between the ways to refine is what they learn from an order (`_learn`) and how they sort. A state
+is kept as what went in and what was told, and restored by telling it again: it goes on exactly as it would
+have, and a checkpoint is small.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.golden.refine.settings import TOP, RefineSettings
+from core.records import JsonMap
+
+Pair = tuple[int, int]
+"""Two items, the better first."""
+
+
+class Point(NamedTuple):
+    """One point of the convergence curve.
+
+    Attributes:
+        turn: The turn after which it was taken, from 1.
+        changed: Places of the Top-20 that another item has than at the point before.
+        settled: How far it is: pairs locked ("locks"), or the probability that `sure` is about ("map").
+    """
+
+    turn: int
+    changed: int
+    settled: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of one item.
+
+    Attributes:
+        item: Position in what was given.
+        rank: Place in the order, from 1.
+        score: Score after the last turn; of `map` the mean of the posterior (its mode).
+        exposures: Batches that it was in.
+        information: Inverse of the variance of the score.
+        locks: Pairs locked that it is one of.
+        contradictions: Judgements against a path of locks that it was one of.
+    """
+
+    item: int
+    rank: int
+    score: float
+    exposures: int
+    information: float
+    locks: int
+    contradictions: int
+
+
+class Refinement(Protocol):
+    """The refinement of one query; items are positions 0..n-1.
+
+    Attributes:
+        settings: As given.
+        turns: Batches judged or skipped.
+        skips: Batches that were skipped.
+        stopped: Why there is nothing to judge; empty while there is.
+        curve: A point per judged batch; of `map` per five.
+        locks: Locked pairs in the order in which they were locked.
+        contradictions: Pairs judged against a path of locks, as they were judged, one for each time.
+    """
+
+    settings: RefineSettings
+    turns: int
+    skips: int
+    curve: list[Point]
+    locks: list[Pair]
+    contradictions: list[Pair]
+
+    @property
+    def stopped(self) -> str:
+        """Why there is nothing to judge: "stable", "limit", "too few"; empty while there is."""
+
+    def batch(self) -> tuple[int, ...] | None:
+        """What to judge next; None = stopped. The same until it is told or skipped."""
+
+    def told(self, order: Sequence[int]) -> None:
+        """Learn the judge's total order of the batch, best first.
+
+        Raises:
+            InputError: If it is no permutation of the batch.
+        """
+
+    def skipped(self) -> None:
+        """Count a batch that the judge could not put in order; the next turn has another."""
+
+    def order(self) -> list[int]:
+        """The items, best first."""
+
+    def rows(self) -> list[Row]:
+        """What is known of every item, best first."""
+
+    def state(self) -> JsonMap:
+        """The state as JSON, for `restore`."""
+
+
+class Turns(ABC):
+    """What every way of refining shares: sampling, counting, and when to stop."""
+
+    every = 1  # orders after which it is looked whether the Top-20 changed
+
+    def __init__(
+        self,
+        grades: Sequence[float],
+        ranks: Sequence[float],
+        ids: Sequence[str],
+        settings: RefineSettings,
+        seed: str,
+    ) -> None:
+        if not len(grades) == len(ranks) == len(ids):
+            raise InputError(f"{len(grades)} grades, {len(ranks)} ranks and {len(ids)} ids do not match.")
+        if len(set(ids)) < len(ids):
+            raise InputError("A passage is there twice.", do="Give every passage once.")
+        self.settings = settings
+        self.turns = self.skips = 0
+        self.curve: list[Point] = []
+        self.locks: list[Pair] = []
+        self.contradictions: list[Pair] = []
+        self._given = {"grades": list(grades), "ranks": list(ranks), "ids": list(ids), "seed": seed}
+        self._grades = [float(grade) for grade in grades]
+        self._log: list[list[int] | None] = []
+        self._exposures = [0] * len(ids)
+        self._streak = 0
+        self._batch: tuple[int, ...] | None = None
+        # Place of each item where nothing else tells two apart.
+        places = sorted(range(len(ids)), key=lambda item: (ranks[item], ids[item]))
+        self._place = [0] * len(ids)
+        for place, item in enumerate(places):
+            self._place[item] = place
+        self._top: list[int] = sorted(places, key=lambda item: -self._grades[item])[:TOP]
+
+    @abstractmethod
+    def order(self) -> list[int]:
+        """The items, best first."""
+
+    @abstractmethod
+    def _learn(self, order: Sequence[int]) -> None:
+        """Learn one order; `turns` is still the turn's number from 0."""
+
+    @abstractmethod
+    def _scores(self) -> Sequence[float]:
+        """The score of every item."""
+
+    @abstractmethod
+    def _information(self) -> Sequence[float]:
+        """The information about every item."""
+
+    @abstractmethod
+    def _known(self) -> NDArray[np.float64]:
+        """How little an item that was seen as often needs to be judged again, in exposures."""
+
+    @abstractmethod
+    def _settled(self) -> float:
+        """How far it is, for the curve; asked once after the orders that are looked at."""
+
+    @abstractmethod
+    def _rest(self) -> bool:
+        """Whether the order has come to rest."""
+
+    @property
+    def stopped(self) -> str:
+        """Why there is nothing to judge."""
+        if len(self._grades) < self.settings.batch:
+            return "too few"
+        if min(self._exposures) >= self.settings.exposures and self._rest():
+            return "stable"
+        return "limit" if self.turns >= self.settings.turns else ""
+
+    def batch(self) -> tuple[int, ...] | None:
+        """What to judge next."""
+        if self._batch is None and not self.stopped:
+            self._batch = self._sample()
+        return self._batch
+
+    def _sample(self) -> tuple[int, ...]:
+        """Least seen and least known first, with some chance; shuffled, as a judge may favour the first."""
+        text = f"{self._given['seed']}/{self.turns}".encode()
+        random = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
+        need = np.array(self._exposures) + self._known() + random.random(len(self._grades))
+        least = np.argsort(need, kind="stable")[: self.settings.batch]
+        return tuple(random.permutation(least).tolist())
+
+    def told(self, order: Sequence[int]) -> None:
+        """Learn the judge's total order of the batch, best first."""
+        if self._batch is None or sorted(order) != sorted(self._batch):
+            raise InputError(f"{list(order)} is no order of the batch {list(self._batch or ())}.")
+        self._take(list(order))
+
+    def skipped(self) -> None:
+        """Count a batch that the judge could not put in order."""
+        if self.batch() is None:
+            raise InputError("There is no batch to skip.")
+        self._take(None)
+
+    def _take(self, order: list[int] | None) -> None:
+        self._log.append(order)
+        self._batch = None
+        if order is None:
+            self.skips += 1
+            self.turns += 1
+            return
+        for item in order:
+            self._exposures[item] += 1
+        self._learn(order)
+        self.turns += 1
+        if (self.turns - self.skips) % self.every:
+            return
+        top = self.order()[:TOP]
+        changed = sum(one != other for one, other in zip(top, self._top, strict=True))
+        self._streak = 0 if changed else self._streak + 1
+        self._top = top
+        self.curve.append(Point(self.turns, changed, self._settled()))
+
+    def rows(self) -> list[Row]:
+        """What is known of every item, best first."""
+        locks, against = ([0] * len(self._grades) for _ in range(2))
+        for counts, pairs in ((locks, self.locks), (against, self.contradictions)):
+            for pair in pairs:
+                for item in pair:
+                    counts[item] += 1
+        scores, information = self._scores(), self._information()
+        return [
+            Row(
+                item, place, float(scores[item]), self._exposures[item], float(information[item]),
+                locks[item], against[item],
+            )
+            for place, item in enumerate(self.order(), start=1)
+        ]  # fmt: skip
+
+    def state(self) -> JsonMap:
+        """The state as JSON."""
+        return {**self._given, "settings": self.settings.as_json(), "log": [*self._log]}
+
+    def replay(self, log: Sequence[Sequence[int] | None]) -> None:
+        """Tell again what was told before.
+
+        Raises:
+            ValueError: If an order is none of these items.
+        """
+        items = set(range(len(self._grades)))
+        for order in log:
+            if order is not None and not (len(set(order)) == len(order) and items.issuperset(order)):
+                raise ValueError(order)
+            self._take(None if order is None else list(order))
