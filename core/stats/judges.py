@@ -76,6 +76,24 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
     return counts
 
 
+def combined(grades: NDArray[np.int64], policy: Literal["majority", "mean"]) -> NDArray[np.int64]:
+    """Put the grades of several judges together; ties never raise a grade.
+
+    Args:
+        grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
+        policy: "majority", or the "mean", rounded with halves down.
+
+    Returns:
+        [n] one grade per passage; 1 where nobody graded by "majority".
+    """
+    if policy == "majority":
+        given = np.stack([(grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)])
+        return np.asarray(given.argmax(axis=0) + 1, dtype=np.int64)  # the first of equals is the lowest
+    # In whole numbers, so that a half is a half: ceil(sum / n - 1/2).
+    total, judges = grades.sum(axis=0), (grades > 0).sum(axis=0)
+    return np.asarray(-((judges - 2 * total) // (2 * judges)), dtype=np.int64)
+
+
 def kappa(counts: Floats, weights: Weights = "none") -> Floats:
     """Cohen's kappa of confusion matrices."""
     distance = _distances("nominal" if weights == "none" else "interval")

@@ -14,6 +14,7 @@ from core import jobs
 from core.files import write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
 from core.pipeline.sweep import load
+from core.records import JsonMap
 
 _LAUNCHED = "launched"
 
@@ -49,15 +50,29 @@ def begin(text: str, store: Path) -> None:
         SpecError: If the text is none; nothing was started.
     """
     spec = load(text + "\n")
-    launch = jobs.new_folder(work_of(store) / _LAUNCHED)
-    write_json(launch / "spec.json", spec.model_dump(mode="json", exclude_none=True))
-    _start(launch, spec.name, store, ["run", "--yes", str(launch / "spec.json")])
+    start(work_of(store), spec.name, store, ["run", "--yes"], spec.model_dump(mode="json", exclude_none=True))
 
 
 def resume(known: Known, store: Path) -> None:
     """Let an evaluation that was stopped go on."""
-    launch = jobs.new_folder(work_of(store) / _LAUNCHED)
-    _start(launch, known.status.name, store, ["resume", known.name])
+    start(work_of(store), known.status.name, store, ["resume", known.name])
+
+
+def start(work: Path, name: str, store: Path, command: Sequence[str], spec: JsonMap | None = None) -> None:
+    """Start a process that works in one of the folders of a folder of work.
+
+    Args:
+        work: The folder of all work of its kind.
+        name: What it does, in words.
+        store: Where its results go.
+        command: What follows ``python -m core --store STORE``.
+        spec: Its specification, whose file is named last; None where it needs none.
+    """
+    launch = jobs.new_folder(work / _LAUNCHED)
+    if spec is not None:
+        write_json(launch / "spec.json", spec)
+        command = [*command, str(launch / "spec.json")]
+    jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
 
 
 def cancel(known: Known) -> None:
@@ -70,7 +85,11 @@ def cancel(known: Known) -> None:
 
 def known(store: Path) -> list[Known]:
     """Every evaluation of a store, newest first; a process that has none yet begins, or failed before."""
-    work = work_of(store)
+    return known_in(work_of(store))
+
+
+def known_in(work: Path) -> list[Known]:
+    """Everything that was begun in a folder of work; see `known`."""
     evaluations = [
         Known(each.path.name, status, each) for each in folders(work) if (status := each.status()) is not None
     ]
@@ -81,10 +100,6 @@ def known(store: Path) -> list[Known]:
         if job.pid not in pids and (begun := job.status()).state is not State.KILLED
     ]
     return sorted([*early, *evaluations], key=lambda each: each.status.started_at, reverse=True)
-
-
-def _start(launch: Path, name: str, store: Path, command: Sequence[str]) -> None:
-    jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
 
 
 def _early(status: jobs.Status) -> Status:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from core.pipeline.query.rewrite import Rewrite, make_rewrite
 from core.providers.base import Meter
 from core.providers.calls import Journal, Keys
+from core.providers.chat import Chat, make_chat
 from core.providers.config import ModelConfig
 from core.providers.embed import Embedder, make_embedder
 from core.providers.rerank import Reranker, make_reranker
@@ -53,6 +54,12 @@ class Models:
         journal = self._own or self._shared
         wired = partial(make_rewrite, models=self._configs, keys=self._keys, meter=self._meter)
         return self._once(("rewrite", name), lambda: wired(name, journal=journal))
+
+    def chat(self, name: str) -> Chat:
+        """A chat model whose replies are kept for this evaluation."""
+        journal = self._own or self._shared
+        wired = partial(make_chat, models=self._configs, keys=self._keys, meter=self._meter)
+        return self._once(("chat", name), lambda: wired(name, journal=journal))
 
     def close(self) -> None:
         """Let go of connections."""

@@ -134,11 +134,13 @@ class _Session:
         landed = lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs)  # noqa: E731
         outbox = Outbox(self._sink, landed)
         models = self._models(budget, keys)
-        with self._ending(tracker, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
+        with ending(tracker, self._log, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
             if todo:
                 self._sink(job.setup)
                 stage = budget.begin_stage
-                self._run(self._runner(every, todo, models, stage, outbox, tracker=tracker, watch=watch))
+                runner = self._runner(every, todo, models, stage, outbox, tracker=tracker, watch=watch)
+                with stoppable(watch):
+                    runner.run()
         state = State.CANCELLED if watch.stopping else State.FINISHED
         self._log.write("end", state=state, usd=budget.usd)
         return Outcome(
@@ -149,15 +151,6 @@ class _Session:
             held=tuple(sorted(job.run_id(route) for route in every.routes if route not in todo)),
             spent=tuple(self._receipts.spent()),
         )
-
-    def _run(self, runner: Runner) -> None:
-        try:
-            runner.run()
-        except Stopped:
-            pass
-        except ProviderError as error:
-            if not (runner.watch.stopping and error.kind == "stopped"):
-                raise
 
     def _routes(self) -> tuple[Graph, list[Route]]:
         """All routes, and those whose results are not there yet."""
@@ -232,20 +225,33 @@ class _Session:
             log=self._log,
         )
 
-    @contextmanager
-    def _ending(self, tracker: Tracker[Status], models: Models) -> Iterator[None]:
-        """Say how it ended if it ended badly, and let go of connections."""
-        try:
-            yield
-        except BaseException as error:
-            state = State.FAILED
-            if isinstance(error, BudgetError):
-                state = State.BUDGET
-            elif isinstance(error, KeyboardInterrupt):
-                state = State.INTERRUPTED
-            words = redact(str(error) or type(error).__name__)
-            self._log.write("end", state=state, error=words)
-            tracker.close(state, words)
+
+@contextmanager
+def ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
+    """Say how work ended if it ended badly, and let go of connections."""
+    try:
+        yield
+    except BaseException as error:
+        state = State.FAILED
+        if isinstance(error, BudgetError):
+            state = State.BUDGET
+        elif isinstance(error, KeyboardInterrupt):
+            state = State.INTERRUPTED
+        words = redact(str(error) or type(error).__name__)
+        log.write("end", state=state, error=words)
+        tracker.close(state, words)
+        raise
+    finally:
+        models.close()
+
+
+@contextmanager
+def stoppable(watch: Watch) -> Iterator[None]:
+    """Let the block end early when somebody asked it to stop, also within a call."""
+    try:
+        yield
+    except Stopped:
+        pass
+    except ProviderError as error:
+        if not (watch.stopping and error.kind == "stopped"):
             raise
-        finally:
-            models.close()

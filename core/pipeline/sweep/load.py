@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from core.errors import InputError
 from core.paths import PRESETS
@@ -20,6 +20,7 @@ from core.pipeline.sweep.model import GoldenSource, SweepSpec
 from core.pipeline.sweep.problems import Keys, Problem, SpecError, problems, suggestion
 from core.records import JsonMap
 
+Spec = TypeVar("Spec", bound=BaseModel)
 Lines = Mapping[Keys, int]
 """Line (from 1) of a key, by its path."""
 
@@ -86,14 +87,26 @@ _SOURCES = ("collection", "queries", "golden_set")
 
 def load(source: str | Path, *, split: str | None = None) -> SweepSpec:
     """Read a specification."""
-    spec = parse(source) if isinstance(source, str) and "\n" in source else _from_file(source)
+    spec = load_as(SweepSpec, source)
     if split is None:
         return spec
     golden = (spec.golden_set or GoldenSource()).model_copy(update={"split": split})
     return spec.model_copy(update={"golden_set": golden})
 
 
-def _from_file(source: str | Path) -> SweepSpec:
+def load_as(model: type[Spec], source: str | Path) -> Spec:
+    """Read a specification of any kind from a file, or from a text of several lines.
+
+    Args:
+        model: What it has to be.
+        source: A path, or the text.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+        InputError: If the file cannot be read.
+    """
+    if isinstance(source, str) and "\n" in source:
+        return parse_as(model, source)
     path = Path(source).expanduser()
     if path.suffix.lower() not in _FORMS:
         raise InputError(
@@ -107,7 +120,7 @@ def _from_file(source: str | Path) -> SweepSpec:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"It cannot be read as UTF-8 text: {error}.", where=path.name) from error
-    return parse(text, _FORMS[path.suffix.lower()], folder=path.parent, name=path.name)
+    return parse_as(model, text, _FORMS[path.suffix.lower()], folder=path.parent, name=path.name)
 
 
 def parse(text: str, form: str | None = None, *, folder: Path | None = None, name: str = "text") -> SweepSpec:
@@ -119,15 +132,22 @@ def parse(text: str, form: str | None = None, *, folder: Path | None = None, nam
         folder: What paths are relative to; None = the current folder.
         name: What messages call the text.
     """
+    return parse_as(SweepSpec, text, form, folder=folder, name=name)
+
+
+def parse_as(
+    model: type[Spec], text: str, form: str | None = None, *, folder: Path | None = None, name: str = "text"
+) -> Spec:
+    """Read a specification of any kind from a text; see `load_as` and `parse`."""
     data, lines = _read(text, form or _form(text), name)
     data = _without_shorthand(data)
     preset = data.get("preset")
     whole = _merged(_preset(preset, name, line_of(("preset",), lines)), data) if preset else data
     whole = _resolved(whole, (folder or Path()).absolute())
     try:
-        return SweepSpec.model_validate(whole)
+        return model.model_validate(whole)
     except ValidationError as error:
-        found = problems(error, SweepSpec, whole)
+        found = problems(error, model, whole)
         placed = sorted(((line_of(path, lines) or 0, each) for path, each in found), key=itemgetter(0))
         raise SpecError(
             [Problem(_place(name, line, each.where), each.found, each.do) for line, each in placed]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from core.pipeline.sweep.fields import (
     AsPath,
@@ -38,6 +38,19 @@ Mode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
 Method = Literal["grid", "one-factor", "list"]
 SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
+
+
+def _named_by_key(given: object) -> object:
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        key: {"model": key, **table, "name": key} if isinstance(table, Mapping) else table
+        for key, table in given.items()
+    }
+
+
+OwnModels = Annotated[dict[str, ModelConfig], BeforeValidator(_named_by_key)]
+"""Models that no catalogue has, by the name they go by."""
 
 
 class CollectionSource(Table):
@@ -255,17 +268,7 @@ class SweepSpec(Table):
     stack: Many[Point] = ()
     latency: Latency = Latency()
     budget: Budget = Budget()
-    models: dict[str, ModelConfig] = Field(default_factory=dict)
-
-    @field_validator("models", mode="before")
-    @classmethod
-    def _named_by_key(cls, given: object) -> object:
-        if not isinstance(given, Mapping):
-            return given
-        return {
-            key: {"model": key, **table, "name": key} if isinstance(table, Mapping) else table
-            for key, table in given.items()
-        }
+    models: OwnModels = Field(default_factory=dict)
 
 
 def _require_one_place(source: CollectionSource | GoldenSource) -> None:

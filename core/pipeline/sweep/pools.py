@@ -43,10 +43,17 @@ class Pools:
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
         """The texts of the pool of every query."""
         corpus = self._corpora[self._chunking(spec)]
+        rankings = self.hits(spec, depth)
+        if rankings is None:
+            return None
+        return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
+
+    def hits(self, spec: JsonMap, depth: int) -> list[Hits] | None:
+        """The pool of every query; None where finding it out would cost something or take long."""
+        corpus = self._corpora[self._chunking(spec)]
         if len(corpus) > MAX_PASSAGES or not self._is_free(spec):
             return None
-        rankings = self._rankings(spec, depth)
-        return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
+        return self._rankings(spec, depth)
 
     def asked(self, rewrite: str) -> list[str]:
         """The questions as they are searched; as they are where a chat model would rewrite them."""

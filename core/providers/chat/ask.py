@@ -53,6 +53,7 @@ def find_marked(prompt: str) -> list[tuple[str, str]]:
 
 V = TypeVar("V")
 
+_TURNS = 2
 _LONGEST_REPEATED = 4_000  # characters of a wrong answer that are shown to the model again
 
 
@@ -75,35 +76,37 @@ class Task(Generic[V]):
     schema: JsonMap | None = None
 
 
-def ask(chat: Chat, task: Task[V], *, extra: str = "") -> Reply[Reading[V]]:
-    """Ask, and ask once more with what was wrong if the answer cannot be used as it is.
+def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:
+    """Ask, and ask again with what was wrong if the answer cannot be used as it is.
 
     Args:
         chat: The model.
         task: What is asked for.
         extra: See `Chat.complete`.
+        tries: How often it is asked at most.
 
     Returns:
-        The better reading; its `problem` is empty unless the second answer is wrong, too. Time and usage are
-        those of both turns; `details` hold "turns", "repaired" (1 when a second turn was needed, else 0),
-        "characters", "generation_ms" and "chars_per_second" over the turns.
+        The best reading; its `problem` is empty unless every answer is wrong. Time and usage are those of all
+        turns; `details` hold "turns", "repaired" (turns beyond the first), "characters", "generation_ms" and
+        "chars_per_second" over the turns, and "at" (when the last was answered) where the model tells.
 
     Raises:
         ProviderError: If the vendor gives no answer.
     """
-    first = _turn(chat, task, task.user, extra)
-    reading = task.read(first.value)
-    if not reading.problem:
-        return _merged([first], reading)
-    wrong = marked("answer", first.value[:_LONGEST_REPEATED], mark_for(task.user, first.value))
-    again = (
-        f"{task.user}\n\nYour previous answer was:\n{wrong}\n"
-        f"It cannot be used: {reading.problem}. Answer again, in exactly the form asked for and nothing else."
-    )
-    second = _turn(chat, task, again, extra)
-    other = task.read(second.value)
-    better = reading if other.problem and reading.weight > other.weight else other
-    return _merged([first, second], better)
+    turns = [_turn(chat, task, task.user, extra)]
+    readings = [task.read(turns[0].value)]
+    while readings[-1].problem and len(turns) < tries:
+        answer, problem = turns[-1].value, readings[-1].problem
+        wrong = marked("answer", answer[:_LONGEST_REPEATED], mark_for(task.user, answer))
+        again = (
+            f"{task.user}\n\nYour previous answer was:\n{wrong}\n"
+            f"It cannot be used: {problem}. Answer again, in exactly the form asked for and nothing else."
+        )
+        # Equal wrong answers make equal messages, of which the first answer may be kept.
+        turns.append(_turn(chat, task, again, extra if len(turns) < _TURNS else f"{extra} try {len(turns)}"))
+        readings.append(task.read(turns[-1].value))
+    best = readings[-1] if not readings[-1].problem else max(readings[::-1], key=lambda each: each.weight)
+    return _merged(turns, best)
 
 
 def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
@@ -119,6 +122,7 @@ def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
     """Replies that came one after the other as one: the last value, all of the time, usage and characters."""
     ms = sum(reply.ms for reply in replies)
     characters = sum(int(reply.details.get("characters", 0)) for reply in replies)
+    told = {"at": replies[-1].details["at"]} if "at" in replies[-1].details else {}
     return Reply(
         replies[-1].value,
         total(replies),
@@ -132,5 +136,6 @@ def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
             "characters": characters,
             "generation_ms": ms,
             "chars_per_second": chars_per_second(characters, ms),
+            **told,
         },
     )

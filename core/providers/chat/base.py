@@ -44,7 +44,7 @@ class Chat(Model, ABC):
         Returns:
             The answer, which may be empty; `details` hold "characters" (of the answer) and
             "chars_per_second" (of the call; None where it took no time) and, where the service says it,
-            "finish_reason".
+            "finish_reason", and of a vendor "at" (when it answered, ISO 8601).
 
         Raises:
             ProviderError: If the vendor gives no answer to use.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.providers.base import Amount, Reply
@@ -62,30 +62,52 @@ class FakeChat(Chat):
 
 
 def made_answer(user: str, schema: JsonMap | None) -> str:
-    """An answer of the schema's form: ratings, criteria, a query, a passage or queries."""
+    """An answer of the schema's form: ratings, a grade, an order, criteria, a query, a passage or queries."""
     texts = dict(find_marked(user))
     question = texts.get("question", "")
+    passages = [text for label, text in texts.items() if label.startswith("passage")]
     properties = schema["properties"] if schema else {}
-    if "ratings" in properties:
-        columns = properties["ratings"]["items"]["maxItems"] - 1
-        passages = [text for label, text in texts.items() if label.startswith("passage ")]
-        rows = [[at, *_rated(question, text, columns)] for at, text in enumerate(passages, 1)]
-        return json.dumps({"ratings": rows})
-    if "criteria" in properties:
-        asked = properties["criteria"]["items"]["properties"]
-        return json.dumps({"criteria": [{key: each[key] for key in asked} for each in _CRITERIA]})
-    if "query" in properties:
-        return json.dumps({"query": " ".join(question.split())})
-    if "passage" in properties:
-        return json.dumps({"passage": f"This passage is about {' '.join(question.split())}."})
-    if "queries" in properties:
-        words = question.split()
-        return json.dumps({"queries": [" ".join(words[start:]) for start in range(1, 4)]})
+    for key, answer in _ANSWERS.items():
+        if key in properties:
+            return json.dumps({key: answer(question, passages, properties[key])})
     return " ".join(question.split()) or "nothing to say"
 
 
-def _rated(question: str, passage: str, columns: int) -> list[Any]:
+def _ratings(question: str, passages: list[str], asked: JsonMap) -> list[list[Any]]:
+    columns = asked["items"]["maxItems"] - 1
+    return [[at, *_rated(question, text, columns)] for at, text in enumerate(passages, 1)]
+
+
+def _order(question: str, passages: list[str], _: JsonMap) -> list[int]:
+    best = sorted(range(len(passages)), key=lambda at: -_share(question, passages[at]))
+    return [at + 1 for at in best]
+
+
+def _variants(question: str, _: list[str], __: JsonMap) -> list[str]:
+    words = question.split()
+    return [" ".join(words[start:]) for start in range(1, 4)]
+
+
+def _share(question: str, passage: str) -> float:
+    """Share of the question's words that the passage has."""
     asked = set(_WORDS.findall(question.lower()))
-    share = len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
+    return len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
+
+
+def _rated(question: str, passage: str, columns: int) -> list[Any]:
     length = min(5, len(passage.split()) // 20)
-    return [round(10 * share), *([length] * (columns - 1))]
+    return [round(10 * _share(question, passage)), *([length] * (columns - 1))]
+
+
+_ANSWERS: Mapping[str, Callable[[str, list[str], JsonMap], Any]] = {
+    "ratings": _ratings,
+    "grade_1_5": lambda question, passages, _: 1 + round(4 * _share(question, passages[0])),
+    "order": _order,
+    "criteria": lambda _, __, asked: [
+        {key: each[key] for key in asked["items"]["properties"]} for each in _CRITERIA
+    ],
+    "query": lambda question, _, __: " ".join(question.split()),
+    "passage": lambda question, _, __: f"This passage is about {' '.join(question.split())}.",
+    "queries": _variants,
+}
+"""Key of an answer to what makes its value of the question, the passages and the key's schema."""

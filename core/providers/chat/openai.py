@@ -17,7 +17,7 @@ from core.providers.calls.journal import sending
 from core.providers.chat.base import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
 from core.providers.remote import Remote, Wiring, openai_client
-from core.records import Basis, JsonMap
+from core.records import Basis, JsonMap, now
 
 _LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)
 _MESSAGE_TOKENS = 8  # what a message costs beside its text, with room to spare
@@ -115,6 +115,7 @@ class OpenAIChat(Remote, Chat):
             "characters": characters,
             "chars_per_second": chars_per_second(characters, reply.ms),
             "finish_reason": answer.finish_reason,
+            "at": now().isoformat(),
         }
         return carrying(reply, answer.text, details)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.errors import InputError, UnknownNameError
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet
-from core.stats.judges import GRADES, Agreement, alpha_of, coincidences, confusion, kappa_of
+from core.stats.judges import GRADES, Agreement, alpha_of, coincidences, combined, confusion, kappa_of
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views import text, theme
@@ -153,12 +153,7 @@ def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
         for later in found.grades[1:]:
             merged = np.where(later > 0, later, merged)
         return np.asarray(merged, dtype=np.int64)
-    if policy == "majority":
-        given = np.stack([(found.grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)])
-        return np.asarray(given.argmax(axis=0) + 1, dtype=np.int64)  # the first of equals is the lowest
-    # In whole numbers, so that a half is a half: ceil(sum / n - 1/2).
-    total, judges = found.grades.sum(axis=0), found.judges
-    return np.asarray(-((judges - 2 * total) // (2 * judges)), dtype=np.int64)
+    return combined(found.grades, policy)
 
 
 def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:

@@ -1,0 +1,32 @@
+"""What judge models are told, as text files of our own words; each is named by the hash of its text."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from core.providers.chat.ask import NOTICE
+from core.records import short_hash
+
+Kind = Literal["grade", "order"]
+Language = Literal["en", "fr"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@cache
+def prompt(kind: Kind, language: Language) -> str:
+    """Return the instructions of a judge.
+
+    Args:
+        kind: "grade" one passage, or "order" several.
+        language: What they are written in; questions and passages may be in any.
+    """
+    text = (Path(__file__).parent / f"{kind}.{language}.txt").read_text(encoding="utf-8")
+    return text.replace("$NOTICE", NOTICE).strip()
+
+
+def prompt_hash(kind: Kind, language: Language) -> str:
+    """Return what identifies the instructions, marks included."""
+    return short_hash(prompt(kind, language))

@@ -1,0 +1,236 @@
+"""The specification of a golden set: what is asked, where candidates come from, who judges, what is refined.
+
+Written in TOML or YAML like a sweep, and read by the same reader: all mistakes at once, each with its line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from core.errors import ClqError
+from core.golden.prompts import Language
+from core.golden.refine import METHODS, RefineSettings
+from core.pipeline.sweep.fields import (
+    Bm25,
+    Fusion,
+    IndexChoice,
+    Many,
+    Methodic,
+    Named,
+    Positive,
+    Table,
+    under,
+)
+from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep.model import (
+    Budget,
+    CollectionSource,
+    Latency,
+    OwnModels,
+    Point,
+    QuerySource,
+    SweepSpec,
+)
+
+WORKSPACE = "workspace"
+"""In place of the ids of runs: every run of the collection that has rankings."""
+NONE, AUTO = "none", "auto"
+
+
+class Leg(Table):
+    """An index that candidates come from: sparse, dense, or both fused.
+
+    Attributes:
+        sparse: "bm25".
+        bm25: Its parameters.
+        embedder: A model.
+        dim: Its dimension; None = its default.
+        index: Kind of vector index; exact search by default.
+        fusion: How the two are fused where both are named.
+    """
+
+    sparse: Literal["bm25"] | None = None
+    bm25: Bm25 | None = None
+    embedder: Named | None = None
+    dim: Positive | None = None
+    index: IndexChoice | None = None
+    fusion: Fusion | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if self.sparse is None and self.embedder is None:
+            raise ValueError('Name sparse = "bm25", an embedder, or both.')
+        return self
+
+    def point(self, depth: int, rewrite: str) -> Point:
+        """The stack whose candidates these are, as a sweep names it."""
+        mode: Literal["sparse", "dense", "hybrid"] = "dense" if self.sparse is None else "sparse"
+        fusion = self.fusion
+        if self.sparse is not None and self.embedder is not None:
+            mode, fusion = "hybrid", fusion or Methodic.model_validate({"method": "rrf", "depth": depth})
+        dense = {} if mode == "sparse" else {"embedder": self.embedder, "dim": self.dim, "index": self.index}
+        return Point(
+            mode=mode, bm25=self.bm25, candidates=depth, rewrite=rewrite,
+            fusion=fusion if mode == "hybrid" else None, **dense,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+class PoolSource(Table):
+    """Where candidates come from.
+
+    Attributes:
+        stack: An index, searched now.
+        runs: Instead, runs that the store has, by id; "workspace" = all of the collection.
+        depth: How many of each ranking.
+    """
+
+    stack: Leg | None = None
+    runs: Many[Named] = ()
+    depth: Positive = 100
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.stack is None) == (not self.runs):
+            raise ValueError("Give one of stack and runs.")
+        return self
+
+
+class Judges(Table):
+    """Who grades.
+
+    Attributes:
+        models: Chat models; several are put together by `policy`. None = only grades that exist are taken.
+        policy: "majority" (ties take the lower grade) or "mean" (rounded, halves down).
+        grades: A golden set of the store whose grades are taken, so that only what is missing is judged.
+    """
+
+    models: Many[Named] = ()
+    policy: Literal["majority", "mean"] = "majority"
+    grades: Named | None = None
+
+
+class Prune(Table):
+    """What is refined.
+
+    Attributes:
+        keep: Whole grades from 5 down are kept until so many passages of a query are.
+    """
+
+    keep: Positive = 35
+
+
+class Refine(Table):
+    """How the best passages are put in order; beside these keys any of `RefineSettings`.
+
+    Attributes:
+        method: "locks", "map", "none", or "auto": the judge's noise is measured first, and what pays is done.
+        model: The chat model that orders; None = the first that grades.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    method: Literal["locks", "map", "none", "auto"] = "none"
+    model: Named | None = None
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        try:
+            self.settings("locks")
+        except ClqError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def settings(self, method: str) -> RefineSettings:
+        """The settings of one of the two methods."""
+        return RefineSettings.read({"method": method if method in METHODS else METHODS[0], **self.extra})
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Settings beyond the defaults."""
+        return dict(self.model_extra or {})
+
+
+class Golden(Table):
+    """What is built.
+
+    Attributes:
+        rewrite: What is searched for a question (S1); judges always see the question itself.
+        language: Of the judges' instructions.
+        pool: Where candidates come from; none where only grades that exist are refined.
+        judge: Who grades.
+        prune: What is refined.
+        refine: How.
+    """
+
+    rewrite: Named = "none"
+    language: Language = "en"
+    pool: Many[PoolSource] = ()
+    judge: Judges = Judges()
+    prune: Prune = Prune()
+    refine: Refine = Refine()
+
+    @model_validator(mode="after")
+    def _has_passages(self) -> Self:
+        if not self.pool and self.judge.grades is None:
+            raise ValueError("Name where candidates come from ([[golden.pool]]), or judge.grades.")
+        if not self.judge.models and self.judge.grades is None:
+            raise ValueError("Name who judges (judge.models), or judge.grades.")
+        if self.refine.method != NONE and not (self.refine.model or self.judge.models):
+            raise ValueError("Name the model that refines (refine.model).")
+        return self
+
+
+class GoldenSpec(Table):
+    """A whole specification.
+
+    Attributes:
+        name: What people read; the golden set's id follows from it.
+        collection: What is judged: of the store, or a path as a sweep has it.
+        queries: What is asked; None = the questions of the collection.
+        golden: What is built.
+        budget_usd: Hard limit in dollars; None = none.
+        prices: Name of a price book.
+        models: Models that no catalogue has, by name.
+    """
+
+    name: Named = "golden"
+    collection: Annotated[
+        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
+    ]
+    queries: Annotated[
+        QuerySource, BeforeValidator(under("path"), json_schema_input_type=str | QuerySource)
+    ] = QuerySource()
+    golden: Golden
+    budget_usd: Annotated[float, Field(ge=0)] | None = None
+    prices: Named = "list"
+    models: OwnModels = Field(default_factory=dict)
+
+    def sweep(self) -> SweepSpec:
+        """The sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
+        legs = [each for each in self.golden.pool if each.stack is not None]
+        points = [leg.stack.point(leg.depth, self.golden.rewrite) for leg in legs if leg.stack is not None]
+        return SweepSpec(
+            name=self.name,
+            collection=self.collection,
+            queries=self.queries,
+            stack=tuple(points) or (Point(mode="sparse", candidates=1),),
+            latency=Latency(repeats=0),
+            budget=Budget(usd=self.budget_usd, prices=self.prices),
+            models=self.models,
+        )
+
+
+def load(source: str | Path) -> GoldenSpec:
+    """Read a specification.
+
+    Args:
+        source: A .toml, .yaml or .json file, or the text itself.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+        InputError: If the file cannot be read.
+    """
+    return load_as(GoldenSpec, source)
