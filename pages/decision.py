@@ -15,7 +15,7 @@ from core.ui.view import View, current_frame, current_view
 from core.views.cost.stack import recorded
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.chart import ParetoView, merged, pareto
+from core.views.decision.chart import ParetoView, kept, merged, pareto
 from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import broken, near_rows, own_scope, way_in
@@ -179,7 +179,7 @@ def chart(view: View, way: str, drawn: ParetoView, selected: str | None) -> None
 
 def table(view: View, drawn: ParetoView) -> None:
     """Draw the stacks, to be ticked for a comparison."""
-    rows = words.listed(merged(drawn.rows, [row for row in (view.decision.chosen,) if row is not None]))
+    rows = words.listed(merged(drawn.rows, kept(view.decision.chosen)))
     place = st.container(key="compare", horizontal=True, vertical_alignment="center")
     event = show.table(
         rows,

@@ -14,7 +14,8 @@ from core.stats.intervals import SEED
 from core.ui import cache, show
 from core.ui.view import View
 from core.views.confidence import charts, words
-from core.views.confidence.hold import joint_sample, share_rows, shares, tie_rows
+from core.views.confidence.hold import BEST, joint_sample, share_rows, shares, tie_rows
+from core.views.decision.chart import merged
 from core.views.decision.facts import Asked, warnings
 from core.views.link import RULES
 from core.views.text import plain
@@ -38,9 +39,10 @@ def would_it_hold(view: View) -> None:
             "what else to know": " ".join(warnings(rows, decision, asked)),
         })  # fmt: skip
     rows = share_rows(view.table, decision, drawn)
-    if (figure := charts.chances(rows)) is not None:
+    grouped = merged(rows, pl.col("status").is_in(["chosen", "runner-up"]), SAME_CHANCES)
+    if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         show.chart(figure, "chances", alt=sentence)
-    show.table(rows, "chances", CHANCES, more=CHANCES_MORE)
+    show.table(grouped, "chances", CHANCES, more=CHANCES_MORE, whole=rows)
 
     st.subheader("What ties with it", anchor=False)
     tied = tie_rows(view.table, decision, known)
@@ -48,7 +50,8 @@ def would_it_hold(view: View) -> None:
     if (figure := charts.ties(view.table, tied, decision, asked)) is not None:
         show.chart(figure, "ties", alt=decision.note or "Latency and quality of the stacks.")
     if tied.height > 1:
-        show.table(tied, "ties", TIES, more=TIES_MORE)
+        best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
+        show.table(merged(tied, best, SAME_GAP), "ties", TIES, more=TIES_MORE, whole=tied)
 
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:
@@ -81,10 +84,16 @@ def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
     return shares(view.table, sample(view), (constraints, rule))
 
 
+_SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+SAME_CHANCES = (*_SAME, "p_best", "p_feasible", "p_frontier", "p_sla")
+SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")
+"""What stacks have in common that are one row."""
 CHANCES: Mapping[str, Any] = {
-    "name": show.text_column("stack", width=270),
+    "stack": show.text_column("stack", width=270),
     "status": show.text_column("is"),
-    "p_best": show.percent_column("P(best)", "Share of the resamples it wins; equal bests share one."),
+    "p_best": show.percent_column(
+        "P(best)", "Share of the resamples it wins; equal bests share one, and each of equal stacks has this."
+    ),
     "p_feasible": show.percent_column("P(feasible)", "Meets every limit."),
     "p_frontier": show.percent_column("P(frontier)", "In cost, latency and quality, limits or not."),
     **show.NUMBERS,
@@ -95,7 +104,7 @@ CHANCES_MORE: Mapping[str, Any] = {
     **show.INTERVAL,
 }
 TIES: Mapping[str, Any] = {
-    "name": show.text_column("stack", width=270),
+    "stack": show.text_column("stack", width=270),
     "quality": show.score_column("quality"),
     "d_quality": show.signed_column("minus the best", "Difference to the best of them, on the same queries."),
     "d_low": show.signed_column("low", "95 % interval of the difference, query by query."),

@@ -52,7 +52,7 @@ def other_weights(view: View) -> None:
     names = dict(view.table.select("run_id", "name").iter_rows())
     ranges = weights.stack_ranges(grid, names)
     show.chart(weight_charts.ranges(ranges, str(measure)), "ranges")
-    show.table(ranges, "ranges", RANGES)
+    show.table(weights.grouped(ranges), "ranges", RANGES, whole=ranges)
     st.subheader("Which orders turn round", anchor=False)
     show.table(flips, "flips", FLIPS, more=FLIPS_MORE)
     with st.expander("Every stack in every cell"):
@@ -71,14 +71,13 @@ def _grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
 
 
 RANGES: Mapping[str, Any] = {
-    "name": show.text_column("stack", width=270),
+    "stack": show.text_column("stack", "Of those with the same score on every query, the first.", width=360),
     "quality": show.score_column("as usual"),
     "rank": show.number_column("rank", 0, "As usual; equal scores share a rank."),
     "lowest": show.score_column("lowest", "Over all cells of the grid."),
     "highest": show.score_column("highest", "Over all cells of the grid."),
     "best_rank": show.number_column("best rank", 0),
     "worst_rank": show.number_column("worst rank", 0),
-    "twin": show.text_column("same scores as", "The first stack with the same score on every query."),
 }
 FLIPS: Mapping[str, Any] = {
     "better": show.text_column("better, as usual", width=190),

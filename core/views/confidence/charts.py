@@ -13,7 +13,7 @@ from core.views.decision.facts import Asked
 
 SHOWN = 12
 """Stacks in the chart of chances; the table has all."""
-_LINE = 58
+_LINE = 68
 _STRIP = 0.5
 """Share of the plot from which the strip of the jitter band would say nothing."""
 _DOTS = (

@@ -246,6 +246,13 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
     return made.filter(pl.col("rank") > 0).sort("rank", "name")
 
 
+def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `stack_ranges`: one per group of twins, with stack (its name, and how many equal it)."""
+    equal = pl.format("{} (+{} equal)", "name", "twins")
+    named = pl.when(pl.col("twins") > 0).then(equal).otherwise("name")
+    return ranges.filter(pl.col("twin").is_null()).with_columns(named.alias("stack"))
+
+
 READINGS = {
     (False, False): "within chance either way",
     (True, False): "real as usual, too close to call there",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -85,7 +86,7 @@ def pareto(
     dense = drawn.height > DENSE_FROM
     # The frontier stands out of a density as marks; everything is marks where there is no density.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
-    shown = merged(shown, [row for row in (decision.chosen, picked) if row is not None])
+    shown = merged(shown, kept(decision.chosen, picked))
     plot = overlay.axes(layout, drawn, across, decision.quality)
     over = grid(drawn, log=plot.log) if dense else None
     stacks = marks(shown, colour, size)
@@ -110,23 +111,32 @@ def pareto(
     )
 
 
-def merged(rows: pl.DataFrame, kept: list[int]) -> pl.DataFrame:
-    """One row per group of identical stacks: the one that is to be kept, else the first.
+def kept(*rows: int | None) -> pl.Expr:
+    """Whether a row of `marked` is one of these rows of the stack table, which must stay."""
+    return pl.col("row").is_in([row for row in rows if row is not None])
+
+
+def merged(rows: pl.DataFrame, first: pl.Expr, among: Sequence[str] = ALIKE) -> pl.DataFrame:
+    """One row per group of identical stacks: the first that must stay, else the first.
 
     Args:
-        rows: As `marked`.
-        kept: Rows of the stack table that must stay.
+        rows: With run_id, name and the numbers of the stack table, as `marked`.
+        first: Whether a row must stay.
+        among: What identical stacks have in common, as far as the rows have it.
 
     Returns:
-        `rows` in their order with alike: how many more stacks a row stands for.
+        `rows` in their order with alike (how many more stacks a row stands for) and stack (its name, and how
+        many equal it).
     """
-    among = [name for name in ALIKE if name in rows.columns]
+    among = [name for name in among if name in rows.columns]
     known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
-    keys = [*among, pl.when(~known).then("row")]  # what is unknown is not known to be equal
-    wanted = pl.col("row").is_in(kept)
-    return rows.with_columns((pl.len() - 1).over(keys).alias("alike")).filter(
-        pl.col("row") == pl.col("row").sort_by(~wanted, maintain_order=True).first().over(keys)
+    keys = [*among, pl.when(~known).then("run_id")]  # what is unknown is not known to be equal
+    own = pl.col("run_id")
+    groups = rows.with_columns((pl.len() - 1).over(keys).alias("alike")).filter(
+        own == own.sort_by(~first, maintain_order=True).first().over(keys)
     )
+    equal = pl.format("{} (+{} equal)", "name", "alike")
+    return groups.with_columns(pl.when(pl.col("alike") > 0).then(equal).otherwise("name").alias("stack"))
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:

@@ -215,12 +215,8 @@ def lacking(row: dict[str, object]) -> str:
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `marked`, merged, with stack (and its equals) and outcome (status, or why out)."""
-    equal = pl.format("{} (+{} equal)", "name", "alike")
-    return rows.with_columns(
-        stack=pl.when(pl.col("alike") > 0).then(equal).otherwise("name"),
-        outcome=pl.coalesce("reason", pl.col("status").cast(pl.String)),
-    )
+    """Rows of `marked`, merged, with outcome (status, or why out)."""
+    return rows.with_columns(outcome=pl.coalesce("reason", pl.col("status").cast(pl.String)))
 
 
 def ticking(ticked: int) -> str:
