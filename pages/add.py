@@ -70,7 +70,9 @@ def formats() -> None:
     if name:
         st.markdown("\n".join(f"- **{plain(what)}:** {plain(how)}" for what, how in known.described(name)))
     columns = {column: show.text_column(column.replace("_", " ")) for column in rows.columns}
-    show.table(rows, "formats", columns, height="content")
+    seen = {"format": show.text_column("format", width=390), "as": columns["as"], "brings": columns["brings"]}
+    more = {column: about for column, about in columns.items() if column not in seen}
+    show.table(rows, "formats", seen, more=more, height="content")
 
 
 PAGE = PAGES["add"]

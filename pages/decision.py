@@ -23,9 +23,11 @@ from core.views.decision.overview import environment
 from core.views.decision.parallel import parallel
 from core.views.decision.promising import promising_rows
 from core.views.text import count, plain, score, shorten, signed
+from core.views.workspace.jitter import jitter_words
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
 NEAR_SHOWN = 1
+LACKING_SHOWN = 5
 
 
 @cached(entries=64)
@@ -67,7 +69,7 @@ def firm(view: View, row: Mapping[str, Any]) -> None:
     asked = Asked(view.constraints, "quality", view.quality, view.latency)
     told = caveats(view.table, view.decision, asked)
     first = next(iter(told), "what it rests on")
-    label = f"{first} +{len(told) - 1}" if len(told) > 1 else first
+    label = f"{first}, {len(told) - 1} more" if len(told) > 1 else first
     with st.popover(plain(label), type="tertiary", key="firm"):
         for sentence in told.values():
             st.markdown(plain(sentence))
@@ -119,18 +121,10 @@ def untold(lacking: pl.DataFrame, own: str) -> None:
     best = lacking.row(0, named=True)
     st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.lacking(best))}", width="content")
     with st.popover("Measure it"):
-        show.table(
-            lacking.drop("unknown"),
-            "promising",
-            {
-                "stack": show.text_column("stack", width=290),
-                "quality": show.score_column("quality"),
-                "gain": show.number_column("better by", 3, "Than the chosen stack; empty without one."),
-                "missing": show.text_column("is"),
-                "measure": show.text_column("so", width=360),
-                "why": show.text_column("on record", width=260),
-            },
-        )
+        for row in lacking.head(LACKING_SHOWN).iter_rows(named=True):
+            st.markdown(f"**{plain(row['stack'])}** {plain(words.to_measure(row))}")
+        if lacking.height > LACKING_SHOWN:
+            st.caption(f"And {count(lacking.height - LACKING_SHOWN, 'more stack')}.")
         if own:
             other_scope(own)
         st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
@@ -159,6 +153,7 @@ def options(view: View) -> tuple[str, dict[str, Any]]:
                 "Frontier", words.FORMS, key="form", bind="query-params", help=words.FORMS_HELP
             )  # fmt: skip
             selected = pick_stack(view.table, view.decision, "Selected stack")
+            st.caption(plain(words.band(jitter_words(view.table, view.decision, view.constraints))))
     weak = form == words.FORMS[1]
     return way, {"colour": colour, "size": size, "weak": weak, "selected": selected}
 

@@ -114,8 +114,8 @@ def definition(measure: Measure, origin: str) -> None:
         st.dataframe(rows.to_arrow(), hide_index=True, width="stretch", key="parameters")
 
 
-def foretelling_answers() -> None:
-    """Which retrieval measure foretells how good the generated answer is."""
+def predicting_answers() -> None:
+    """Which retrieval measure predicts how good the generated answer is."""
     view = current_view()
     found = read_samples(view.snapshot, view.scope)
     if found is None:
@@ -147,7 +147,7 @@ def over_alpha(curves: list[outcome.Curve], kind: Kind) -> None:
 
 
 def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
-    """Where a measure foretells the grade better than another does, and the grades: by run and K / Np."""
+    """Where a measure predicts the grade better than another does, and the grades: by run and K / Np."""
     st.subheader("Two measures, by run and K / Np", anchor=False)
     left, middle, right = st.columns(3)
     measure, other = (
@@ -180,5 +180,5 @@ def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
 
 
 PAGE = PAGES["measures"]
-SECTIONS = dict(zip(PAGE.sections, (all_measures, foretelling_answers), strict=True))
+SECTIONS = dict(zip(PAGE.sections, (all_measures, predicting_answers), strict=True))
 SECTIONS[pick_section(PAGE)]()

@@ -26,6 +26,7 @@ from core.views.text import count, plain
 
 DRAFT, DRAFTED, SLOW = "_draft", "_drafted", "_plan_slow"
 RUNS, WATCHED = "_running", "_watched"  # evaluations that run, and those that this visitor saw run
+PATH_SEEN = 20  # letters of a path that its field shows
 SLOW_S, LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; evaluations with a row each
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
@@ -110,9 +111,9 @@ def chosen(
     """Something that the store has, or a path of this machine."""
     if not known:
         help_ = "A path of the machine that runs the dashboard."
-        return place.text_input(title, key=f"{title}_path_{key}", placeholder=empty, help=help_).strip()
-    return (
-        place.selectbox(
+        path = place.text_input(title, key=f"{title}_path_{key}", placeholder=empty, help=help_).strip()
+    else:
+        path = place.selectbox(
             title,
             known,
             index=list(known).index(first) if first in known else None,
@@ -121,8 +122,9 @@ def chosen(
             key=f"{title}_{key}",
             help="Choose what the store has, or type a path of the machine that runs the dashboard.",
         )
-        or ""
-    )
+    if path and len(path) > PATH_SEEN:  # the field cuts its end off
+        place.caption(plain(path))
+    return path or ""
 
 
 def chosen_split(place: DeltaGenerator, path: str, stored: Container[str]) -> str:

@@ -16,7 +16,7 @@ import streamlit as st
 from core.decide.axes import LIMITS, axes
 from core.decide.jitter import JITTER_MS
 from core.decide.rules import Constraints
-from core.ui.state import bound
+from core.ui.state import PHONE, bound
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
 from core.views.text import plain
 from core.views.workspace.jitter import jitter_kinds
@@ -132,9 +132,16 @@ def _strip(offered: Sequence[Limit]) -> None:
             "values": current(offered),
             "answered": st.session_state.get(_ANSWERED, 0),
             "free": NO_LIMIT,
+            "phone": bool(st.session_state.get(PHONE)),
         },
         on_released_change=released,
+        on_phone_change=_note_phone,
     )
+
+
+def _note_phone() -> None:
+    """Keep whether the window is as narrow as a phone's."""
+    st.session_state[PHONE] = (st.session_state.get(_KEY) or {}).get("phone") is True
 
 
 def current(offered: Sequence[Limit]) -> dict[str, float | None]:

@@ -163,8 +163,8 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Measures",
             ":material/straighten:",
             "What a measure means, how to work it out by hand, and which one predicts good answers.",
-            ("all measures", "foretelling answers"),
-            moved={"outcome": "foretelling answers"},
+            ("all measures", "predicting answers"),
+            moved={"outcome": "predicting answers"},
         ),
     ),
     "Data": (

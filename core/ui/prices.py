@@ -8,10 +8,12 @@ import streamlit as st
 
 from core.decide.rules import decide
 from core.prices import Price, PriceBook
+from core.prices.book import Key
 from core.ui import cache
 from core.ui.view import View, just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
+from core.views.workspace.priced import used_by
 from core.views.workspace.stacks import repriced
 
 KEY = "price"
@@ -43,12 +45,15 @@ def use(texts: Iterable[str] = ()) -> None:
     st.session_state[_SET] = True
 
 
-def chip(book: PriceBook) -> None:
-    """Say how many prices were changed, which, and offer the way back; nothing where none was."""
-    if not book.changed:
+def chip(view: View) -> None:
+    """Say how many prices of what is used here were changed, which, and offer the way back."""
+    book = view.book
+    keys = {price.key for price in book.changed}
+    mine = keys & used_keys(view) if keys else keys
+    if not mine:
         return
     with st.popover(
-        f"{count(len(book.changed), 'price')} changed",
+        f"{count(len(mine), 'price')} changed",
         icon=":material/sell:",
         help="Every cost here counts with them.",
         type="tertiary",
@@ -57,6 +62,12 @@ def chip(book: PriceBook) -> None:
         for words in changed(book):
             st.markdown(plain(words))
         st.button("Back to the book's prices", on_click=use, key="_price_back", icon=":material/undo:")
+
+
+@cache.cached(entries=64)
+def used_keys(view: View) -> frozenset[Key]:
+    """What the stacks of the workspace use, by item and unit."""
+    return used_by(view.snapshot, view.table)
 
 
 def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:

@@ -13,6 +13,7 @@ import polars as pl
 import streamlit as st
 
 from core.ui import prices
+from core.ui.state import PHONE
 from core.ui.view import View, current_frame, current_page, find_view
 from core.views import text
 from core.views.tables import to_csv, to_parquet, upright
@@ -20,7 +21,9 @@ from core.views.text import plain
 from core.views.theme import chart_config
 from core.views.workspace.scope import Quality
 
-_PERCENT, _DOLLARS = "%.1f %%", "%.3g"
+_PERCENT, _DOLLARS, _SIGNED = "%.1f %%", "%.3g", "%+.3f"
+_ON_PHONE = 140
+"""Pixels of a column of names on a phone."""
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
@@ -54,7 +57,7 @@ def head(
             if details:
                 st.markdown(plain(details), width="content")
             if view is not None:
-                prices.chip(view.book)
+                prices.chip(view)
                 _differing(view)
             _chips(caveats)
 
@@ -145,8 +148,11 @@ def table(
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * 100 if _format(about) == _PERCENT else pl.col(name) for name, about in columns.items()
     )
+    if st.session_state.get(PHONE):
+        columns = {name: _narrowed(about) for name, about in columns.items()}
+    data, columns = _signed(upright(shown), columns)
     result = place.dataframe(
-        upright(shown).to_arrow(compat_level=pl.CompatLevel.oldest()),
+        data,
         key=f"table_{name}",
         column_config={name: _same_digits(about, shown[name]) for name, about in columns.items()},
         hide_index=True,
@@ -168,6 +174,25 @@ def table(
     return result
 
 
+def _narrowed(about: Any) -> Any:
+    """The settings of a column on a phone, where the numbers beside a long name must be seen too."""
+    wide = isinstance(about, Mapping) and isinstance(about.get("width"), int)
+    return {**about, "width": min(about["width"], _ON_PHONE)} if wide else about
+
+
+def _signed(shown: pl.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """The rows as they go to the browser, which would write a hyphen for the sign of a difference below 0."""
+    arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
+    below = [name for name, about in columns.items() if _format(about) == _SIGNED and (shown[name] < 0).any()]
+    if not below:
+        return arrow, columns
+    written = arrow.to_pandas().style.format(
+        dict.fromkeys(below, lambda value: f"{value:+.3f}".replace("-", text.MINUS)), na_rep="–"
+    )
+    kind = {"type": "number", "format": None}  # the column stays one of numbers, and sorts as one
+    return written, {**columns, **{name: {**columns[name], "type_config": kind} for name in below}}
+
+
 def _holds(values: pl.Series) -> bool:
     """Whether a column has anything to show; of a table without rows every one has."""
     return values.is_empty() or values.null_count() < len(values)
@@ -185,7 +210,7 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
 
 def signed_column(label: str, help_text: str = "") -> Any:
     """A column of differences with their sign, three decimals."""
-    return st.column_config.NumberColumn(label, format="%+.3f", help=help_text or None)
+    return st.column_config.NumberColumn(label, format=_SIGNED, help=help_text or None)
 
 
 def dollar_column(label: str, help_text: str = "") -> Any:

@@ -23,15 +23,19 @@ _LIMITS = {"sla": 600.0, "budget": 2.5}
 
 
 def first_visit() -> None:
-    """Where nothing was asked for, open the published evidence with limits that make a difference."""
+    """Where at most its workspace was asked for, open the published evidence with limits that tell.
+
+    A link that was shared pins its revision, so one without limits means that there are none.
+    """
     if st.session_state.setdefault(_VISITED, False):
         return
     st.session_state[_VISITED] = True
     asked = SETTINGS.keys() & st.query_params.keys()
-    if current_page() is not next(iter(PAGES.values())) or asked:
+    plain_link = asked == {"ws"} and st.query_params["ws"] == _FIRST
+    if current_page() is not next(iter(PAGES.values())) or (asked and not plain_link):
         return
     if _FIRST in cache.workspaces(cache.snapshot(None)):
-        st.session_state.update({"ws": _FIRST, **_LIMITS, _HINT: True})
+        st.session_state.update({"ws": _FIRST, **_LIMITS, _HINT: not asked})
 
 
 def hint() -> None:
@@ -43,12 +47,11 @@ def hint() -> None:
             "**New here?**  \n1 · Move a limit: the choice follows.  \n"
             "2 · Click a mark to see its stack.  \n3 · Share the view."
         )
-        place = find_place()
+        place, row = find_place(), st.container(horizontal=True, gap="xsmall")
         if place is not None and _SINGLE in cache.holds(place.snapshot):
-            label = "See single queries"
             about = f"Opens {_SINGLE}, whose stacks were measured query by query."
-            st.button(label, on_click=go_to_workspace, args=(_SINGLE,), help=about, width="stretch")
-        st.button("Got it", on_click=_dismiss, icon=":material/check:", width="stretch")
+            row.button("Single queries", on_click=go_to_workspace, args=(_SINGLE,), help=about)
+        row.button("Got it", on_click=_dismiss)
 
 
 def _dismiss() -> None:

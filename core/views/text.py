@@ -10,6 +10,7 @@ from core.bidi import isolated
 from core.written import MINUS, NOT_APPLICABLE, UNKNOWN, known, ms, score, usd
 
 __all__ = (
+    "MINUS",
     "NOT_APPLICABLE",
     "UNKNOWN",
     "cost",

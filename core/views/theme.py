@@ -204,7 +204,7 @@ class Panels:
         self._listed: set[str] = set()
         self.figure = make_subplots(
             rows=rows, cols=across, subplot_titles=[escape(title) for title in titles], x_title=escape(x),
-            vertical_spacing=0.3 / rows, horizontal_spacing=0.2 / across,
+            vertical_spacing=0.3 / rows, horizontal_spacing=0.24 / across,
         )  # fmt: skip
         style = layout(height=100 + height * rows)
         legend = {**style["legend"], "y": 1 + 0.16 / rows}

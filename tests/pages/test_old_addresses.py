@@ -26,7 +26,7 @@ LAST_RELEASE = {
     "sensitivity": "confidence/other weights",
     "queries": "queries",
     "evidence": "golden",
-    "outcome": "measures/foretelling answers",
+    "outcome": "measures/predicting answers",
     "measures": "measures",
     "import": "add",
     "formats": "add/formats",

@@ -18,7 +18,7 @@ NEEDS_RESULTS = [
 
 
 CANNOT_FILL = {
-    "measures/foretelling answers": "No run here has answers with grades.",
+    "measures/predicting answers": "No run here has answers with grades.",
     "golden/judges": "It takes two golden sets of this collection, one per judge.",
 }
 """Places that the demo has nothing for, with what they say."""
@@ -72,6 +72,10 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
     assert "Got it" not in [button.label for button in app.sidebar.button]
     assert app.session_state["ws"] == "clq-paper"
     assert open_page(demo_store, first=True, k="20").session_state["ws"] == DEMO.collection_id
+    named = open_page(demo_store, first=True, ws="clq-paper")
+    assert [named.number_input(key=key).value for key in ("sla", "budget")] == [600.0, 2.5]
+    shared = open_page(demo_store, first=True, ws="clq-paper", rev="1")
+    assert [shared.number_input(key=key).value for key in ("sla", "budget")] == [None, None]
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)

@@ -178,7 +178,7 @@ class Live {
     if (this.plot.clientWidth < 560) {
       const keys = traces.some(({ showlegend }) => showlegend !== false);
       Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
-      Object.assign(layout.margin, { b: keys ? 104 : 48, l: 50 });
+      Object.assign(layout.margin, { b: keys ? 104 : 48, l: 50, r: 20 });
       for (const shape of layout.shapes) delete shape.label;
       for (const { marker } of traces) if (marker?.showscale) marker.showscale = false; // no room; the table says it
     }
@@ -237,11 +237,13 @@ class Live {
   }
 
   say({ best, left, limits }) {
-    const total = this.points.quality.length.toLocaleString("en");
-    const limited = Object.keys(limits).length ? "meet the limits" : "have the numbers to be chosen";
+    const total = this.points.quality.length;
+    const some = `${left.toLocaleString("en")} of ${total.toLocaleString("en")} stacks`;
+    const who = total === 1 ? (left ? "The only stack" : "No stack") : left === total ? `All ${some.split(" of ")[1]}` : some;
+    const limited = Object.keys(limits).length ? (total === 1 ? "meets the limits" : "meet the limits") : "can be chosen";
     // At rest the heading names the choice, which among equals need not be the highest.
     const name = this.dragging && best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;
-    const words = `${left.toLocaleString("en")} of ${total} stacks ${limited}.${name ? ` Best quality: ${name}.` : ""}`;
+    const words = `${who} ${limited}.${name ? ` Best quality: ${name}.` : ""}`;
     this.host.querySelector(".clq-count").textContent = words;
     clearTimeout(this.quiet); // a screen reader is told when the slider rests
     this.quiet = setTimeout(() => (this.host.querySelector(".clq-said").textContent = words), 400);

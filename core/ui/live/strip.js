@@ -70,8 +70,10 @@ class Strip {
   }
 
   /** Python has something new. */
-  take({ data, setTriggerValue }) {
+  take({ data, setTriggerValue, setStateValue }) {
     this.send = setTriggerValue;
+    const phone = innerWidth <= 640; // where tables show the start of a name, and the numbers beside it
+    if (phone !== data.phone) setStateValue("phone", phone);
     if (!this.data) this.sent = data.answered;
     if (data.answered < this.sent) return; // an answer to an earlier release
     const moved = bus.held || (this.waiting && !same(this.values, this.asked));

@@ -32,7 +32,8 @@ def what_flips_it(view: View) -> None:
         if cards:
             show.cards(*cards)
     if not turned.is_empty():
-        show.table(turned, "turning", TURNS)
+        then = turned.with_columns(outcome=pl.coalesce("winner", "reason"))
+        show.table(then, "turning", TURNS, whole=turned)
     st.subheader("What the limits exclude, and by how much", anchor=False)
     excluded = excluded_rows(view.table, decision)
     st.markdown(plain(words.excluded_words(excluded)))
@@ -47,13 +48,12 @@ def _turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
 
 
 TURNS: Mapping[str, Any] = {
-    "stack": show.text_column("stack", width=250),
+    "stack": show.text_column("stack", width=240),
     "number": show.text_column("its"),
     "now": show.text_column("now"),
     "then": show.text_column("would need"),
     "change": show.text_column("change"),
-    "winner": show.text_column("then chosen", width=250),
-    "reason": show.text_column("why nothing turns it", width=280),
+    "outcome": show.text_column("then chosen", "Or why no such change turns the choice.", width=260),
 }
 EXCLUDED: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),

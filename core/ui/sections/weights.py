@@ -80,12 +80,12 @@ RANGES: Mapping[str, Any] = {
     "worst_rank": show.number_column("worst rank", 0),
 }
 FLIPS: Mapping[str, Any] = {
-    "better": show.text_column("better, as usual", width=190),
-    "worse": show.text_column("worse, as usual", width=190),
+    "better": show.text_column("better, as usual", width=180),
+    "worse": show.text_column("worse, as usual", width=180),
     "difference": show.signed_column("difference", "As usual, mean over queries."),
     "flips": show.number_column("cells turned", 0, "Cells in which the order is reversed."),
     "reversal": show.signed_column("reversal", "The largest difference the other way."),
-    "reading": show.text_column("reading"),
+    "reading": show.text_column("reading", width=230),
 }
 FLIPS_MORE: Mapping[str, Any] = {
     "low": show.signed_column("low", "Lower end of its 95 % interval."),

@@ -63,14 +63,18 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
     """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
+    span = f"K from {first['candidates']} to {last['candidates']}"
+    about = f"{quality.name} ({text.sample(last['n'])})"
     quality_of, ms_of, cost_of = (
-        f"from {write(first[column])} to {write(last[column])}"
-        for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
+        (f"from {start} to {end}", start != end)
+        for start, end in (
+            (write(first[column]), write(last[column]))
+            for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
+        )
     )
-    return (
-        f"Deepening K from {first['candidates']} to {last['candidates']} takes {family} {quality_of} in "
-        f"{quality.name} ({text.sample(last['n'])}), {ms_of}, and {cost_of}."
-    )
+    if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
+        return f"Deepening {span} leaves {family} as it is: {about} {text.score(last['quality'])}."
+    return f"Deepening {span} takes {family} {quality_of[0]} in {about}, {ms_of[0]}, and {cost_of[0]}."
 
 
 def cut_answer(found: Cuts, fixed: int) -> str:

@@ -221,7 +221,7 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | N
         "line": {"width": 0},
         "layer": "below",
         "label": {
-            "text": f"± {text.ms(decision.jitter_ms)}",
+            "text": f"jitter<br>± {text.ms(decision.jitter_ms)}",
             "textposition": "bottom center",
             "font": {"size": 11},
         },

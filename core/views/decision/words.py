@@ -105,7 +105,8 @@ def answer(
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
-    meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits"
+    whole = text.count(table.height, "stack")
+    meet = f"{feasible:,} of {whole} within the limits" if table.height > 1 else "The only stack there is"
     reason = f"{meet}. {_tie(table, decision, quality)}".strip()
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)
@@ -150,6 +151,8 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     if len(decision.ties) > 1:
         tied = f"{len(decision.ties):,} tie for the best {quality.name}"
         return f"Of {left} within the limits {tied}; {_by(decision)}."
+    if int(decision.feasible.sum()) == 1:
+        return "The only stack within the limits."
     return f"The best {quality.name} of {left} within the limits."
 
 
@@ -209,14 +212,28 @@ def _parts(bill: pl.DataFrame) -> str:
 
 def lacking(row: dict[str, object]) -> str:
     """A stack that lacks a number, with what it would gain; takes a row of `promising_rows`."""
+    return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
+
+
+def _gained(row: dict[str, object]) -> str:
     more = _float(row["gain"])
-    gain = "" if more is None else f" ({text.signed(more)})"
-    return f"{text.shorten(str(row['stack']), SHORT)}: {text.score(_float(row['quality']))}{gain}"
+    return text.score(_float(row["quality"])) + ("" if more is None else f" ({text.signed(more)})")
+
+
+def to_measure(row: dict[str, object]) -> str:
+    """What a stack lacks, and what to do; takes a row of `promising_rows`."""
+    noted = f" ({row['why']})" if row["why"] else ""
+    return f"{_gained(row)}, {row['missing']}: {row['measure']}{noted}."
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of `marked`, merged, with outcome (status, or why out)."""
     return rows.with_columns(outcome=pl.coalesce("reason", pl.col("status").cast(pl.String)))
+
+
+def band(jitter: str) -> str:
+    """What the grey band of the chart is, with where it comes from; takes `jitter_words`."""
+    return f"Grey band: latencies that cannot be told apart from the chosen stack's, ± {jitter}."
 
 
 def ticking(ticked: int) -> str:

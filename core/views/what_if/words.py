@@ -63,7 +63,8 @@ def target_words(rows: pl.DataFrame, quality: Quality) -> str:
         return f"{first['chosen']} is the choice {span} ({sample})."
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
-    return f"The choice changes {text.count(changes, 'time')} {span}: {gain} ({sample})."
+    often = "once" if changes == 1 else f"{changes} times"
+    return f"The choice changes {often} {span}: {gain} ({sample})."
 
 
 def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:
@@ -71,12 +72,17 @@ def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str
     if rows.is_empty():
         return "No two stacks here differ in K alone, so there is no step to price."
     sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
-    paying = f"{rows.filter('pays').height} of {text.count(rows.height, 'step')}"
-    words = f"{paying} to the next larger K pay {sample}"
+    paying, steps = rows.filter("pays").height, text.count(rows.height, "step")
+    if not paying:
+        which = f"None of {steps}" if rows.height > 1 else "No step"
+        return f"{which} to the next larger K pays {sample}."
+    words = f"{paying} of {steps} to the next larger K pay{'s' if paying == 1 else ''} {sample}"
     stop = rows.filter(~pl.col("pays"))["series"].n_unique()
     if not stop:
         return f"{words}."
-    return f"{words}; {stop} of {text.count(rows['series'].n_unique(), 'stack')} stop paying at some K."
+    stacks = rows["series"].n_unique()
+    which = f"{stop} of {text.count(stacks, 'stack')}" if stacks > 1 else "the stack"
+    return f"{words}; {which} stop{'s' if stop == 1 else ''} paying at some K."
 
 
 PAYS = "A step pays where quality rises; where results per query are known, by more than chance."

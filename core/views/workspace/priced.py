@@ -6,8 +6,10 @@ import json
 
 import polars as pl
 
-from core.prices import PriceBook
+from core.prices import PRICED_AS, PriceBook
+from core.prices.book import Key
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
+from core.store import Snapshot
 
 _ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
 
@@ -27,6 +29,14 @@ def run_totals(runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.D
     )
     modelled = pl.col("run_id").is_in(further["run_id"].implode())
     return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
+
+
+def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
+    """What the runs of a stack table use, by item and priced unit."""
+    ids = table["run_id"].to_list()
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
+    parts = [part.select("item", "unit") for part in with_embedding(runs, snapshot.usage(ids))]
+    return frozenset(pl.concat(parts).unique().with_columns(pl.col("unit").replace(PRICED_AS)).iter_rows())
 
 
 def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -118,7 +118,7 @@ def test_every_target_has_its_row_and_its_panel():
         (4, 4, "deep"),
     ]
     assert words.target_words(rows, AT_10) == (
-        "The choice changes 1 time from 350 ms to 1.00 s: 0.800 → 0.810 (RA-nWG@10, n = 50)."
+        "The choice changes once from 350 ms to 1.00 s: 0.800 → 0.810 (RA-nWG@10, n = 50)."
     )
     assert words.target_words(rows.head(1), AT_10).startswith("No stack")
     assert words.target_words(rows.head(2), AT_10).startswith("big is the choice from 350 ms")
@@ -143,7 +143,8 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     rows = deeper.step_rows(steps(snapshot, whole, DEMO, quality=AT_10, latency=Latency()), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
-    assert words.step_words(rows, AT_10, whole).startswith(f"{rows['pays'].sum()} of {rows.height} step")
+    paying = rows["pays"].sum() or "None"
+    assert words.step_words(rows, AT_10, whole).startswith(f"{paying} of {rows.height} step")
     assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
     assert deeper.step_chart(rows.clear(), "100 ms") is None
 
@@ -179,4 +180,4 @@ def test_a_step_that_does_not_pay_is_hollow():
     assert list(drawn.data[0].marker.symbol) == ["circle", "circle-open"]
     assert list(drawn.data[0].y) == pytest.approx([0.1, 0.0])
     assert deeper.step_chart(rows, "$1 / 1k") is None  # cost unknown
-    assert "1 of 1 stack stop paying" in words.step_words(rows, AT_10, made)
+    assert "the stack stops paying" in words.step_words(rows, AT_10, made)
