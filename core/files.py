@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, and locks that end with their process."""
+"""Files, folders and databases that are written whole or not at all; locks that end with their process."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import fcntl
 import json
 import os
 import shutil
+import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 _POLL_S = 0.02
+_BUSY_S = 30.0
 
 
 @contextmanager
@@ -61,6 +63,67 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def database(path: Path, version: int, schema: Sequence[str]) -> sqlite3.Connection:
+    """Open a SQLite file that several processes may use; a commit is on the disk when it returns.
+
+    Args:
+        path: The file; made when it is missing, with its folder.
+        version: Of what is kept in it.
+        schema: Statements that make what is missing; they may be run again.
+
+    Raises:
+        sqlite3.Error: If it cannot be opened, or a newer release wrote it.
+        OSError: If its folder cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        _to_wal(db)
+        db.execute("PRAGMA synchronous=FULL")  # in WAL mode: every commit reaches the disk
+        _make(db, version, schema)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """One transaction that writes: all of it or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _make(db: sqlite3.Connection, version: int, schema: Sequence[str]) -> None:
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    if found > version:
+        raise sqlite3.NotSupportedError("a newer release wrote it")
+    for statement in schema:
+        db.execute(statement)
+    if found != version:
+        db.execute(f"PRAGMA user_version={version}")
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    # Two processes that make the file at once: this one statement does not wait by itself.
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def sync(path: Path) -> None:

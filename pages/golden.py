@@ -7,6 +7,7 @@ from core.ui import access, cache, show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import still_offered
+from core.ui.sections.judge import judge
 from core.ui.view import View, current_view, end
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES, Policy
@@ -214,6 +215,6 @@ def write_merged(names: list[str], policy: Policy, into: str) -> str:
 
 
 PAGE = PAGES["golden"]
-SECTIONS = dict(zip(PAGE.sections, (is_sound, do_judges_agree), strict=True))
+SECTIONS = dict(zip(PAGE.sections, (is_sound, do_judges_agree, judge), strict=True))
 view = current_view(runs=False)
 SECTIONS[pick_section(PAGE)](view)

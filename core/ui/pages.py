@@ -154,7 +154,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Golden sets",
             ":material/fact_check:",
             "How many judgements carry the scores, and whether judging more could change them.",
-            ("soundness", "judges"),
+            ("soundness", "judges", "judge"),
             moved={"evidence": ""},
             needs="judgements",
         ),

@@ -67,6 +67,7 @@ SETTINGS: Mapping[str, Setting] = {
     "named": Setting("name of the runs"),
     "sets": Setting("golden sets compared", dependent=True),
     "judges": Setting("pair of judges", dependent=True),
+    "queue": Setting("queue of passages to judge", dependent=True),
     "cq": Setting("queries compared on", dependent=True, rare=True),
     "figs": Setting("averages from elsewhere", dependent=True, rare=True),
     "env": Setting("machine of the latencies", dependent=True, rare=True),

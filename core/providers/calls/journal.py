@@ -13,7 +13,6 @@ import json
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -23,11 +22,11 @@ from uuid import uuid4
 import numpy as np
 
 from core.errors import ClqError, JournalError
+from core.files import database, transaction
 from core.providers.base import Amount, Reply
 from core.records import Basis, JsonMap
 
 _VERSION = 1
-_BUSY_S = 30.0
 _AT_ONCE = 500
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, form TEXT, value BLOB, about TEXT, mark BLOB)"
@@ -158,15 +157,8 @@ class Journal:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it or nothing."""
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+        with self._open() as db, transaction(db):
+            yield db
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -184,41 +176,9 @@ class Journal:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    db = database(path, _VERSION, (_SENT, _SCHEMA))  # a file of an earlier release lacks the first
     db.text_factory = lambda text: text.decode(errors="replace")  # damaged text fails its mark, nothing else
-    try:
-        _to_wal(db)
-        db.execute("PRAGMA synchronous=FULL")  # in WAL mode: every commit reaches the disk
-        _check_version(db)
-    except BaseException:
-        db.close()
-        raise
     return db
-
-
-def _to_wal(db: sqlite3.Connection) -> None:
-    # Two processes that make the file at once: this one statement does not wait by itself.
-    end = time.monotonic() + _BUSY_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _check_version(db: sqlite3.Connection) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > _VERSION:
-        raise sqlite3.NotSupportedError("a newer release wrote it")
-    db.execute(_SENT)  # a file of an earlier release lacks it
-    if version != _VERSION:
-        db.execute(_SCHEMA)
-        db.execute(f"PRAGMA user_version={_VERSION}")
 
 
 def _packed(key: str, reply: Reply[Any]) -> tuple[str, str, bytes, str, bytes]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from core.records import GoldenSet
 from core.stats.judges import Agreement
 from core.views import text
 from core.views.golden.judges import POLICIES, differing
 from core.views.golden.judges import Judged as Judges
+from core.views.golden.judging import Progress
 from core.views.golden.page import Judged
 from core.views.workspace.scope import Quality
 
@@ -159,3 +161,40 @@ def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
                 row["quadratic_low"], row["quadratic_high"]
             )
     return sentence + "."
+
+
+BY_HAND = ("Judge passages yourself, blind to stacks, ranks and other grades.", "One golden set per judge.")
+QUESTION = "How well does the passage answer the question?"
+ORDERING = "Which of the five passages answers best, which next?"
+SETTLING = "Two judges disagree: which grade is right?"
+SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
+"""What each grade means, on its button."""
+KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
+KEYS_OF_ORDER = "Keys: 1 to 5 choose a passage, Up and Down move it, Enter next, S skip, U undo."
+OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
+
+
+def far(progress: Progress) -> str:
+    """How far a queue is, and how long the rest will take."""
+    said = f"{min(progress.done + 1, progress.total)} of {progress.total}"
+    if progress.left_s is None or progress.each_s is None:
+        return said
+    minutes = progress.left_s / 60
+    left = "under a minute" if minutes < 1 else f"about {text.count(round(minutes), 'minute')}"
+    return f"{said} · {left} left · {_pace(progress.each_s)} each"
+
+
+def _pace(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def judged_by_hand(progress: Progress) -> str:
+    """What became of a queue that is done."""
+    each = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
+    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+    return f"All {progress.total} done{skipped}{each}."
+
+
+def written(golden: GoldenSet) -> str:
+    """That a judge's golden set stands in the store."""
+    return f"Golden set {golden.golden_set_id} is written. {golden.notes}"

@@ -1,0 +1,290 @@
+"""The book of the people who judge: their queues and every keystroke, in one SQLite file beside the store.
+
+A keystroke is on the disk when the call returns. A passage stands in a queue once and a queue has one judge,
+so nothing is judged twice and no two people's grades meet; what arrives late, from a second tab or a second
+press, changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from core.errors import StoreError, UnknownNameError
+from core.files import database, transaction
+from core.records import now
+
+FILE = "judging.sqlite"
+IDLE_S = 300.0
+"""Seconds on one card from which on nobody was judging: they are not counted."""
+Mode = Literal["grade", "order", "settle"]
+"""What is done with the cards: grade each, put five in order, settle what two judges disagree on."""
+Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
+"""By the place of a card: which column takes which number; None = passed over."""
+
+_VERSION = 1
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS queues (queue_id TEXT PRIMARY KEY, collection_id TEXT NOT NULL, judge TEXT "
+    "NOT NULL, mode TEXT NOT NULL, base TEXT NOT NULL, other TEXT NOT NULL, sampling TEXT NOT NULL, "
+    "seed TEXT NOT NULL, created_at TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS items (queue_id TEXT NOT NULL REFERENCES queues, place INTEGER NOT NULL, "
+    "query_id TEXT NOT NULL, passage_id TEXT NOT NULL, grade INTEGER CHECK (grade BETWEEN 1 AND 5), "
+    "position INTEGER, note TEXT NOT NULL DEFAULT '', seconds REAL, at TEXT, stroke INTEGER, "
+    "PRIMARY KEY (queue_id, place), UNIQUE (queue_id, query_id, passage_id))",
+    "CREATE TABLE IF NOT EXISTS strokes (stroke INTEGER PRIMARY KEY AUTOINCREMENT, queue_id TEXT NOT NULL, "
+    "place INTEGER NOT NULL, act TEXT NOT NULL, said TEXT NOT NULL, seconds REAL, at TEXT NOT NULL)",
+)
+_ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at, stroke"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """What one judge was given.
+
+    Attributes:
+        queue_id: Its name, part of links; begins with the judge's.
+        collection_id: The collection that is judged.
+        judge: Who judges.
+        mode: What is done with the cards.
+        base: Golden set that the passages were drawn from; empty for none. The first of two to be settled.
+        other: The second golden set of two to be settled; else empty.
+        sampling: How they were drawn.
+        seed: Of the drawing.
+        created_at: When, ISO with zone.
+    """
+
+    queue_id: str
+    collection_id: str
+    judge: str
+    mode: Mode = "grade"
+    base: str = ""
+    other: str = ""
+    sampling: str = ""
+    seed: str = ""
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A passage of a queue and what was said of it.
+
+    Attributes:
+        place: Where it stands in the queue, from 0.
+        query_id: The query.
+        passage_id: The passage.
+        grade: 1..5; None where it has none (yet), or was skipped.
+        position: Its place among those that were put in order, from 1; None where that is not asked.
+        note: What the judge wrote; "" for nothing.
+        seconds: Spent on it; None where nobody was judging, or it is not judged.
+        at: When it was done, ISO with zone; None = not yet.
+        stroke: The keystroke that did it.
+    """
+
+    place: int
+    query_id: str
+    passage_id: str
+    grade: int | None = None
+    position: int | None = None
+    note: str = ""
+    seconds: float | None = None
+    at: str | None = None
+    stroke: int | None = None
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it was passed over."""
+        return self.at is not None and self.grade is None and self.position is None
+
+
+class Book:
+    """The book of one store. Making one of these touches nothing on disk.
+
+    Args:
+        path: The file; made when something is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+
+    def start(self, queue: Queue, items: Sequence[tuple[str, str]]) -> None:
+        """Write down a queue with its passages (query_id, passage_id) in the order to judge them."""
+        row = {**asdict(queue), "created_at": queue.created_at or now().isoformat()}
+        marks = ", ".join(f":{name}" for name in row)
+        with self._open() as db, transaction(db):
+            db.execute(f"INSERT INTO queues ({', '.join(row)}) VALUES ({marks})", row)  # noqa: S608 - own names
+            db.executemany(
+                "INSERT INTO items (queue_id, place, query_id, passage_id) VALUES (?, ?, ?, ?)",
+                [(queue.queue_id, place, *pair) for place, pair in enumerate(items)],
+            )
+
+    def queues(self, collection_id: str | None = None) -> list[Queue]:
+        """Every queue, or those of a collection, the newest first."""
+        if not self.path.exists():
+            return []
+        names = ", ".join(each.name for each in fields(Queue))
+        asked = f"SELECT {names} FROM queues WHERE ?1 IS NULL OR collection_id = ?1 ORDER BY rowid DESC"  # noqa: S608
+        with self._open() as db:
+            return [
+                Queue(**dict(zip(names.split(", "), row, strict=True)))
+                for row in db.execute(asked, (collection_id,))
+            ]
+
+    def queue(self, queue_id: str) -> Queue:
+        """One queue.
+
+        Raises:
+            UnknownNameError: If there is none of that name.
+        """
+        known = {each.queue_id: each for each in self.queues()}
+        if queue_id not in known:
+            raise UnknownNameError("queue", queue_id, known)
+        return known[queue_id]
+
+    def items(self, queue_id: str) -> list[Item]:
+        """The passages of a queue, in its order."""
+        with self._open() as db:
+            asked = f"SELECT {_ITEMS} FROM items WHERE queue_id = ? ORDER BY place"  # noqa: S608 - own names
+            return [Item(*row) for row in db.execute(asked, (queue_id,))]
+
+    def grade(self, queue_id: str, place: int, grade: int, seconds: float | None) -> bool:
+        """Grade a passage; False where it is done already, and nothing changes."""
+        return self._do(queue_id, {place: ("grade", grade)}, f"grade {grade}", seconds)
+
+    def skip(self, queue_id: str, places: Sequence[int], seconds: float | None) -> bool:
+        """Pass over passages; False where they are done already, and nothing changes."""
+        return self._do(queue_id, dict.fromkeys(places, ("position", None)), "skip", seconds)
+
+    def order(self, queue_id: str, places: Sequence[int], seconds: float | None) -> bool:
+        """Put passages in order, best first; False where they are done already, and nothing changes."""
+        said: Said = {place: ("position", rank) for rank, place in enumerate(places, 1)}
+        return self._do(queue_id, said, "order", seconds)
+
+    def arrange(self, queue_id: str, places: Sequence[int]) -> None:
+        """Keep the order that passages have so far; they are not done by it."""
+        with self._open() as db, transaction(db):
+            self._stroke(db, queue_id, places[0], "move", " ".join(map(str, places)))
+            db.executemany(
+                "UPDATE items SET position = ? WHERE queue_id = ? AND place = ? AND at IS NULL",
+                [(rank, queue_id, place) for rank, place in enumerate(places, 1)],
+            )
+
+    def note(self, queue_id: str, place: int, text: str) -> None:
+        """Write a note to a passage; "" takes it away."""
+        with self._open() as db, transaction(db):
+            self._stroke(db, queue_id, place, "note", text)
+            db.execute("UPDATE items SET note = ? WHERE queue_id = ? AND place = ?", (text, queue_id, place))
+
+    def undo(self, queue_id: str) -> bool:
+        """Take back what was done last; its card comes again. False where nothing was done."""
+        with self._open() as db, transaction(db):
+            asked = "SELECT stroke, min(place) FROM items WHERE queue_id = ? AND stroke = " \
+                "(SELECT max(stroke) FROM items WHERE queue_id = ?)"  # fmt: skip
+            stroke, place = db.execute(asked, (queue_id, queue_id)).fetchone()
+            if stroke is None:
+                return False
+            self._stroke(db, queue_id, place, "undo", f"stroke {stroke}")
+            db.execute(
+                "UPDATE items SET grade = NULL, seconds = NULL, at = NULL, stroke = NULL WHERE queue_id = ? "
+                "AND stroke = ?",
+                (queue_id, stroke),
+            )
+        return True
+
+    def offer_skipped(self, queue_id: str) -> None:
+        """Offer again what was passed over."""
+        with self._open() as db, transaction(db):
+            self._stroke(db, queue_id, -1, "offer", "skipped")
+            db.execute(
+                "UPDATE items SET at = NULL, stroke = NULL WHERE queue_id = ? AND at IS NOT NULL AND grade "
+                "IS NULL AND position IS NULL",
+                (queue_id,),
+            )
+
+    def said(self, collection_id: str, judge: str) -> pl.DataFrame:
+        """All that a judge graded of a collection, whatever the queue; of a pair the latest.
+
+        Returns:
+            query_id, passage_id, grade, note, seconds, at, queue_id.
+        """
+        columns = {"query_id": pl.String, "passage_id": pl.String, "grade": pl.Int8, "note": pl.String,
+                   "seconds": pl.Float64, "at": pl.String, "queue_id": pl.String}  # fmt: skip
+        asked = (
+            "SELECT query_id, passage_id, grade, note, seconds, at, queue_id FROM items JOIN queues USING "
+            "(queue_id) WHERE collection_id = ? AND judge = ? AND mode = 'grade' AND grade IS NOT NULL "
+            "ORDER BY stroke"
+        )
+        rows = []
+        if self.path.exists():
+            with self._open() as db:
+                rows = db.execute(asked, (collection_id, judge)).fetchall()
+        found = pl.DataFrame(rows, schema=columns, orient="row")
+        return found.unique(["query_id", "passage_id"], keep="last").sort("query_id", "passage_id")
+
+    def strokes(self, queue_id: str) -> list[tuple[int, str, str]]:
+        """Every keystroke of a queue in order: place, act, what was said."""
+        with self._open() as db:
+            asked = "SELECT place, act, said FROM strokes WHERE queue_id = ? ORDER BY stroke"
+            return list(db.execute(asked, (queue_id,)))
+
+    def _do(
+        self,
+        queue_id: str,
+        said: Said,
+        act: str,
+        seconds: float | None,
+    ) -> bool:
+        """Do some cards by one keystroke, unless one of them is done."""
+        spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
+        with self._open() as db, transaction(db):
+            marks = ", ".join("?" * len(said))
+            asked = f"SELECT count(*) FROM items WHERE queue_id = ? AND at IS NULL AND place IN ({marks})"  # noqa: S608
+            if db.execute(asked, (queue_id, *said)).fetchone()[0] != len(said):
+                return False
+            words = " ".join(map(str, said))
+            stroke = self._stroke(db, queue_id, next(iter(said)), act, words, spent=seconds)
+            for place, (column, value) in said.items():
+                db.execute(
+                    f"UPDATE items SET {column} = ?, seconds = ?, at = ?, stroke = ? WHERE queue_id = ? AND "  # noqa: S608
+                    "place = ?",
+                    (value, spent, now().isoformat(), stroke, queue_id, place),
+                )
+        return True
+
+    def _stroke(
+        self,
+        db: sqlite3.Connection,
+        queue_id: str,
+        place: int,
+        act: str,
+        said: str,
+        *,
+        spent: float | None = None,
+    ) -> int:
+        row = (queue_id, place, act, said, spent, now().isoformat())
+        made = db.execute(
+            "INSERT INTO strokes (queue_id, place, act, said, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", row
+        )
+        return int(made.lastrowid or 0)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._db is None:
+                    self._db = database(self.path, _VERSION, _SCHEMA)
+                yield self._db
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(
+                    f"The file of judgements cannot be used: {error}.",
+                    where=str(self.path),
+                    do="What was judged so far is kept. Check the disk and the folder's permissions.",
+                ) from error

@@ -1,0 +1,237 @@
+"""Judging by hand: what there is to draw from, the cards, and how the grades come into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from statistics import median
+
+import polars as pl
+
+from core.errors import InputError
+from core.golden.judging.book import FILE, Book, Item, Mode, Queue
+from core.golden.judging.landing import landed, refuse_taken, set_of, settled
+from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives
+from core.importers.runs import slug
+from core.records import GoldenSet
+from core.store import Snapshot, Store
+from core.tables import TABLES
+from core.views.golden.soundness import disagreements
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+
+_PAIR = ["query_id", "passage_id"]
+NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
+_BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is shown of one passage: nothing that says where it came from."""
+
+    question: str
+    title: str  # "" where there is none
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a queue is."""
+
+    done: int  # cards that were judged or skipped
+    skipped: int  # those of them that were skipped
+    total: int
+    each_s: float | None  # median of the seconds per card; None where none is known
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest will take at this pace."""
+        return None if self.each_s is None else self.each_s * (self.total - self.done)
+
+
+def book_path(store: Store) -> Path:
+    """Where the book of a store is."""
+    return store.path.parent / FILE
+
+
+def pool(snapshot: Snapshot, scope: Scope, base: str | None, k: int) -> pl.DataFrame:
+    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K.
+
+    Args:
+        snapshot: Where to read.
+        scope: The workspace; its runs are those whose holes count.
+        base: The golden set; None for none.
+        k: The cutoff.
+
+    Returns:
+        query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed; only
+        what has its texts in the store.
+
+    Raises:
+        InputError: If nothing has.
+    """
+    judged = pl.DataFrame(schema=TABLES["judgements"]) if base is None else snapshot.judgements(base)
+    known = snapshot.golden_sets(scope.collection_id)["golden_set_id"]
+    others = [snapshot.judgements(name) for name in known if name != base]
+    apart = disagreements(judged, pl.concat([judged.clear(), *others])).select(_PAIR).unique()
+    rows = (
+        _shown(snapshot, scope, k)
+        .join(judged.select(*_PAIR, "grade"), on=_PAIR, how="full", coalesce=True)
+        .join(apart.with_columns(disputed=pl.lit(value=True)), on=_PAIR, how="left")
+        .with_columns(pl.col("stacks").fill_null(0), pl.col("disputed").fill_null(value=False))
+    )
+    texts = snapshot.passages(scope.collection_id, rows["passage_id"].unique().to_list())
+    questions = snapshot.queries(scope.collection_id).filter(pl.col("text") != "")
+    rows = rows.join(texts.filter(pl.col("text") != "").select("passage_id"), on="passage_id", how="semi")
+    rows = rows.join(questions.select("query_id"), on="query_id", how="semi")
+    if rows.is_empty():
+        raise InputError(NO_TEXTS, do=_BRING_TEXTS)
+    return rows.sort(_PAIR)
+
+
+def _shown(snapshot: Snapshot, scope: Scope, k: int) -> pl.DataFrame:
+    """query_id, passage_id and how many of the workspace's stacks show it in their Top-K."""
+    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    own = [run for run, of in snapshot.searched(ranked).items() if of == scope.collection_id]
+    rows = snapshot.rankings(own, stage="final") if own else pl.DataFrame(schema=TABLES["rankings"])
+    return rows.filter(pl.col("rank") <= k).group_by(_PAIR).agg(stacks=pl.col("run_id").n_unique())
+
+
+def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
+    """The cards of a queue in its order; a text that is gone is empty."""
+    questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
+    found = snapshot.passages(collection_id, sorted({each.passage_id for each in items}))
+    texts = {
+        name: (title or "", text)
+        for name, title, text in found.select("passage_id", "title", "text").iter_rows()
+    }
+    return [Card(questions.get(each.query_id, ""), *texts.get(each.passage_id, ("", ""))) for each in items]
+
+
+def begin(
+    book: Book,
+    snapshot: Snapshot,
+    scope: Scope,
+    *,
+    judge: str,
+    base: str | None,
+    sampling: Sampling,
+    n: int,
+    k: int,
+    mode: Mode = "grade",
+) -> Queue:
+    """Draw a queue for a judge and write it down.
+
+    Raises:
+        InputError: If the name is missing, spelled otherwise than before or another golden set's, or there is
+            nothing to draw.
+    """
+    judge = _named(book, snapshot, scope.collection_id, judge)
+    seed = token_hex(4)
+    rows = pool(snapshot, scope, base, k)
+    if mode == "order":
+        said = rows.filter(pl.col("grade").is_not_null())
+        pairs = fives(_to_order(snapshot, base, said), n, seed)
+    else:
+        known = book.said(scope.collection_id, judge).select(_PAIR)
+        fresh = rows.join(known, on=_PAIR, how="anti")
+        if fresh.is_empty():
+            raise InputError(f"{judge} has judged all of it.", do="Choose another golden set to draw from.")
+        pairs = draw(fresh, sampling, n, seed)
+    return _start(
+        book, scope.collection_id, judge, pairs, mode=mode, base=base or "", sampling=sampling, seed=seed
+    )
+
+
+def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, judge: str) -> Queue:
+    """Write down a queue of what two golden sets of a collection disagree on.
+
+    Raises:
+        InputError: If the name cannot be used, or they disagree on nothing.
+    """
+    collection = snapshot.golden_sets().filter(golden_set_id=first)["collection_id"][0]
+    judge = _named(book, snapshot, collection, judge)
+    rows = disagreements(snapshot.judgements(first), snapshot.judgements(second))
+    if rows.is_empty():
+        raise InputError(f"{first} and {second} disagree on nothing.", do="Choose two others.")
+    seed = token_hex(4)
+    pairs = arranged(rows, seed)
+    return _start(book, collection, judge, pairs, mode="settle", base=first, other=second, seed=seed)
+
+
+def _to_order(snapshot: Snapshot, base: str | None, judged: pl.DataFrame) -> pl.DataFrame:
+    """What can be put in order: what was refined, where a golden set was; else what is judged."""
+    refined = pl.DataFrame(schema=TABLES["orders"]) if base is None else snapshot.orders(base)
+    return judged if refined.is_empty() else judged.join(refined, on=_PAIR, how="semi")
+
+
+def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]], **about: str) -> Queue:
+    queue = Queue(
+        queue_id=f"{slug(judge)[:40]}-{token_hex(3)}",
+        collection_id=collection,
+        judge=judge,
+        **about,  # type: ignore[arg-type]
+    )
+    book.start(queue, pairs)
+    return queue
+
+
+def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
+    """The judge's name, refused where it is nobody's or two people's."""
+    judge = " ".join(judge.split())
+    if not judge:
+        raise InputError("Who judges?", do="Type your name: your grades are kept under it.")
+    same = {each.judge for each in book.queues() if each.judge.casefold() == judge.casefold()}
+    if same and judge not in same:
+        raise InputError(f"{judge!r} is known as {same.pop()!r}.", do="Spell it so, or take another name.")
+    refuse_taken(snapshot.golden_sets(collection), set_of(collection, judge), judge)
+    return judge
+
+
+def progress(items: Sequence[Item], mode: Mode) -> Progress:
+    """How far a queue is; of those to be ordered five are one card."""
+    size = OF_FIVE if mode == "order" else 1
+    spent = [each.seconds * size for each in items if each.seconds is not None]
+    done = sum(each.at is not None for each in items)
+    skipped = sum(each.skipped for each in items)
+    return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
+
+
+def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
+    """Write a judge's golden set, or that of two judges settled, in one transaction.
+
+    Args:
+        store: Where to.
+        book: What was judged.
+        queue: A queue of the judge's.
+        into: Name of the golden set, where disagreements were settled.
+
+    Raises:
+        InputError: If there is nothing to write, or the name is another golden set's.
+    """
+    snapshot = store.read()
+    known = snapshot.golden_sets()
+    if queue.mode == "settle":
+        first, second = (snapshot.judgements(name) for name in (queue.base, queue.other))
+        batch = settled(queue, book.items(queue.queue_id), first, second, into)
+        (golden,) = batch.golden_sets
+        if golden.golden_set_id in set(snapshot.golden_sets(parts=True)["golden_set_id"]):
+            raise InputError(
+                f"There is a golden set {golden.golden_set_id!r} already.", do="Choose another name."
+            )
+    else:
+        name = set_of(queue.collection_id, queue.judge)
+        refuse_taken(known, name, queue.judge)
+        there = name in set(known["golden_set_id"])
+        before, acts = (
+            (snapshot.judgements(name), snapshot.gradings(name))
+            if there
+            else (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
+        )
+        batch = landed(book, queue, before, acts)
+        (golden,) = batch.golden_sets
+    with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
+        writer.add(batch, replacing=[golden.golden_set_id])
+    return golden
