@@ -55,6 +55,7 @@ def cards(data: Snapshot, queue: Queue) -> list[Card]:
 
 def judge(view: View) -> None:
     """Draw the form that starts a queue, or the queue that the address names."""
+    st.session_state.pop(_LANDED, None)
     with st.container():  # always there, so that what follows keeps its place
         access.outcome()
     if reason := access.forbidden():

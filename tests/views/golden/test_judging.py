@@ -1,0 +1,157 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.errors import InputError
+from core.golden.judging.book import Book, Item, Queue
+from core.store import Store
+from core.views.golden import judging
+from core.views.golden.judging import begin, begin_settling, land, pool, progress
+from core.views.workspace.scope import Scope
+from tests.stores import HOSTILE, Lab
+
+SCOPE = Scope("lab", "gold")
+GOLD = {f"q{query}": {f"p{place}": 1 + (query + place) % 5 for place in range(6)} for query in range(4)}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    lab = Lab().judge(GOLD).judge({"q0": {"p0": 5, "p1": 2}}, "ben")
+    lab.ask({query: f"question {query}" for query in GOLD})
+    lab.hold({f"p{place}": HOSTILE[place] for place in range(8)})
+    lab.run("r", final={query: ["p0", "p7", "p6", "gone"] for query in GOLD}).write(tmp_path / "store")
+    return Store.open(tmp_path / "store")
+
+
+@pytest.fixture
+def book(store: Store) -> Book:
+    return Book(judging.book_path(store))
+
+
+def start(store: Store, book: Book, judge: str = "Anne", n: int = 8, **about: str) -> Queue:
+    options = {"base": "gold", "sampling": "at random", **about}
+    return begin(book, store.read(), SCOPE, judge=judge, n=n, k=3, **options)  # type: ignore[arg-type]
+
+
+def test_the_pool_is_what_is_judged_and_what_stacks_show(store: Store):
+    rows = pool(store.read(), SCOPE, "gold", 3)
+    assert rows.height == 4 * 6 + 4 * 2  # p6 and p7 are holes; what has no text cannot be read
+    assert rows.filter(pl.col("grade").is_null())["passage_id"].unique().sort().to_list() == ["p6", "p7"]
+    assert rows.filter("disputed").select("query_id", "passage_id").rows() == [("q0", "p0")]
+    assert pool(store.read(), SCOPE, None, 1)["passage_id"].unique().to_list() == ["p0"]
+
+
+def test_nobody_judges_what_cannot_be_read(tmp_path: Path):
+    Lab().judge(GOLD).write(tmp_path / "store")
+    with pytest.raises(InputError, match="its text"):
+        pool(Store.open(tmp_path / "store").read(), SCOPE, "gold", 10)
+
+
+def test_cards_tell_texts_and_nothing_else(store: Store, book: Book):
+    queue = start(store, book, n=99)
+    items = book.items(queue.queue_id)
+    cards = judging.cards(store.read(), "lab", items)
+    for item, card in zip(items, cards, strict=True):
+        assert card.question == f"question {item.query_id}"
+        assert card.text == HOSTILE[int(item.passage_id[1:])]
+
+
+def test_names_are_people(store: Store, book: Book):
+    start(store, book, "Anne")
+    for name, found in (("", "Who judges"), ("anne", "known as 'Anne'")):
+        with pytest.raises(InputError, match=found):
+            start(store, book, name)
+    Lab().judge(GOLD, "lab-Zoe").write(store.path)
+    with pytest.raises(InputError, match="another one's"):
+        start(store, book, "Zoe")
+
+
+def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: Book):
+    first, other = start(store, book, "Anne"), start(store, book, "Ben")
+    for place in range(3):
+        book.grade(first.queue_id, place, 4, 2.0)
+        book.grade(other.queue_id, place, 1, 2.0)
+    book.note(first.queue_id, 0, "=1+1")
+    golden = land(store, book, first)
+    assert (golden.golden_set_id, golden.judge) == ("lab-Anne", "Anne")
+    land(store, book, other)
+    again = start(store, book, "Anne")
+    pairs = {(each.query_id, each.passage_id) for each in book.items(first.queue_id)[:3]}
+    assert pairs.isdisjoint((each.query_id, each.passage_id) for each in book.items(again.queue_id))
+    book.grade(again.queue_id, 0, 5, 2.0)
+    golden = land(store, book, again)
+    snapshot = store.read()
+    assert sorted(snapshot.judgements("lab-Anne")["grade"]) == [4, 4, 4, 5]
+    assert sorted(snapshot.judgements("lab-Ben")["grade"]) == [1, 1, 1]
+    acts = snapshot.gradings("lab-Anne")
+    assert acts.height == 4
+    assert set(acts["judge"]) == {"Anne"}
+    assert acts["note"].drop_nulls().unique().sort().to_list() == ["", "=1+1"]
+    assert acts["seconds"].to_list() == [2.0] * 4
+    assert [each["queue"] for each in golden.manifest["queues"]] == [again.queue_id, first.queue_id]
+    assert snapshot.judgements("gold").height == 24
+
+
+def test_landing_keeps_what_the_book_lacks(store: Store, book: Book, tmp_path: Path):
+    queue = start(store, book)
+    book.grade(queue.queue_id, 0, 4, 2.0)
+    land(store, book, queue)
+    elsewhere = Book(tmp_path / "other" / "judging.sqlite")
+    queue = start(store, elsewhere, n=99)
+    items = elsewhere.items(queue.queue_id)
+    known = set(store.read().judgements("lab-Anne").select("query_id", "passage_id").rows())
+    place = next(each.place for each in items if (each.query_id, each.passage_id) not in known)
+    elsewhere.grade(queue.queue_id, place, 2, 1.0)
+    land(store, elsewhere, queue)
+    assert sorted(store.read().judgements("lab-Anne")["grade"]) == [2, 4]
+
+
+def test_landing_twice_makes_no_revision(store: Store, book: Book):
+    queue = start(store, book)
+    with pytest.raises(InputError, match="Nothing is graded"):
+        land(store, book, queue)
+    book.grade(queue.queue_id, 0, 4, 2.0)
+    land(store, book, queue)
+    revision = store.revision()
+    land(store, book, queue)
+    assert store.revision() == revision
+
+
+def test_disagreements_are_settled_into_a_set_that_names_both(store: Store, book: Book):
+    queue = begin_settling(book, store.read(), "gold", "ben", judge="Chris")
+    items = book.items(queue.queue_id)
+    assert [(each.query_id, each.passage_id) for each in items] == [("q0", "p0")]
+    book.grade(queue.queue_id, 0, 3, 4.0)
+    golden = land(store, book, queue, "settled")
+    assert golden.parents == ("gold", "ben")
+    rows = store.read().judgements("settled")
+    assert rows.height == 24
+    assert rows.filter(query_id="q0", passage_id="p0").select("grade", "judge").row(0) == (3, "Chris")
+    assert rows.filter(query_id="q0", passage_id="p1")["judge"][0] == "gold, ben"
+    with pytest.raises(InputError, match="already"):
+        land(store, book, queue, "gold")
+    with pytest.raises(InputError, match="disagree on nothing"):
+        begin_settling(book, store.read(), "gold", "gold", judge="Chris")
+
+
+def test_what_is_not_settled_is_left_out(store: Store, book: Book):
+    queue = begin_settling(book, store.read(), "gold", "ben", judge="Chris")
+    book.skip(queue.queue_id, [0], 1.0)
+    golden = land(store, book, queue, "settled")
+    assert golden.manifest["left_out"] == 1
+    assert store.read().judgements("settled").height == 23
+
+
+@pytest.mark.parametrize(
+    ("items", "mode", "done", "each_s", "left_s"),
+    [
+        ([], "grade", 0, None, None),
+        ([Item(0, "q", "a"), Item(1, "q", "b", 4, seconds=6.0, at="t")], "grade", 1, 6.0, 6.0),
+        ([Item(0, "q", "a", at="t"), Item(1, "q", "b")], "grade", 1, None, None),
+        ([Item(n, "q", str(n), position=n, seconds=2.0, at="t") for n in range(5)], "order", 1, 10.0, 0.0),
+    ],
+)
+def test_progress(items: list[Item], mode: str, done: int, each_s: float | None, left_s: float | None):
+    found = progress(items, mode)  # type: ignore[arg-type]
+    assert (found.done, found.each_s, found.left_s) == (done, each_s, left_s)
