@@ -64,6 +64,7 @@ class Strip {
   }
 
   end() {
+    document.body.classList.remove("clq-limited");
     removeEventListener("pointerup", this.letGo);
     removeEventListener("pointercancel", this.letGo);
     Object.assign(bus, { values: null, held: false });
@@ -84,6 +85,7 @@ class Strip {
     this.build();
     for (const limit of data.limits) this.show(limit);
     this.host.classList.add("clq-ready");
+    document.body.classList.add("clq-limited"); // the fields are not needed
     this.host.removeAttribute("aria-busy");
     this.tell();
   }
