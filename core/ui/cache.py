@@ -29,7 +29,10 @@ from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 
-BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {PriceBook: lambda book: (book.name, book.digest)}
+BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {
+    PriceBook: lambda book: (book.name, book.digest),
+    **dict.fromkeys((Scope, Quality, Latency), repr),  # Streamlit would copy each of their parts first
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 

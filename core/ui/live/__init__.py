@@ -20,7 +20,7 @@ from core.ui.pick import pick_from_chart
 from core.ui.view import View
 from core.views.decision.chart import ParetoView
 from core.views.decision.limits import limits
-from core.views.decision.live import drawing, points
+from core.views.decision.live import drawing, figure_json, points
 from core.views.theme import chart_config
 
 _HERE = Path(__file__).parent
@@ -66,7 +66,7 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
         key=_KEY,
         data={
             "points": points(table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
-            "figure": drawn.figure.to_json(),
+            "figure": figure_json(drawn),
             "drawing": drawing(table, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import plotly.graph_objects as go
 import polars as pl
@@ -27,7 +28,8 @@ class ParetoView:
     """The page's content.
 
     Attributes:
-        figure: The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table.
+        traces: The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table.
+        layout: Its axes, lines and labels.
         rows: The stack table as `marked`, the frontier and the best first.
         undrawn: Stacks that have no quality and are therefore not on the chart.
         drawn: The others, in table order.
@@ -37,7 +39,8 @@ class ParetoView:
         required: Those of which a number must be known, whatever the limits.
     """
 
-    figure: go.Figure
+    traces: Sequence[theme.Spec]
+    layout: theme.Spec
     rows: pl.DataFrame
     undrawn: pl.DataFrame
     drawn: pl.DataFrame
@@ -45,6 +48,11 @@ class ParetoView:
     across: Axis
     axes: tuple[Axis, ...]
     required: tuple[Axis, ...]
+
+    @cached_property
+    def figure(self) -> go.Figure:
+        """The chart as Plotly's own object, which the live chart does without."""
+        return theme.finished(self.traces, self.layout)
 
 
 def pareto(
@@ -96,11 +104,9 @@ def pareto(
     rings = overlay.rings(drawn, decision, picked)
     overlay.lines(layout, plot, table=table, decision=decision, limits=constraints, across=across)
     overlay.labels(layout, plot, shown=shown, decision=decision, across=across, selected=picked)
-    fig = theme.finished(
-        [*below, *stacks, *overlay.frontier(drawn), *overlay.whiskers(drawn), *rings, *shapes(shown)], layout
-    )
     return ParetoView(
-        figure=fig,
+        traces=[*below, *stacks, *overlay.frontier(drawn), *overlay.whiskers(drawn), *rings, *shapes(shown)],
+        layout=layout,
         rows=ordered(rows, decision),
         undrawn=rows.filter(pl.col("quality").is_null()),
         drawn=drawn,

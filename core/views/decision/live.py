@@ -7,11 +7,14 @@ removes a dear rival brings stacks onto the frontier of latency and quality that
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+from plotly.utils import PlotlyJSONEncoder
 
 from core.decide.axes import QUALITY, Axis
 from core.decide.pareto import undominated
@@ -19,6 +22,33 @@ from core.views import theme
 from core.views.decision.chart import ParetoView
 from core.views.decision.density import Grid
 from core.views.decision.marks import BRIGHT, MARKS
+
+_KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}
+"""Plotly's word for numbers that it reads as bytes."""
+
+
+class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
+    def default(self, o: object) -> object:
+        """Return numbers as bytes where Plotly knows their kind."""
+        if not isinstance(o, np.ndarray) or not o.size or str(o.dtype) not in _KINDS:
+            return super().default(o)
+        shape = {"shape": ", ".join(map(str, o.shape))} if o.ndim > 1 else {}
+        data = b64encode(o.tobytes()).decode("ascii")
+        return {"dtype": _KINDS[str(o.dtype)], "bdata": data, **shape}
+
+
+def figure_json(view: ParetoView) -> str:
+    """The chart as the browser's Plotly reads it.
+
+    Plotly's own way copies the chart and looks at every text in it: a fifth of what a slider move cost.
+
+    Args:
+        view: The chart.
+
+    Returns:
+        What `view.figure.to_json()` says, whole numbers of 64 bits as a list.
+    """
+    return json.dumps({"data": view.traces, "layout": view.layout}, cls=_Encoder)
 
 
 def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
@@ -55,7 +85,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
         the x axis), limit and quality (the limits on x and on y), marks (rows of every trace of marks by its
         meta), panels (edges and first cell of the density's grids), most (stacks in one cell), and colours.
     """
-    marks = [trace for trace in view.figure.data if str(trace.meta or "").startswith(MARKS)]
+    marks = [trace for trace in view.traces if trace.get("meta", "").startswith(MARKS)]
     required = {axis.key for axis in view.required}
     return {
         "axes": [
@@ -69,7 +99,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
             if axis.key == QUALITY.key or not np.isnan(axis.read(table)).all()  # else not asked for
         ],
         "names": {str(row): table["name"][row] for row in _leaders(table, view)},
-        "marks": {trace.meta: [int(each[0]) for each in trace.customdata] for trace in marks},
+        "marks": {trace["meta"]: trace["customdata"][:, 0].astype(int).tolist() for trace in marks},
         "panels": _panels(view.grid),
         "most": view.grid.most if view.grid else 0,
         "across": view.across.key,

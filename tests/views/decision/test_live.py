@@ -1,3 +1,5 @@
+import json
+from base64 import b64decode
 from itertools import product
 
 import numpy as np
@@ -10,7 +12,7 @@ from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, decide
 from core.views.decision.chart import pareto
 from core.views.decision.density import DENSE_FROM
-from core.views.decision.live import drawing, points
+from core.views.decision.live import drawing, figure_json, points
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
@@ -83,3 +85,31 @@ def test_cells_are_those_of_the_panels(unknown: int):
         if row >= unknown:
             assert panel["x"][column] <= latency[row] <= panel["x"][column + 1]
     assert np.bincount(numbers["cell"].to_numpy()).max() == drawn["most"]
+
+
+def unpacked(spec: object) -> object:
+    """A chart with its numbers as lists, however they travelled."""
+    if isinstance(spec, list):
+        return [unpacked(part) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    if "bdata" in spec:
+        numbers = np.frombuffer(b64decode(spec["bdata"]), dtype=spec["dtype"])
+        known = np.where(np.isnan(numbers), None, numbers)
+        return known.reshape([int(n) for n in spec.get("shape", str(numbers.size)).split(",")]).tolist()
+    return {name: unpacked(part) for name, part in spec.items()}
+
+
+@pytest.mark.parametrize("copies", [1, DENSE_FROM])
+def test_the_chart_travels_as_plotly_would_write_it(copies: int):
+    rows = stacks(
+        quality=[0.5, None, 0.6, 0.7, 0.8] * copies,
+        latency_ms=[1.0, 1.0, None, 3.0, 40.0] * copies,
+        cost=[1.0, 2.0, None, 4.0, 5.0] * copies,
+        name=[*HOSTILE[:3], "NaN", "Infinity"] * copies,
+    )
+    limits = Constraints(sla_ms=20.0, budget=4.5, floor=0.1)
+    view = pareto(rows, decide(rows, limits), limits, quality=AT_10, latency=Latency())
+    theirs = json.loads(view.figure.to_json())
+    theirs["layout"].pop("template", None)
+    assert unpacked(json.loads(figure_json(view))) == unpacked(theirs)
