@@ -1,8 +1,8 @@
 import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
-from core.ui import access, cache, show
-from core.ui.add import files, finish, large, offer, target
+from core.ui import cache, door, show
+from core.ui.add import files, large, offer, target
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import end
 from core.views.add import formats as known
@@ -13,10 +13,10 @@ from core.views.text import count, plain
 
 def results() -> None:
     """Look at result files, match them with the workspace, and write them."""
-    if forbidden := access.forbidden():
+    if forbidden := door.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
-    finish.done()
+    large.done()
     large.underway()
     items = offer.offered()
     if not items:
@@ -46,7 +46,7 @@ def results() -> None:
             target.matches(plan, decided, workspace)
             target.strangers(plan, decided)
             waiting = [] if decided.take else [name for group in plan.strange for name in group.files]
-            finish.bar(plan.made, decided.names, "take" if decided.take else "refuse", waiting)
+            large.bar(plan.made, decided.names, "take" if decided.take else "refuse", waiting)
 
 
 def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:

@@ -1,7 +1,5 @@
 from core.ui.pages import PAGES, pick_section
-from core.ui.sections.flips import what_flips_it
-from core.ui.sections.hold import would_it_hold
-from core.ui.sections.weights import other_weights
+from core.ui.sections.confidence import other_weights, what_flips_it, would_it_hold
 from core.ui.sections.worth import worth_measuring_more
 from core.ui.view import current_view
 

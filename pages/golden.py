@@ -3,7 +3,7 @@ import streamlit as st
 
 from core.stats.judges import Agreement
 from core.store import Snapshot
-from core.ui import access, cache, show
+from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import still_offered
@@ -161,7 +161,7 @@ def conflicts(_: View, found: page.Judged) -> None:
 def do_judges_agree(view: View) -> None:
     """Agreement of the chosen golden sets, and the form that merges them."""
     with st.container():  # always there, so that what follows keeps its place
-        access.outcome()
+        door.outcome()
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     names = known["golden_set_id"].to_list()
     if len(names) < 2:
@@ -196,7 +196,7 @@ def two_by_two(found: judges.Judged, pairs: pl.DataFrame) -> None:
 def merge(found: judges.Judged) -> None:
     """The form that writes one golden set of several."""
     st.subheader("One golden set of these", anchor=False)
-    if reason := access.forbidden():
+    if reason := door.forbidden():
         st.caption(reason)
         return
     with st.form("merge_judges", border=True):
@@ -205,7 +205,7 @@ def merge(found: judges.Judged) -> None:
         into = right.text_input("Name of the new golden set", value="-".join(["merged", *found.names])[:60])
         st.caption(plain(words.merging(found)))
         if st.form_submit_button("Write it", icon=":material/merge:"):
-            access.act(write_merged, found.names, policy, into)
+            door.act(write_merged, found.names, policy, into)
             st.rerun()
 
 

@@ -7,13 +7,13 @@ from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import pick_stacks
-from core.ui.settings.generation import timed_answers
+from core.ui.settings import timed_answers
 from core.ui.view import View, current_view, end
 from core.views import theme
 from core.views.latency import charts, page, words
 from core.views.text import plain
 from core.views.what_if.deeper import latency_by_depth
-from core.views.workspace.latency_sample import modelled_ms
+from core.views.workspace.latencies import modelled_ms
 
 PERCENTILES = {
     each: show.number_column(f"{each} ms", 2, "Over queries; empty = unknown or withheld.")

@@ -8,13 +8,13 @@ from core.bidi import upright
 from core.errors import ClqError
 from core.exporters import FORMATS
 from core.store import Kind, Snapshot
-from core.ui import access, cache, show
+from core.ui import cache, door, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
 from core.ui.view import end, find_place
 from core.views.library import deletion, inventory
 from core.views.library.deletion import NAMES, goes_along
-from core.views.library.published import printed, printed_tables
+from core.views.library.inventory import printed, printed_tables
 from core.views.text import count, plain
 
 ASKED, PACKED = "_delete_asked", "_packed"
@@ -144,7 +144,7 @@ def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
 def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
     """Delete or restore; ticks are forgotten, for they may name what is gone."""
     st.session_state.pop(ASKED, None)
-    if access.act(change, cache.store(), ids, kind):
+    if door.act(change, cache.store(), ids, kind):
         tables = [f"table_{name}{end}" for name in TITLES for end in ("", "_deleted")]
         for key in ("runs", *tables):
             st.session_state.pop(key, None)
@@ -249,11 +249,11 @@ view = find_place()
 snapshot = cache.snapshot(None) if view is None else view.snapshot
 pinned = snapshot.revision != cache.store().revision()
 forbidden = (
-    "Pinned to an earlier revision: deleting works on the newest data." if pinned else access.forbidden()
+    "Pinned to an earlier revision: deleting works on the newest data." if pinned else door.forbidden()
 )
 show.head(inventory.answer(snapshot))
 with st.container():  # always there, so that the tabs below keep their place
-    access.outcome()
+    door.outcome()
 if snapshot.revision == 0:
     st.info("The store is empty: add results, or load the demo with `make demo`.", icon=":material/inbox:")
     st.page_link("pages/add.py", label="Add results", icon=":material/upload:")

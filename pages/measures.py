@@ -9,7 +9,7 @@ from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import View, current_view, end, find_view
 from core.views.measures import charts, outcome, reference, words
-from core.views.measures.samples import MEASURES, REFERENCE, Samples, samples
+from core.views.measures.outcome import MEASURES, REFERENCE, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
 from core.views.text import plain
 from core.views.workspace.scope import Scope

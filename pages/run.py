@@ -14,11 +14,11 @@ from core.pipeline.sweep import Problem, SpecError, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
 from core.store import Snapshot
-from core.ui import access, cache, show
+from core.ui import cache, door, show
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
-from core.views.run import evaluations as told
 from core.views.run import form as asked
+from core.views.run import plan as told
 from core.views.run.form import AXES, Form
 from core.views.run.plan import button, dollars, line_rows, services, size_of, stack_rows, time_and_memory
 from core.views.run.shelf import StoreShelf
@@ -164,7 +164,7 @@ def planned(text: str) -> Plan | SpecError | None:
 
     A specification names files of this machine, so that only who may start it may have it read.
     """
-    access.require()
+    door.require()
     slow = st.session_state.get(SLOW, (text, 0.0))
     if slow[0] != text and slow[1] > SLOW_S and not st.button(f"Update the plan (about {slow[1]:.0f} s)"):
         return None
@@ -215,7 +215,7 @@ def start(text: str, made: Plan) -> None:
                 st.markdown(plain(sentence))
             tables(made)
     if pressed:
-        access.require()
+        door.require()
         launch.begin(text, cache.store().path)
         st.toast("It runs; its progress stands at the top of the page.", icon=":material/arrow_upward:")
         st.rerun()
@@ -290,10 +290,10 @@ def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
     press = partial(bar.button, disabled=not may_start)
     if str(one.status.state) == told.RUNNING:
         if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
-            access.require()
+            door.require()
             launch.cancel(one)
     elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
-        access.require()
+        door.require()
         launch.resume(one, cache.store().path)
         st.rerun()
     if one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
@@ -325,7 +325,7 @@ def new_evaluation() -> None:
         start(text, found)
 
 
-forbidden = access.forbidden()
+forbidden = door.forbidden()
 show.head(told.headline([one.status for one in launch.known(cache.store().path)]), forbidden)
 underway(may_start=not forbidden)
 if not forbidden:

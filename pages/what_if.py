@@ -1,8 +1,6 @@
 from core.ui.pages import PAGES, pick_section
-from core.ui.sections.larger_k import larger_k
 from core.ui.sections.routing import routing
-from core.ui.sections.scenarios import scenarios
-from core.ui.sections.targets import latency_targets
+from core.ui.sections.what_if import larger_k, latency_targets, scenarios
 from core.ui.view import current_view
 
 page = PAGES["what_if"]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
-from core.decide.jitter import JITTER_MS
 from core.decide.pareto import nondominated
 from core.decide.rules import RULES, Constraints, Rule, objective
+from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
 from core.stats.significance.bootstrap import RESAMPLES, weights
 from core.stats.significance.sample import Floats, quotient

@@ -1,11 +1,14 @@
-"""What a deeper K of the same stack buys: quality per millisecond and per dollar (CLQ paper §5.4)."""
+"""What a deeper K of the same stack buys, and the efficiency scalar (CLQ paper §3.3, §5.4)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import polars as pl
 
 from core.decide.axes import QUALITY, Axis
-from core.errors import UnknownNameError
+from core.errors import InputError, UnknownNameError
 
 REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
 GAIN = ("gain_low", "gain_high")
@@ -94,3 +97,25 @@ def _reason(least_per_100_ms: float | None, least_per_usd: float | None) -> pl.E
         if least is not None:
             limits.append((pl.col(rate) < least, f"less than {least:g} for {bought} more"))
     return pl.coalesce(pl.when(broken).then(pl.lit(words)) for broken, words in limits)
+
+
+COMPONENTS = (("N-Recall4+", 10), ("RA-nWG", 10), ("N-Recall4+", 30), ("RA-nWG", 30))
+"""The measures and cutoffs whose mean is the paper's average performance."""
+
+
+def efficiency(quality: float | Sequence[float], latency_ms: float) -> float:
+    """Average quality per second of latency.
+
+    Args:
+        quality: The four components of `COMPONENTS`, or their average; 0..1. NaN = unknown.
+        latency_ms: Median reranker latency (or the whole path's, for the end-to-end variant); ms, above 0.
+
+    Returns:
+        Mean quality / latency in seconds; NaN if a component is unknown.
+
+    Raises:
+        InputError: If the latency is not above 0.
+    """
+    if latency_ms <= 0:
+        raise InputError(f"A latency of {latency_ms} ms has no efficiency.", do="Give a latency above 0 ms.")
+    return float(np.mean(quality)) / (latency_ms / 1000)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import moocore
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from core.decide.rules import Decision, Mask
 from core.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -164,3 +166,30 @@ def _known(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike
     """The compared axes as columns to be minimised."""
     given = [np.asarray(axis, dtype=np.float64) for axis in (cost, latency) if axis is not None]
     return np.column_stack([*given, -np.asarray(quality, dtype=np.float64)])
+
+
+def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
+    """Which feasible stacks no other feasible one beats in what the decision compares.
+
+    Compared are cost, latency and quality in the direction of the measure; an axis on which nothing is known
+    is not. Where quality alone is left, those of the best quality are on it.
+
+    Args:
+        table: The stack table.
+        decision: What was selected from it.
+        weak: Take the paper's form; see `core.decide.pareto.nondominated`.
+
+    Returns:
+        Mask [n].
+    """
+    mask = decision.feasible.copy()
+    points = [-axis.merit(axis.read(table))[mask] for axis in decision.required if axis.compared]
+    mask[mask] = undominated(points, weak=weak)
+    return mask
+
+
+def frontier_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> list[int]:
+    """The rows of `frontier`, the best quality first."""
+    on = frontier(table, decision, weak=weak).nonzero()[0]
+    worst_last = -decision.quality.merit(decision.quality.read(table))[on]
+    return [int(row) for row in on[worst_last.argsort(kind="stable")]]

@@ -21,9 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import QUALITY, Axis, Floats, axes
-from core.decide.jitter import JITTER_MS
 from core.decide.paired import Paired
-from core.decide.ties import PROMPT, Numbers, Rows, tied, within_jitter
+from core.decide.ties import JITTER_MS, PROMPT, Numbers, Rows, tied, within_jitter
 from core.errors import UnknownNameError
 
 Rule = Literal["quality", "cost", "latency"]

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from core.decide.jitter import JITTER_MS
+from core.decide.ties import JITTER_MS
 from core.errors import InputError
 
 RELATIVE_TOLERANCE = 0.10

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.metrics.info import MeasureInfo, Scores, Values
-from core.metrics.inputs import Inputs, Tally
+from core.metrics.info import MeasureInfo, Scores, Values, rel_param
+from core.metrics.inputs import Floats, Inputs, Judged, Tally
 
 SECTION = "arXiv:2511.09545 §2.4"
 
@@ -54,3 +54,79 @@ HOLE = MeasureInfo(
     score=_share(lambda inputs: inputs.found(0, 0)),
     higher_is_better=False,
 )
+
+
+def _complete(found: Tally, inputs: Inputs, values: Values, out: Scores) -> None:
+    needed = inputs.judged.or_nan(int(values["rel"]))
+    np.greater_equal(found, needed, out=out)
+    out += 0.0 * needed  # not applicable where nothing is needed
+
+
+def _score(inputs: Inputs, values: Values, out: Scores) -> None:
+    _complete(inputs.found(int(values["rel"])), inputs, values, out)
+
+
+def _ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
+    _complete(inputs.reachable(int(values["rel"])), inputs, values, out)
+
+
+def _accuracy(inputs: Inputs, values: Values, out: Scores) -> None:
+    answers = inputs.answers()
+    out[...] = np.nan
+    np.copyto(out, answers, where=inputs.value(HIT, values) == 1)
+
+
+HIT = MeasureInfo(
+    name="Hit",
+    text="1 when the first K passages hold every passage with grade 4 or 5, else 0.",
+    formula="1 if #{Top(K): grade rel or more} = n_rel + … + n5 else 0",
+    section=SECTION,
+    score=_score,
+    ceiling=_ceiling,
+    na="No judged passage of the query has grade 4 or 5 (rel or more).",
+    params=(rel_param(),),
+)
+ACC_HIT = MeasureInfo(
+    name="Acc|Hit",
+    text="Correctness of the answers from K passages, over the queries whose first K hold all that is good.",
+    formula="mean of the answer's correctness (0 to 1) over the queries with Hit@K = 1",
+    section=SECTION,
+    score=_accuracy,
+    na="The first K do not hold everything good, or no answer from K passages is graded.",
+    params=(rel_param(),),
+    needs=frozenset({"answers"}),
+)
+
+
+def _fitting(judged: Judged, grade: int) -> Floats:
+    """min(K, good passages) as a divisor at every K."""
+    made: Floats = judged.once(("fitting", grade), lambda: np.minimum(judged.cutoffs, judged.or_nan(grade)))
+    return made
+
+
+def _recall(
+    found: Callable[[Inputs, int], Tally], grade: int | None
+) -> Callable[[Inputs, Values, Scores], None]:
+    def fill(inputs: Inputs, values: Values, out: Scores) -> None:
+        least = grade or int(values["rel"])
+        np.divide(found(inputs, least), _fitting(inputs.judged, least), out=out)
+
+    return fill
+
+
+def _recall_info(name: str, grade: int | None, what: str, count: str) -> MeasureInfo:
+    return MeasureInfo(
+        name=name,
+        text=f"Share of the passages with {what}, as many as fit in K, that the first K hold.",
+        formula=f"#{{Top(K): {what}}} / min(K, {count})",
+        section=SECTION,
+        score=_recall(lambda inputs, least: inputs.found(least), grade),
+        ceiling=_recall(lambda inputs, least: inputs.reachable(least), grade),
+        na=f"No judged passage of the query has {what}.",
+        params=() if grade else (rel_param(),),
+    )
+
+
+N_RECALL4 = _recall_info("N-Recall4+", 4, "grade 4 or 5", "n4 + n5")
+N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
+N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")

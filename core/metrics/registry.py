@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from core.metrics import classical, gain, hit, ndcg, novelty, rates, recall, tradeoff
+from core.metrics import classical, gain, ndcg, novelty, rates, tradeoff
 from core.metrics.info import MeasureInfo
 from core.metrics.proc import with_ceiling
 from core.params import show
@@ -13,15 +13,15 @@ from core.params import show
 MEASURES: tuple[MeasureInfo, ...] = (
     gain.RA_NWG,
     novelty.NOVELTY,
-    recall.N_RECALL4,
-    recall.N_RECALL5,
-    recall.N_RECALL,
+    rates.N_RECALL4,
+    rates.N_RECALL5,
+    rates.N_RECALL,
     rates.PRECISION4,
     rates.HARM,
     rates.HARM_UPPER,
     rates.HOLE,
-    hit.HIT,
-    hit.ACC_HIT,
+    rates.HIT,
+    rates.ACC_HIT,
     classical.P,
     classical.R,
     classical.F1,

@@ -11,7 +11,7 @@ import polars as pl
 from core import __version__
 from core.prices import PRICED_AS, PriceBook
 from core.records import Origin
-from core.report.question import question
+from core.report.words import question
 from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot

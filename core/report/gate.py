@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, Field, ValidationError
 
-from core.decide.frontier import frontier_rows
+from core.decide.pareto import frontier_rows
 from core.errors import InputError
 from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION
@@ -27,7 +27,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Again(BaseModel):
-    """What to ask again; see `core.report.question.question`."""
+    """What to ask again; see `core.report.words.question`."""
 
     collection: str
     golden_set: str | None

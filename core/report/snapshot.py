@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.decide.frontier import frontier_rows
+from core.decide.pareto import frontier_rows
 from core.report.data import Case
 from core.report.render import Chart
 from core.report.tables import (

@@ -18,7 +18,7 @@ did not help.
 
 from core.store.ledger import Kind
 from core.store.read.graded import Graded
-from core.store.read.judged import gains_of
+from core.store.read.lists import gains_of
 from core.store.read.snapshot import Snapshot
 from core.store.store import Store, default_path
 from core.store.writer import Writer

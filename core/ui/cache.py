@@ -24,7 +24,7 @@ from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
-from core.views.workspace.paired import paired as read_paired
+from core.views.workspace.query_sets import paired as read_paired
 from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
@@ -105,7 +105,7 @@ def _timed_on(
 
 @cached("Scoring every query…", entries=8)
 def paired(_table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality) -> Paired | None:
-    """Quality per query of a workspace's stacks; see `core.views.workspace.paired.paired`."""
+    """Quality per query of a workspace's stacks; see `core.views.workspace.scores.paired`."""
     return read_paired(snapshot, _table, scope, quality)
 
 

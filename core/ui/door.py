@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.views.access import from_here, hostname
+from core.errors import AccessError, ClqError
+from core.views.access import SETTING, from_here, hostname, why_not
+from core.views.text import plain
 
 VISITOR = "clq-visitor"
 """The header that tells the pages where a visitor sits; nobody else can set it."""
@@ -80,3 +83,50 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sent
+
+
+_SAID, _FAILED = "_act_said", "_act_failed"
+
+
+def forbidden() -> str:
+    """Why this visitor may neither write nor start work; empty where both are allowed."""
+    return why_not(os.environ.get(SETTING), here=st.context.headers.get(VISITOR) == HERE)
+
+
+def require() -> None:
+    """Let nothing happen that this visitor may not do, whatever the browser sent.
+
+    Raises:
+        AccessError: If the visitor may not; nothing was changed then.
+    """
+    if reason := forbidden():
+        raise AccessError(reason)
+
+
+def act(change: Callable[..., str], *args: object) -> bool:
+    """Change something if this visitor may; what became of it is kept for `outcome`.
+
+    In a callback, so that the next script run shows the new revision everywhere.
+
+    Args:
+        change: Does it and says so in a sentence.
+        args: What it is given.
+
+    Returns:
+        Whether it was done.
+    """
+    try:
+        require()
+        st.session_state[_SAID] = change(*args)
+    except ClqError as error:
+        st.session_state[_FAILED] = str(error)
+        return False
+    return True
+
+
+def outcome() -> None:
+    """What the last change did, once."""
+    if _SAID in st.session_state:
+        st.success(plain(st.session_state.pop(_SAID)), icon=":material/check:")
+    if _FAILED in st.session_state:
+        st.error(plain(st.session_state.pop(_FAILED)), icon=":material/error:")

@@ -14,8 +14,8 @@ import polars as pl
 import streamlit as st
 
 from core.decide.axes import LIMITS, axes
-from core.decide.jitter import JITTER_MS
 from core.decide.rules import Constraints
+from core.decide.ties import JITTER_MS
 from core.ui.state import PHONE, bound
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
 from core.views.text import plain

@@ -13,8 +13,7 @@ from core.ui import cache
 from core.ui.view import View, just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
-from core.views.workspace.priced import used_by
-from core.views.workspace.stacks import repriced
+from core.views.workspace.stacks import repriced, used_by
 
 KEY = "price"
 """Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""

@@ -1,8 +1,22 @@
-"""The button that puts the link to this view of this data on the clipboard."""
+"""What can be taken from a page: the link to this view, and the decision record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.decide.rules import Rule, decide
+from core.report.data import Case
+from core.report.files import command, record_file, snapshot_file
+from core.ui.view import View
+from core.views.confidence.hold import certainty
+from core.views.decision.facts import Asked
+from core.views.decision.verdict import Verdict
 
 _component = st.components.v2.component(
     "clq_share",
@@ -70,3 +84,100 @@ def share(revision: int) -> None:
             "about": f"Copies the link to this view of revision {revision} of the data.",
         },
     )
+
+
+_FILES = (
+    (".html", "HTML", "text/html", ":material/description:"),
+    (".md", "Markdown", "text/markdown", ":material/notes:"),
+    (".json", "JSON", "application/json", ":material/data_object:"),
+)
+
+
+def offer(
+    place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
+) -> None:
+    """A button that opens the choice of files.
+
+    Args:
+        place: Where.
+        view: The workspace whose decision is recorded.
+        link: The pinned link to what is on screen.
+        rule: What is best within the limits.
+        weak: Whether the page shows the paper's form of the frontier.
+    """
+    case = partial(case_of, view, rule, weak=weak)
+    with place.popover("Record", icon=":material/fact_check:"):
+        st.caption(
+            "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
+            "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "
+            "opens without a network and prints well."
+        )
+        bar = st.container(horizontal=True)
+        for ending, label, mime, icon in _FILES:
+            bar.download_button(
+                label,
+                _writer(view, ending, link, case),
+                file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
+                mime=mime,
+                key=f"record{ending}",
+                on_click="ignore",
+                icon=icon,
+            )
+
+        st.caption(
+            "Snapshot: the whole workspace as one HTML file that stands still, with the frontier, headroom, "
+            "K curves, evidence and a table of every stack."
+        )
+        st.download_button(
+            "Snapshot",
+            _snapshot(view, link, case),
+            file_name=f"snapshot-revision-{view.snapshot.revision}.html",
+            mime="text/html",
+            key="snapshot",
+            on_click="ignore",
+            icon=":material/photo_camera:",
+        )
+
+
+def _snapshot(view: View, link: str, case: Callable[[], Case]) -> Callable[[], str]:
+    """Writes the workspace as it is on screen now."""
+
+    def written() -> str:
+        made = case()
+        return snapshot_file(made, decided(view, made.asked.rule), address=link, made_at=datetime.now(UTC))
+
+    return written
+
+
+def _writer(view: View, ending: str, link: str, case: Callable[[], Case]) -> Callable[[], str]:
+    """Writes a file of the record from what is on screen now."""
+
+    def written() -> str:
+        made = case()
+        found = decided(view, made.asked.rule)
+        return record_file(ending, made, found, address=link, made_at=datetime.now(UTC))
+
+    return written
+
+
+def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
+    """What a page shows, as a case to record."""
+    asked = Asked(view.constraints, rule, view.quality, view.latency, weak)
+    case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
+    return replace(case, command=command(case))
+
+
+def decided(view: View, rule: Rule = "quality") -> Verdict:
+    """The decision on screen, with how sure it is."""
+    decision = (
+        view.decision if rule == "quality" else decide(view.table, view.constraints, rule, paired=view.paired)
+    )
+    chances = certainty(
+        view.snapshot,
+        view.table,
+        view.scope,
+        (view.constraints, rule),
+        quality=view.quality,
+        latency=view.latency,
+    )
+    return Verdict(view.table, decision, chances, view.paired)

@@ -11,9 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from core.errors import ClqError, refusal
-from core.ui import cache, record
+from core.ui import cache
 from core.ui.pages import Page
-from core.ui.share import share
+from core.ui.share import offer, share
 from core.ui.startup import bound_handles, tame_collector
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
 from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, find_view, remember
@@ -162,6 +162,6 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
         words = st.session_state.get("rule") if "rule" in page.records else None
         weak = "form" in page.records and st.session_state.get("form") == FORMS[1]
         link = pinned(st.context.url or "", asked, view.snapshot.revision)
-        record.offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
+        offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
     with bar:
         share(view.snapshot.revision)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
-from core.ui import access, cache
+from core.ui import cache, door
 from core.ui.pages import PAGES
 from core.ui.state import SETTINGS
 from core.ui.view import Empty, Lacking, PageEnd, current_page, find_place
@@ -83,7 +83,7 @@ def _fill_store() -> None:
         _watch()
         return
     st.info("The store is empty. Three ways to results:", icon=":material/inbox:")
-    why_not = access.forbidden()
+    why_not = door.forbidden()
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Load the demo"
         st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
@@ -93,7 +93,7 @@ def _fill_store() -> None:
 
 
 def _begin() -> None:
-    access.require()
+    door.require()
     store = Path(cache.store().path)
     folder = new_folder(store.absolute().parent / "imports")
     command = ["--store", str(store), "demo", "--status", str(folder / STATUS)]

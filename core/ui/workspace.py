@@ -15,9 +15,7 @@ from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
 from core.ui.pick import still_offered
-from core.ui.settings import comparing
-from core.ui.settings.generation import generation
-from core.ui.settings.parameters import parameters
+from core.ui.settings import compared, generation, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
 from core.views.workspace.choices import ALL, Choices
@@ -92,7 +90,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
     with foot:
         book = _book()
     with differing:
-        found = comparing.compared(snapshot, scope, quality, latency, book)
+        found = compared(snapshot, scope, quality, latency, book)
     scope, latency, table = found.scope, found.latency, found.table
     with differing:
         band = jitter(table)

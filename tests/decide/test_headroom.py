@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.efficiency import efficiency
 from core.decide.headroom import LEVERS, split
+from core.decide.marginal import efficiency
 from core.errors import InputError
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.jitter import jitter, pass_differences
+from core.decide.ties import jitter, pass_differences
 from core.stats.latency import per_query, per_repeat
 
 SCHEMA = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.decide.efficiency import efficiency
 from core.decide.headroom import split
+from core.decide.marginal import efficiency
 from core.prices import load_books
 from core.prices.cost import CostInputs, calculator, rerank_usd_per_1k
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.frontier import frontier, frontier_rows
+from core.decide.pareto import frontier, frontier_rows
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
 

@@ -17,7 +17,7 @@ from core.metrics import parse_list
 from core.paths import PRICES
 from core.prices import load_books
 from core.store import Store
-from core.views.library.export_mlflow import tracked
+from core.views.library.export import tracked
 from tests.stores import Lab
 from tests.views.made import LAB
 

@@ -21,7 +21,7 @@ from core.importers import Options, load
 from core.importers.judgements import decide
 from core.importers.read.ordering import ordered
 from core.metrics import Extra, Measure, score_all
-from core.store.read.judged import gains_of
+from core.store.read.lists import gains_of
 from tests.importers.helpers import TREC_EVAL
 
 CUTOFFS = (1, 3, 5, 10, 30, 100, 1000)

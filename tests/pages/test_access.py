@@ -9,8 +9,8 @@ import pytest
 from core.errors import AccessError
 from core.pipeline.evaluate import launch
 from core.store import Store
-from core.ui import access, cache
-from core.ui.add import finish, large, offer
+from core.ui import cache, door
+from core.ui.add import large, offer
 from core.views.access import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
@@ -59,12 +59,12 @@ def _pressed(*_: object, **__: object) -> bool:
 
 
 ACTIONS: dict[str, Callable[[Any], object]] = {
-    "delete": lambda _: access.act(deletion.delete, cache.store(), ["a"], "run"),
-    "restore": lambda _: access.act(deletion.restore, cache.store(), ["a"], "run"),
-    "import": lambda made: finish.write(made, ["file"], "refuse", None),
+    "delete": lambda _: door.act(deletion.delete, cache.store(), ["a"], "run"),
+    "restore": lambda _: door.act(deletion.restore, cache.store(), ["a"], "run"),
+    "import": lambda made: large.write(made, ["file"], "refuse", None),
     "large import": lambda made: large.start([], made, None, ready=True),
     "read": lambda _: offer.offered(),
-    "merge": lambda _: access.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
+    "merge": lambda _: door.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
 }
 
 
@@ -95,7 +95,7 @@ def test_a_form_that_was_drawn_before_reads_and_starts_nothing(
     app.button(key="run_now").click()
     left = iter(range(asked - 1))
     monkeypatch.setattr(launch, "begin", lambda *_: pytest.fail("done"))
-    monkeypatch.setattr(access, "require", lambda: None if next(left, None) is not None else _refuse())
+    monkeypatch.setattr(door, "require", lambda: None if next(left, None) is not None else _refuse())
     app.run()
     assert SETTING in app.error[0].value.replace("\\", "")
 
@@ -106,7 +106,7 @@ def _refuse() -> None:
 
 def test_the_setting_is_asked_every_time(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(SETTING, "all")
-    access.require()
+    door.require()
     monkeypatch.setenv(SETTING, "none")
     with pytest.raises(AccessError, match=SETTING):
-        access.require()
+        door.require()

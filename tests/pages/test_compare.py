@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
-from core.ui.settings.comparing import ALL
+from core.ui.settings import ALL
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage

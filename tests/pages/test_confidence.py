@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.ui.sections import hold
+from core.ui.sections import confidence
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -46,7 +46,7 @@ def test_other_pages_do_not_pay_for_the_resampling(
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("resampled")
 
-    monkeypatch.setattr(hold, "shares", refuse)
-    monkeypatch.setattr(hold, "joint_sample", refuse)
+    monkeypatch.setattr(confidence, "shares", refuse)
+    monkeypatch.setattr(confidence, "joint_sample", refuse)
     for page in ("decision", "what_if"):
         assert_sound(open_page(demo_store, page, floor="0.123"))

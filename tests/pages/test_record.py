@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as commands
 from core.report.data import decision_data
-from core.ui import record
+from core.ui import share
 from core.views.link import RULES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
@@ -22,19 +22,19 @@ def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store
     labels = [each.proto.label for each in app.get("download_button")]
     assert {"HTML", "Markdown", "JSON"} <= set(labels)
     view = app.session_state["_view"]
-    case = record.case_of(view)
+    case = share.case_of(view)
     assert case.command
     words = case.command.split()[3:]
     said = CliRunner().invoke(commands, ["--store", str(demo_store), *words, "--format", "json"])
-    assert json.loads(said.stdout) == decision_data(case, record.decided(view))
+    assert json.loads(said.stdout) == decision_data(case, share.decided(view))
 
 
 def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "confidence", rule="lowest cost", floor="0.7")
     assert_sound(app)
     view = app.session_state["_view"]
-    case = partial(record.case_of, view, RULES[app.session_state["rule"]])
-    written = json.loads(record._writer(view, ".json", "", case)())
+    case = partial(share.case_of, view, RULES[app.session_state["rule"]])
+    written = json.loads(share._writer(view, ".json", "", case)())
     assert written["asked"]["rule"] == "cost"
     assert "--rule cost" in written["command"]
     assert written["chosen"]["stack"] in answer(app)
@@ -43,6 +43,6 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision", floor="1")
     view = app.session_state["_view"]
-    written = record._writer(view, ".md", "http://host/?rev=1", partial(record.case_of, view))()
+    written = share._writer(view, ".md", "http://host/?rev=1", partial(share.case_of, view))()
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")
     assert "http://host/?rev=1" in written

@@ -12,9 +12,8 @@ from core.errors import PriceError
 from core.paths import PRICES
 from core.prices import load_books
 from core.prices.book import Price, PriceBook
-from core.prices.check import Used, check_book
 from core.prices.litellm import read_litellm
-from core.prices.write import as_toml, write_book
+from core.prices.write import Used, as_toml, check_book, write_book
 
 TODAY = date(2026, 11, 22)
 TABLE = {

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from core.records import Batch
 from core.store import Store
-from core.store.read import codes, distinct, graded
-from core.store.read.judged import LINEAR, gains_of
+from core.store.read import codes, graded
+from core.store.read.lists import LINEAR, gains_of
 from core.store.read.memory import Memory
 from core.store.upkeep import doctor
 from core.tables import frame
@@ -80,9 +80,9 @@ def test_large_parts_are_coded_step_by_step(
     part = parts(filled)["rankings"]
     at_once = codes.encode(part)
     monkeypatch.setattr(codes, "_AT_ONCE", 0)
-    monkeypatch.setattr(distinct, "_STEP", 3)
+    monkeypatch.setattr(codes, "_STEP", 3)
     if alike:  # every id has the same hash
-        monkeypatch.setattr(distinct, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
+        monkeypatch.setattr(codes, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
     stepwise = codes.encode(part)
     assert stepwise.ids.take(stepwise.code).to_pylist() == at_once.ids.take(at_once.code).to_pylist()
     assert len(stepwise.ids) == len(at_once.ids)

@@ -6,22 +6,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.store.read import distinct
+from core.store.read import codes
 
 
 @pytest.mark.parametrize("ids", [1, 7, 900, 3_000])
 def test_codes_name_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: int):
-    monkeypatch.setattr(distinct, "_STEP", 100)
+    monkeypatch.setattr(codes, "_STEP", 100)
     texts = [f"p{number}" for number in np.random.default_rng(ids).integers(0, ids, 3_000)]
     pl.DataFrame({"id": texts}).write_parquet(tmp_path / "x.parquet", row_group_size=333)
-    found = distinct.coded_column(tmp_path / "x.parquet", "id")
+    found = codes.coded_column(tmp_path / "x.parquet", "id")
     assert found is not None
-    codes, known = found
+    places, known = found
     assert known.to_pylist() == list(dict.fromkeys(texts))
-    assert known.take(codes).to_pylist() == texts
+    assert known.take(places).to_pylist() == texts
 
 
 def test_two_ids_of_one_hash_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(distinct, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
+    monkeypatch.setattr(codes, "_hashes", lambda texts: np.zeros(len(texts), dtype=np.uint64))
     pl.DataFrame({"id": ["a", "a", "b"]}).write_parquet(tmp_path / "x.parquet")
-    assert distinct.coded_column(tmp_path / "x.parquet", "id") is None
+    assert codes.coded_column(tmp_path / "x.parquet", "id") is None

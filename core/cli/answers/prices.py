@@ -16,9 +16,8 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
-from core.prices.check import FINDINGS, OLD_AFTER_DAYS, Used, check_book
 from core.prices.litellm import BOOK, read_litellm
-from core.prices.write import write_book
+from core.prices.write import FINDINGS, OLD_AFTER_DAYS, Used, check_book, write_book
 from core.store import Snapshot
 
 app = typer.Typer(

@@ -18,8 +18,7 @@ from core.importers.read.text import shown
 from core.metrics import parse_list
 from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
-from core.views.library.export import batch_of
-from core.views.library.export_mlflow import MEASURES, tracked
+from core.views.library.export import MEASURES, batch_of, tracked
 from core.views.workspace.scope import Scope
 
 _LINE = 2000

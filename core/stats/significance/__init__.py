@@ -5,8 +5,15 @@ applied to every stack as a matrix product, so that statements about several sta
 """
 
 from core.stats.significance.bootstrap import Method, interval, resampled, share_best, weights
-from core.stats.significance.effect import TOLERANCE, detectable, holm, outcomes, queries_needed
-from core.stats.significance.paired import Setup, compare
+from core.stats.significance.paired import (
+    TOLERANCE,
+    Setup,
+    compare,
+    detectable,
+    holm,
+    outcomes,
+    queries_needed,
+)
 from core.stats.significance.randomisation import Swaps, swap_test
 from core.stats.significance.sample import Sample, paired_rows
 

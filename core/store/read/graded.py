@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from core.store import seals
 from core.store.read.codes import Filed, coded, found_in
-from core.store.read.judged import LINEAR, Five, Judged, judged
-from core.store.read.lists import Axes, Judges, Lists, Places
+from core.store.read.lists import LINEAR, Axes, Five, Judged, Judges, Lists, Places, judged
 from core.store.read.memory import Memory
 
 EMPTY = -1

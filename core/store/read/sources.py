@@ -13,8 +13,7 @@ import pyarrow as pa
 from core.metrics.facets import sets_by_row
 from core.store.engine import ENGINE
 from core.store.read.codes import coded, found_in
-from core.store.read.judged import Judged, judged
-from core.store.read.lists import Axes, Judges, Lists
+from core.store.read.lists import Axes, Judged, Judges, Lists, judged
 from core.store.read.memory import Memory
 
 _SOURCES = """

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.importers import Options, Preview, Row, TableAs
-from core.views.add import mapping
+from core.views.add import words
 from core.views.add.words import on_page
 from core.views.tables import upright
 from core.views.text import count, plain, shorten, weight
@@ -91,9 +91,9 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
             st.markdown("One row is", width="content")
             row = st.segmented_control(
                 "One row is",
-                list(mapping.ROWS),
+                list(words.ROWS),
                 default=file.row,
-                format_func=mapping.ROWS.__getitem__,
+                format_func=words.ROWS.__getitem__,
                 key=f"row{place}",
                 label_visibility="collapsed",
                 width="content",
@@ -126,25 +126,25 @@ def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
     chosen = dict(_meanings(file, row, place))
     if more := len(file.columns) - len(chosen):
         st.caption(f"{count(more, 'more column')} as recognised; --column on the command line maps them too.")
-    for meaning in mapping.twice(chosen):
+    for meaning in words.twice(chosen):
         st.warning(f"Two columns mean {plain(meaning)}: one is taken.", icon=":material/warning:")
-    return mapping.said(file, row, chosen)
+    return words.said(file, row, chosen)
 
 
 def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:
     """Columns of a table with what the user says they mean, each above its first values."""
-    known = mapping.columns_of(file, row)
+    known = words.columns_of(file, row)
     asked = file.columns[:_MOST_ASKED]
     boxes: list[DeltaGenerator] = []
     for position, column in enumerate(asked):
         boxes = boxes or st.columns(min(_BESIDE, len(asked)), gap="small")
         with boxes.pop(0):
-            options = mapping.choices(row, known, column)
+            options = words.choices(row, known, column)
             meaning = st.selectbox(
                 plain(column) or "(no name)",
                 options,
-                index=options.index(known.get(column, mapping.LEFT_OUT)),
-                format_func=mapping.words,
+                index=options.index(known.get(column, words.LEFT_OUT)),
+                format_func=words.words,
                 accept_new_options=True,
                 key=f"map{place}_{row}_{position}",
                 help=_HELP if position == 0 else None,

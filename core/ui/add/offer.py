@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.importers import TEMPLATES, Offered, Options, Preview, preview
-from core.ui import access, cache
+from core.ui import cache, door
 from core.ui.shell import show_error
 from core.views.add import words
 
@@ -26,7 +26,7 @@ def offered() -> list[Offered]:
     Raises:
         AccessError: If the visitor may not import; what is typed here is read on this machine.
     """
-    access.require()
+    door.require()
     dropped: Sequence[Any] = (
         st.file_uploader("Files", accept_multiple_files=True, label_visibility="collapsed") or []
     )

@@ -15,7 +15,7 @@ from core.ui.view import View, end
 from core.views.text import plain
 from core.views.what_if.routing import policies, words
 from core.views.what_if.routing.chart import AXES, chart, drawable
-from core.views.what_if.routing.data import Routable, Way, gather
+from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (
     Family,
     Option,
@@ -27,7 +27,6 @@ from core.views.what_if.routing.families import (
     with_replays,
 )
 from core.views.what_if.routing.signals import Signal, available
-from core.views.what_if.routing.times import Asked
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3

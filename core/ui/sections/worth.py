@@ -13,7 +13,7 @@ import streamlit as st
 from core.decide.planner import Bill, bill
 from core.decide.rules import Constraints
 from core.ui import cache, show
-from core.ui.sections.hold import chances, sample
+from core.ui.sections.confidence import chances, sample
 from core.ui.view import View
 from core.views.confidence import charts, words, worth
 from core.views.confidence.worth import Plan

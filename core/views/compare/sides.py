@@ -14,7 +14,7 @@ from core.stats.latency import SHARES, quantile_gap
 from core.store import Snapshot
 from core.views.compare.page import LOSSES, OPEN, WINS
 from core.views.workspace.comparable import machine
-from core.views.workspace.latency_sample import sample
+from core.views.workspace.latencies import sample
 from core.views.workspace.scope import Latency, Quality, Scope
 
 SAME = "the same"

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LATENCY
-from core.decide.frontier import frontier
-from core.decide.pareto import hypervolume, knee
+from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Decision
 from core.decide.turning import Turn
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import quality_axis
-from core.decide.frontier import frontier_rows
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
+from core.decide.pareto import frontier_rows
 from core.decide.planner import Bill, Outlook, outlook, stakes
 from core.decide.rules import Constraints, Decision, Rule
 from core.stats.intervals import SEED

@@ -11,7 +11,7 @@ from core.prices import PriceBook
 from core.prices.cost import CostInputs, mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
-from core.views.workspace.priced import with_embedding
+from core.views.workspace.stacks import with_embedding
 
 NONE = "none"
 """Stands for a stage that bills nothing: absent, or run on a machine of one's own."""

@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import LATENCY, Axis
-from core.decide.frontier import frontier, frontier_rows
 from core.decide.near import near_misses
 from core.decide.paired import Paired
-from core.decide.pareto import frontier_2d
+from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.turning import Turn, turns
 from core.stats.latency import P95_MIN_QUERIES

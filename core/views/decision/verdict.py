@@ -15,7 +15,7 @@ from core.store import Snapshot
 from core.views.confidence.hold import certainty
 from core.views.decision.facts import Asked
 from core.views.workspace.choices import choices
-from core.views.workspace.paired import paired
+from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import stack_table
 

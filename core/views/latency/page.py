@@ -13,8 +13,7 @@ from core.stats.generation import FIRST_TOKEN, GENERATE, Fit, answers, fit
 from core.stats.latency import AFTER_RETRIEVAL, TOTAL, per_query, summarise
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
-from core.views.workspace.latencies import latencies
-from core.views.workspace.latency_sample import sample
+from core.views.workspace.latencies import latencies, sample
 from core.views.workspace.scope import Latency, Percentile, Scope
 from core.views.workspace.stacks import runs_in
 

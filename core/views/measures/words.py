@@ -7,9 +7,8 @@ import polars as pl
 from core.metrics import Measure
 from core.stats.correlation import Kind
 from core.views import text
-from core.views.measures.outcome import Curve
+from core.views.measures.outcome import Curve, Samples
 from core.views.measures.reference import better, needs
-from core.views.measures.samples import Samples
 
 PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
 CEILINGS = "PROC[X] is X of the best order of the candidate pool, %PROC[X] the share of it that is reached."

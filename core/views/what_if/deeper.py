@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.axes import quality_axis
-from core.decide.jitter import JITTER_MS
 from core.decide.marginal import GAIN, marginal
 from core.decide.scaling import reranker_scaling
+from core.decide.ties import JITTER_MS
 from core.stats.intervals import SEED
 from core.stats.significance import Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot

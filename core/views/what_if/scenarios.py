@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from core.decide.efficiency import COMPONENTS, efficiency
+from core.decide.marginal import COMPONENTS, efficiency
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
-from core.views.scoring.figures import figures
+from core.views.scoring.table import figures
 from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope

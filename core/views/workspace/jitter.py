@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.decide.jitter import JITTER_MS, jitter, pass_differences
 from core.decide.rules import Constraints, Decision
+from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.records import Origin
 from core.stats.latency import AFTER_RETRIEVAL, per_repeat
 from core.store import Snapshot

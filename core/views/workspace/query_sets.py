@@ -18,12 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.decide.paired import Paired
 from core.errors import UnknownNameError
+from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.views.workspace.audits import audits
-from core.views.workspace.scope import Scope
-from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, evidence
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence
 
 ENOUGH = 10
 """Shared queries from which on a comparison on them is worth more than leaving a stack out."""
@@ -213,3 +215,27 @@ def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 def _queries(snapshot: Snapshot, golden_set_id: str) -> frozenset[str]:
     tables = snapshot.judgements(golden_set_id), snapshot.spans(golden_set_id)
     return frozenset(query for rows in tables for query in rows["query_id"].unique())
+
+
+def paired(
+    snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality, *, seed: int = SEED
+) -> Paired | None:
+    """Quality per query of the stacks of a workspace, for telling ties from differences.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        scope: The workspace.
+        quality: Measure and cutoff.
+        seed: Of the resampling.
+
+    Returns:
+        The values of the runs with rankings; None where there are none.
+    """
+    measure, golden = quality.measure, scope.golden_set_id
+    ranked = table.filter("has_rankings")["run_id"].to_list()
+    if measure is None or golden is None or not ranked:
+        return None
+    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    values = at_cutoff(found, measure)
+    return Paired(found.run_ids, values, seed) if values.shape[1] else None

@@ -12,11 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from core.errors import InputError
-from core.metrics import Extra, Measure, aggregate, score_all, score_at, to_depth
+from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import count_grades
 from core.store import Graded, Snapshot
 from core.store.read.memory import Memory
+from core.views import text
 
 _KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]
@@ -237,3 +238,20 @@ def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Macro-average over queries."""
     means, n = aggregate(values[..., None])
     return means[..., 0], n[..., 0]
+
+
+def applies_to_none(found: Evidence, measure: Measure) -> str:
+    """Why no query has a value."""
+    said = f"applies to none of the {text.count(len(found.query_ids), 'judged query', 'judged queries')}"
+    counts = found.pool_counts.reshape(-1, 5).sum(axis=0)
+    grades = [grade for grade, count in enumerate(counts, 1) if count]
+    if not grades or na_reason(measure, counts) is None:
+        return said
+    best = np.zeros_like(counts)
+    best[4] = counts[grades[-1] - 1]
+    if na_reason(measure, best) is not None:
+        return said
+    return (
+        f"{said}: the grades found are {', '.join(map(str, grades))} of 1 to 5, too low for it; if the "
+        "judges counted otherwise, import the judgements again with another mapping (--grades)"
+    )

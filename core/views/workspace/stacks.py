@@ -7,27 +7,106 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
-from core.prices import PriceBook
+from core.prices import PRICED_AS, PriceBook
+from core.prices.book import Key
+from core.prices.cost import QUERY_TOKENS, cost_per_1k, mean_usage, query_embedding, scope_of, totals
 from core.records import Origin
+from core.stats.generation import GENERATE
 from core.stats.intervals import bootstrap_means
 from core.stats.latency import TOTAL
 from core.store import Snapshot
-from core.views.workspace.applies import applies_to_none
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.harm import with_harm
 from core.views.workspace.holes import bounds
 from core.views.workspace.jitter import jitters
 from core.views.workspace.latencies import latencies
-from core.views.workspace.priced import run_totals
-from core.views.workspace.prompt import prompts
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import Evidence, at_cutoff, evidence, mean
+from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean
+
+
+def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """What every run sends to the generator."""
+    ids = runs["run_id"].to_list()
+    usage = snapshot.usage(ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
+    read = mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
+    specs = [json.loads(spec) for spec in runs["spec"]]
+    sent = [_passages(*row) for row in zip(specs, runs["origin"], runs["candidates"], strict=True)]
+    sizes = [_chunk(spec) for spec in specs]
+    told = runs.select("run_id").with_columns(
+        pl.Series("passages_sent", sent, dtype=pl.Float64), pl.Series("chunk", sizes, dtype=pl.Float64)
+    )
+    return told.join(read, on="run_id", how="left", maintain_order="left").select(
+        "run_id",
+        pl.coalesce("amount", pl.col("passages_sent") * pl.col("chunk")).alias("tokens_sent"),
+        "passages_sent",
+    )
+
+
+def _passages(spec: Mapping[str, Any], origin: str, candidates: int | None) -> float | None:
+    sent = spec.get("chunks_sent")
+    if isinstance(sent, int):
+        return float(sent)
+    whole = origin == Origin.RUN.value and not spec.get("cut")
+    return float(candidates) if whole and candidates is not None else None
+
+
+def _chunk(spec: Mapping[str, Any]) -> float | None:
+    """Tokens of a chunk, where the specification says."""
+    chunker = spec.get("chunker")
+    size = chunker.get("size") if isinstance(chunker, Mapping) else None
+    return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
+
+
+_ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
+
+
+def run_totals(runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """Price runs."""
+    recorded, further = with_embedding(runs, usage)
+    scopes = {
+        run_id: scope_of(json.loads(manifest), json.loads(spec))
+        for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows()
+    }
+    whole = totals(
+        cost_per_1k(recorded, book),
+        runs["run_id"].to_list(),
+        scopes,
+        further=cost_per_1k(further, book),
+    )
+    modelled = pl.col("run_id").is_in(further["run_id"].implode())
+    return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
+
+
+def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
+    """What the runs of a stack table use, by item and priced unit."""
+    ids = table["run_id"].to_list()
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
+    parts = [part.select("item", "unit") for part in with_embedding(runs, snapshot.usage(ids))]
+    return frozenset(pl.concat(parts).unique().with_columns(pl.col("unit").replace(PRICED_AS)).iter_rows())
+
+
+def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the recorded usage, and the modelled usage of embedding the query where a bill lacks it.
+
+    Only runs that have a bill are added to: those that recorded usage, and those whose source says which
+    stages its costs cover.
+    """
+    billed = set(usage["run_id"].unique())
+    embedders = {}
+    for run_id, manifest, text in runs.select("run_id", "manifest", "spec").iter_rows():
+        spec = json.loads(text)
+        dense = spec.get("mode") in ("dense", "hybrid") and isinstance(spec.get("embedder"), str)
+        if dense and (run_id in billed or "cost_scope" in json.loads(manifest)):
+            embedders[run_id] = spec["embedder"]
+    return query_embedding(usage, embedders)
+
 
 AXES: Mapping[str, pl.DataType] = {
     "mode": pl.String(),
@@ -107,7 +186,7 @@ def stack_table(
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), harm with harm_of (see `workspace.harm`), latency_ms with interval, n,
         basis and note, and the columns of `costs`, `core.views.workspace.jitter.jitters` and
-        `core.views.workspace.prompt.prompts`.
+        `core.views.workspace.stacks.prompts`.
     """
     runs = runs_in(snapshot, scope)
     table = (

@@ -4,8 +4,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.decide.efficiency import COMPONENTS, efficiency
 from core.decide.headroom import split
+from core.decide.marginal import COMPONENTS, efficiency
 from core.errors import InputError
 from core.importers.formats.published import DEFAULT_PATH, disagreements, published_batch, read_figures
 from core.prices import load_books

@@ -3,7 +3,7 @@
 import pytest
 
 from core.importers import ROLES, Options, TableAs, Upload, named, preview
-from core.views.add import mapping
+from core.views.add import words
 
 NATURAL = b"stack,quality,latency,price,note\nA,47,0.34,1.9,x\nB,41,0.2,1,y\n"
 
@@ -13,23 +13,23 @@ def seen(text: bytes = NATURAL):
     return found
 
 
-@pytest.mark.parametrize("row", [*mapping.ROWS, None])
+@pytest.mark.parametrize("row", [*words.ROWS, None])
 def test_every_choice_means_something_and_is_said_in_words_of_its_own(row):
-    options = mapping.choices(row, {}, "c")
+    options = words.choices(row, {}, "c")
     known = {"item", "embedder", "dim", "mode", "index", "reranker", "candidates", "input_tokens",
              "output_tokens"}  # fmt: skip
-    assert options[0] == mapping.LEFT_OUT
+    assert options[0] == words.LEFT_OUT
     assert all(each in ROLES or each in known or named(each, "c") for each in options[1:])
-    assert len({mapping.words(each) for each in options}) == len(options)
+    assert len({words.words(each) for each in options}) == len(options)
 
 
 def test_the_recognised_meaning_is_among_the_choices():
     found = seen()
-    known = mapping.columns_of(found, "stack")
+    known = words.columns_of(found, "stack")
     assert known["quality"] == "quality@10 %"
-    options = mapping.choices("stack", known, "quality")
+    options = words.choices("stack", known, "quality")
     assert {"quality@10 %", "quality@10"} <= set(options)
-    assert mapping.choices("stack", known, "note")[0] == mapping.LEFT_OUT
+    assert words.choices("stack", known, "note")[0] == words.LEFT_OUT
 
 
 SAID = {
@@ -44,10 +44,10 @@ SAID = {
 def test_only_what_differs_is_said(name):
     row, changes, expected = SAID[name]
     found = seen()
-    chosen = {column: mapping.columns_of(found, row).get(column, "") for column in found.columns}
-    assert mapping.said(found, row, {**chosen, **changes}) == expected
+    chosen = {column: words.columns_of(found, row).get(column, "") for column in found.columns}
+    assert words.said(found, row, {**chosen, **changes}) == expected
 
 
 def test_a_meaning_that_two_columns_have():
-    assert mapping.twice({"a": "run", "b": "run", "c": "", "d": ""}) == ["name of the stack"]
-    assert mapping.twice({"a": "run", "b": ""}) == []
+    assert words.twice({"a": "run", "b": "run", "c": "", "d": ""}) == ["name of the stack"]
+    assert words.twice({"a": "run", "b": ""}) == []

@@ -15,7 +15,7 @@ from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.measures import charts, words
 from core.views.measures import outcome as page
-from core.views.measures.samples import MEASURES, samples
+from core.views.measures.outcome import MEASURES, samples
 from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import LAB

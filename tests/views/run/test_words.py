@@ -7,7 +7,7 @@ import pytest
 
 from core.pipeline.evaluate import State, Status
 from core.pipeline.sweep import Problem, load
-from core.views.run import evaluations, form, plan
+from core.views.run import form, plan
 from core.views.workspace.scope import Scope
 
 BEGAN = datetime(2026, 11, 22, tzinfo=UTC)
@@ -21,9 +21,9 @@ def status(state: State = State.RUNNING, **given: Any) -> Status:
 
 
 def test_what_goes_on_is_one_sentence():
-    assert evaluations.headline([]) == "No evaluation was run here yet."
-    assert evaluations.headline([status()]) == "1 evaluation; “paris” is running."
-    assert evaluations.headline([status(State.FINISHED)] * 2) == "2 evaluations; none is running."
+    assert plan.headline([]) == "No evaluation was run here yet."
+    assert plan.headline([status()]) == "1 evaluation; “paris” is running."
+    assert plan.headline([status(State.FINISHED)] * 2) == "2 evaluations; none is running."
 
 
 @pytest.mark.parametrize(
@@ -40,21 +40,21 @@ def test_what_goes_on_is_one_sentence():
     ],
 )
 def test_progress(given: dict[str, Any], words: str):
-    assert evaluations.progress(status(**given)) == words
+    assert plan.progress(status(**given)) == words
 
 
 def test_what_was_stopped_says_why_and_can_go_on():
     stopped = status(State.BUDGET, message="The budget is spent.", usd_lost=0.02)
-    assert evaluations.ended(stopped) == (
+    assert plan.ended(stopped) == (
         "stopped by budget (3 of 10 stacks in the store). The budget is spent. Lost answers may have cost up "
         "to $0.020 more."
     )
-    again = evaluations.ended(status(State.FINISHED, calls_again=3))
+    again = plan.ended(status(State.FINISHED, calls_again=3))
     assert again.endswith(" 3 calls whose answers were lost were sent again and may have been paid twice.")
-    assert evaluations.resumable(stopped)
-    assert not evaluations.resumable(status())
-    assert not evaluations.resumable(status(State.FINISHED))
-    assert {state for state in State if evaluations.resumable(status(state))} == set(State) - {
+    assert plan.resumable(stopped)
+    assert not plan.resumable(status())
+    assert not plan.resumable(status(State.FINISHED))
+    assert {state for state in State if plan.resumable(status(state))} == set(State) - {
         State.RUNNING,
         State.FINISHED,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.jitter import JITTER_MS
+from core.decide.ties import JITTER_MS
 from core.views import text
 from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.signals import Signal

@@ -8,7 +8,7 @@ from core.decide.routing.policies import Depths
 from core.store import Snapshot, Store
 from core.views.what_if.routing import words
 from core.views.what_if.routing.chart import chart, drawable
-from core.views.what_if.routing.data import Routable, Way, gather
+from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (
     Option,
     chosen,
@@ -19,7 +19,6 @@ from core.views.what_if.routing.families import (
 )
 from core.views.what_if.routing.policies import NAMES, nothing, simulate
 from core.views.what_if.routing.signals import Signal, available
-from core.views.what_if.routing.times import Asked
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, table
 from tests.views.what_if.routing import routed

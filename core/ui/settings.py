@@ -1,4 +1,4 @@
-"""Only what compares stands on one chart: the visitor's choices where runs differ."""
+"""The controls behind Settings: what compares, the parameters of the measure, the speed of the generator."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from dataclasses import replace
 
 import streamlit as st
 
+from core.metrics import REGISTRY, Measure
+from core.params import Param, Value
 from core.prices import PriceBook
+from core.stats.generation import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered
 from core.ui.state import bound
+from core.views.latency.page import fitted
+from core.views.latency.page import timed_answers as read_answers
+from core.views.latency.words import speed as in_words
+from core.views.link import parameter_key
+from core.views.text import plain
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.views.workspace.narrow import (
     Choices,
@@ -125,3 +133,100 @@ def _least(offer: Offer) -> str:
         f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
     )
     return chosen
+
+
+_SPEEDS = (
+    ("gbase", "Base (ms)", "Before anything depends on length: network, queue."),
+    ("gin", "Per 1,000 prompt tokens (ms)", "Reading the prompt; decides the first token."),
+    ("gout", "Per output token (ms)", "Writing the answer."),
+)
+
+
+timed_answers = cache.cached(entries=16)(read_answers)
+"""The timed answers of a workspace, kept; see `core.views.latency.page.timed_answers`."""
+
+
+def generation(revision: int, scope: Scope) -> Generation | None:
+    """Draw the inputs of the model.
+
+    Returns:
+        The model; None where no speed was typed and none can be fitted.
+    """
+    with st.expander("Generation, modelled", expanded=True):
+        typed = [
+            st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
+            for key, label, text in _SPEEDS
+        ]
+        found = fitted(timed_answers(cache.snapshot(revision), scope))
+        speed = _speed(typed) or found.speed
+        if any(value is not None for value in typed) and not _speed(typed):
+            st.caption("Type both the time per prompt token and the time per output token.")
+        elif speed is None:
+            st.caption(
+                "Unknown until you type its speed, or import timings of its answers with their tokens."
+            )
+        elif speed is found.speed:
+            st.caption(in_words(found))
+        chunks = st.number_input(
+            "Chunks sent", 0, 1000, 10, **bound("gchunk", 10),
+            help="For stacks whose specification does not say how many passages they send.",
+        )  # fmt: skip
+        sizes = [
+            st.number_input(label, min_value=0, value=usual, **bound(key, usual))
+            for key, label, usual in (
+                ("gtok", "Tokens per chunk", 500),
+                ("gprompt", "Other prompt tokens", 100),
+                ("gans", "Output tokens", 200),
+            )
+        ]
+    return None if speed is None else Generation(speed, int(chunks), *map(float, sizes))
+
+
+def _speed(typed: list[float | None]) -> Speed | None:
+    base, prompt, output = typed
+    return None if prompt is None or output is None else Speed(base or 0.0, prompt, output)
+
+
+def parameters(name: str) -> str:
+    """Draw the parameters of a measure that has any worth moving.
+
+    Args:
+        name: A registered measure, or one that is known from aggregates only.
+
+    Returns:
+        The measure without cutoff as it is written with the chosen values.
+    """
+    params = [param for param in REGISTRY[name].params if parameter_key(param)] if name in REGISTRY else []
+    if not params:
+        return name
+    with st.expander(f"Parameters of {plain(name)}"):
+        values = tuple((param.name, _widget(param)) for param in params)
+    return str(Measure(name, None, values))
+
+
+def _widget(param: Param) -> Value:
+    key = parameter_key(param) or param.name
+    if param.choices:
+        chosen: str = st.selectbox(
+            param.name,
+            param.choices,
+            index=param.choices.index(str(param.default)),
+            help=param.text,
+            **bound(key, str(param.default)),
+        )
+        return chosen
+    low, high, step, about = param.low, param.high, param.step, param.text
+    if isinstance(param.default, int):
+        whole: int = st.slider(
+            param.name,
+            int(low),
+            int(high),
+            param.default,
+            int(step),
+            help=about,
+            **bound(key, param.default),
+        )
+        return whole
+    low, high, usual, step = float(low), float(high), float(param.default), float(step)
+    number: float = st.slider(param.name, low, high, usual, step, help=about, **bound(key, usual))
+    return number

@@ -1,13 +1,15 @@
-"""Scenarios: what several ways of deciding would choose, side by side, and quality per second."""
+"""Sections of page What if: scenarios side by side, latency targets, and what a larger K buys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
+from core.decide.slo import conditioned
 from core.errors import ClqError
 from core.ui import cache, show
 from core.ui.pick import KEPT, carry_over
@@ -15,8 +17,11 @@ from core.ui.view import View
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if import words
+from core.views.what_if.deeper import PER, Per, step_chart, step_rows, steps
+from core.views.what_if.routing.families import without_depth
 from core.views.what_if.scenario_text import MOST, Scenario, parse, with_one
 from core.views.what_if.scenarios import Choice, choices, leaderboard, matrix, measures, named
+from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.workspace.scope import Latency, Quality
 
 _OWN, _PROBLEM = "scen", "_scenario_problem"
@@ -159,3 +164,102 @@ LEADERS: Mapping[str, Any] = {
     "reason": show.text_column("unknown because"),
 }
 LEADERS_MORE: Mapping[str, Any] = {"average_basis": show.text_column("average is")}
+
+
+def latency_targets(view: View) -> None:
+    """Draw the section."""
+    head = st.container()
+    free = replace(view.constraints, sla_ms=None)  # every target sets its own
+    found = conditioned(view.table, _ask_targets(view), free, paired=view.paired)
+    rows = target_rows(view.table, found)
+    sentence = words.target_words(rows, view.quality)
+    with head:
+        show.head(sentence)
+        thin = thinning(view.table)
+        sparse = f"Marks: one stack in {thin}. Frontier and choice are those of all."
+        show.caveats({"not all are drawn": sparse if thin > 1 else ""})
+    drawn = panels(view.table, found, view.quality)
+    if drawn is None:
+        st.caption("No stack has both a cost and a quality, so there is no frontier to draw.")
+    else:
+        show.chart(drawn, "targets", alt=sentence)
+    show.table(rows, "targets", TARGETS, more=TARGETS_MORE)
+
+
+def _ask_targets(view: View) -> list[float]:
+    """Latency targets, from a line of the link."""
+    usual = read_targets("", view.table)
+    line = st.text_input(
+        "Targets (ms)",
+        key="slas",
+        bind="query-params",
+        placeholder=", ".join(f"{target:g}" for target in usual),
+        help="Numbers between commas. Budget and floor hold; the SLA does not.",
+    )
+    try:
+        return read_targets(line, view.table)
+    except ClqError as error:
+        st.warning(plain(str(error)), icon=":material/edit:")
+        return usual
+
+
+TARGETS: Mapping[str, Any] = {
+    "sla_ms": show.number_column("target ms", 2),
+    "chosen": show.text_column("chosen", width=270),
+    **show.NUMBERS,
+    "feasible": show.number_column("stacks left", 0),
+}
+TARGETS_MORE: Mapping[str, Any] = {
+    **show.INTERVAL,
+    "frontier": show.number_column("on the frontier", 0, "Of cost and quality, among those left."),
+    "runner_up": show.text_column("runner-up", width=270),
+}
+
+
+def larger_k(view: View) -> None:
+    """Draw the section."""
+    rows = _steps(view)
+    sentence = words.step_words(rows, view.quality, view.table)
+    show.head(sentence)
+    if rows.is_empty():
+        return
+    show.caveats({"when a step pays": words.PAYS})
+    per: Per = st.segmented_control(
+        "Quality bought per", tuple(PER), default="100 ms", required=True, key="per", bind="query-params"
+    )
+    row = view.decision.chosen
+    chosen = None if row is None else without_depth(view.table["spec"][row])
+    drawn = step_chart(rows, per, chosen)
+    if drawn is None:
+        st.caption(plain(f"Nothing to draw: no step moves quality, or none is known to cost more of {per}."))
+    else:
+        show.chart(drawn, "steps", alt=sentence)
+        st.caption("Hollow: the step does not pay, for the reason in the table.")
+    paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
+    show.table(rows.with_columns(paying), "steps", STEPS, more=STEPS_MORE)
+
+
+@cache.cached("Pricing every step in K…", entries=16)
+def _steps(view: View) -> pl.DataFrame:
+    found = steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
+    return step_rows(found, view.table, higher_is_better=view.quality.higher_is_better)
+
+
+def _signed(label: str, form: str = "%+.3g") -> Any:
+    return st.column_config.NumberColumn(label, format=form)
+
+
+STEPS: Mapping[str, Any] = {
+    "family": show.text_column("stack without K", width=250),
+    "from_k": show.number_column("from K", 0),
+    "to_k": show.number_column("to K", 0),
+    "d_quality": _signed("quality", "%+.3f"),
+    "d_ms": _signed("ms"),
+    "d_usd": _signed("$ / 1k"),
+    "pays": show.text_column("pays"),
+    "reason": show.text_column("why not", width=200),
+}
+STEPS_MORE: Mapping[str, Any] = {
+    "per_100_ms": _signed("quality per 100 ms"),
+    "per_usd": _signed("quality per $1"),
+}
