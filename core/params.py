@@ -74,7 +74,6 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
     """Check options and add the defaults of those that are not given.
 
     Args:
-        declared: What the engine takes.
         given: Option name to value, as read from JSON, TOML or YAML; None for none.
         where: Named in errors, for example "index hnsw-f32".
 

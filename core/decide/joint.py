@@ -169,7 +169,6 @@ def chances(
         constraints: SLA, budget, floor, harm cap, jitter band and the direction of the quality.
         rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
             the best quality within the jitter band of the fastest.
-        resamples: How many.
         seed: Of the resampling; the same seed draws the same queries as every other interval here.
 
     Returns:

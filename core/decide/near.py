@@ -65,9 +65,7 @@ def near_misses(
 
     Args:
         table: As for `core.decide.rules.decide`.
-        decision: What was selected from it.
         constraints: What a stack must meet.
-        rule: What is best.
 
     Returns:
         The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or

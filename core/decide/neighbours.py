@@ -45,8 +45,6 @@ def neighbours(
     Args:
         table: One row per evaluated stack with quality (null = unknown) and the axes (null = the stack has no
             such axis, which no step changes).
-        axes: Columns that make a stack.
-        frontier: Rows to step from.
         target: Quality to beat; 0..1.
         quality: The axis of quality, in its direction.
 

@@ -57,7 +57,6 @@ class Paired:
         """Which stacks do not differ significantly from the best of them.
 
         Args:
-            best: Its place.
             rows: [m], their places.
             shift: [S], by how much the mean of a stack is taken to be another than that of its values.
 

@@ -77,7 +77,6 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike, *, weak: bool = False) -> N
     Args:
         cost: [n], what is paid (cost or latency), lower is better.
         quality: [n], higher is better.
-        weak: Use the paper's form.
 
     Returns:
         Indices of the frontier's points, by rising cost, then rising quality.
@@ -175,8 +174,6 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
     is not. Where quality alone is left, those of the best quality are on it.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         weak: Take the paper's form; see `core.decide.pareto.nondominated`.
 
     Returns:

@@ -58,7 +58,6 @@ def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, s
         per_query: [S, Q], their quality; NaN = not applicable. Of two stacks with queries in common the
             interval of the paired difference tells whether they tie, of others that of the better average.
         quality: The axis of quality, in its direction.
-        seed: Of the resampling.
     """
     numbers = quality.read(table)
     order = np.empty(table.height, dtype=np.intp)
@@ -128,13 +127,10 @@ def outlook(
     Args:
         sample: Results per query of the stacks that may be chosen.
         held: Their intervals and order of preference.
-        limits: Constraints and rule.
         more: Amounts to add, in rising order, each at least 1; all in one line of drawing, so that the shares
             do not jump between them.
         kind: "queries" judges and times further queries; "timings" times the same ones again, so that quality
             and its interval stay.
-        worlds: How many.
-        seed: Of the drawing.
 
     Returns:
         The shares. With nothing feasible today a flip is any choice at all.
@@ -268,7 +264,6 @@ def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> Bill:
 
     Args:
         costs: [S], $ per 1,000 queries of the stacks to evaluate; NaN = unknown.
-        judgements: Passages to judge per query.
         usd_per_judgement: $ for each.
 
     Raises:

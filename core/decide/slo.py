@@ -49,7 +49,6 @@ def conditioned(
         table: As for `core.decide.rules.decide`.
         targets_ms: Latency targets; ms, None = no target.
         constraints: Budget, floor and jitter band; its own SLA does not matter.
-        rule: What is best.
         paired: Quality per query, where it is known.
 
     Returns:

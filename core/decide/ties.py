@@ -80,7 +80,6 @@ class Numbers:
         """Read them.
 
         Args:
-            table: The stack table.
             among: All axes, that of quality in its direction.
             jitter_ms: The band of all stacks; None = that of the table, or the paper's.
             paired: Quality per query, where it is known.

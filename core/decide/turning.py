@@ -62,7 +62,6 @@ def turns(
     Args:
         table: As for `core.decide.rules.decide`; a quality that changes takes its interval along.
         constraints: What a stack must meet.
-        rule: What is best.
         decision: What was chosen, where it is known already.
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 

@@ -80,10 +80,8 @@ def begin(
 
     Args:
         folder: From `new_folder`, with whatever the process needs.
-        name: What it does, in words.
         command: What follows ``python -m core``.
         arguments: What to remember of how it was begun.
-        environ: Variables to set for it.
     """
     for left in (STATUS, _SEEN):
         (folder / left).unlink(missing_ok=True)

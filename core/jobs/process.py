@@ -100,7 +100,6 @@ def spread(
 
     Args:
         task: What to do; it and what it takes and gives can be sent to another process.
-        blocks: What to do it for.
         workers: How many processes at most; one is this one.
         gather: Takes the results, in the order of the blocks.
     """

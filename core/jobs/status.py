@@ -87,7 +87,6 @@ def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
     """Read the status in a file.
 
     Args:
-        path: The file.
         kind: What it holds.
         alive: Whether the work's process was there a moment ago.
 

@@ -54,7 +54,6 @@ def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], row
         row: [n], which ranking or query each passage belongs to.
         source: [n], codes from 0.
         bits: [n], 1 << (grade − 1).
-        rows: Number of rankings or queries.
 
     Returns:
         [rows, 32].

@@ -66,7 +66,6 @@ def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
 
     Args:
         pool_counts: Integers [..., 5], passages with grade 1..5 in the golden set.
-        weighting: The parameters.
 
     Returns:
         float64 [..., 5]; between 0 and 1 for caps and fallback between 0 and 1.
@@ -91,7 +90,6 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
     Args:
         counts: Integers [..., Q, 5], how many passages of each grade there are to choose from.
         grade_weights: float64 [Q, 5].
-        depth: Largest K.
 
     Returns:
         float64 [..., Q, depth].

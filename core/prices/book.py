@@ -218,7 +218,6 @@ class PriceBook:
         """The price of an item in force on a day.
 
         Args:
-            item: What is priced.
             unit: One of `UNITS`.
             on: The day; None = the newest price.
 

@@ -162,10 +162,6 @@ def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
     The stages are embed, rerank, generate-input, generate-output, machine, gpu, and of the corpus
     embed-corpus, index (in memory) and storage (on disk).
 
-    Args:
-        inputs: What is sent where.
-        book: Prices.
-
     Returns:
         One line per stage that is part of the stack.
 

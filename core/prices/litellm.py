@@ -47,8 +47,6 @@ def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()
     """Read a table that the user has fetched.
 
     Args:
-        path: The JSON file.
-        looked_up: When it was fetched.
         providers: Only these, by their name in the table ("voyage", "cohere"…); empty = all.
 
     Returns:

@@ -66,7 +66,6 @@ def tornado(
 
     Args:
         inputs: What is sent where, and how often.
-        book: Prices.
         share: By which every input is changed, above 0 and below 1: 0.25 is 25 % less and 25 % more.
         shares: Other shares, by field of `CostInputs`, or "price" for all prices.
 

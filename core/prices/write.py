@@ -28,7 +28,6 @@ def write_book(
     Args:
         folder: Where the user's own books lie; made if it is not there.
         name: Of the book, and of the file.
-        prices: At least one.
         extends: The book whose other prices it takes over.
         replace: Whether a file of that name may be replaced.
 
@@ -115,8 +114,6 @@ def check_book(
 
     Args:
         book: Prices; the newest of an item counts.
-        used: What was used.
-        today: The day to count from.
         old_after: Days after which a price is old.
 
     Returns:

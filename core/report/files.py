@@ -90,8 +90,6 @@ def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_a
 
     Args:
         ending: One of `ENDINGS`.
-        case: What was asked, and where.
-        found: What was decided.
         address: The pinned link to this view, see `core.views.link`.
         made_at: The time of the record; the only thing in the file that depends on when it is made.
 
@@ -140,12 +138,7 @@ def _pareto(case: Case, found: Verdict, data: Data) -> Chart:
 
 
 def pinned_link(case: Case, dashboard: str) -> str:
-    """The link that opens a case in a dashboard.
-
-    Args:
-        case: What was asked, and where.
-        dashboard: Its address.
-    """
+    """The link that opens a case in a dashboard."""
     asked = case.asked
     values = link.settings(
         case.scope,

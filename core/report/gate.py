@@ -79,10 +79,6 @@ class Recorded(BaseModel):
 def recorded(data: object, name: str) -> Recorded:
     """The part of a record that the gate needs.
 
-    Args:
-        data: The record's JSON.
-        name: Its file, for messages.
-
     Raises:
         InputError: If it is no record, an older or a newer one, or one that chose nothing.
     """
@@ -103,9 +99,6 @@ def broken(was: Recorded, found: Verdict, asked: Asked, *, share: float = SHARE)
     """Why a recorded decision no longer holds.
 
     Args:
-        was: The record.
-        found: What is decided today.
-        asked: What was asked today.
         share: Probability above which another stack must be chosen to say so.
 
     Returns:

@@ -31,7 +31,6 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
     Args:
         first: Rankings with query_id, passage_id and rank (from 1) of one stack; a passage at most once a
             query.
-        second: The same of another.
         k: The cutoff, at least 1.
 
     Returns:

@@ -57,7 +57,6 @@ def correlate(
         groups: The query of each sample [n]; resamples draw these. None = every sample by itself.
         kind: Which coefficient; Kendall's tau-c is Stuart's.
         resamples: Number of bootstrap resamples; 0 = no interval.
-        seed: Seed of the resampling.
 
     Returns:
         The coefficient with its interval.
@@ -195,9 +194,7 @@ def best_alpha(
         alphas: The grid, ascending [a].
         outcome: Outcomes [n].
         groups: The query of each sample [n]; a query is never on both sides of a fold.
-        kind: Which coefficient.
         folds: How many folds, ≥ 2; fewer where there are fewer queries.
-        seed: Deals the queries to folds.
     """
     table, y, names = np.asarray(measures, dtype=np.float64), np.asarray(outcome), np.asarray(groups)
     grid = np.asarray(alphas, dtype=np.float64)

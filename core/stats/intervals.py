@@ -45,8 +45,6 @@ def bootstrap_means(
 
     Args:
         values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
-        resamples: Number of resamples.
-        seed: Seed of the resampling.
         level: Coverage in (0, 1).
 
     Returns:
@@ -92,8 +90,6 @@ def bootstrap_curve(
 
     Args:
         values: [Q, D], the value of each query at each cutoff 1..D; NaN = not applicable.
-        resamples: Number of resamples.
-        seed: Seed of the resampling.
         level: Coverage in (0, 1), at each cutoff by itself.
 
     Returns:

@@ -137,7 +137,6 @@ def kappa_of(counts: Floats, weights: Weights = "none", *, seed: int = SEED) -> 
     Args:
         counts: What `confusion` returns.
         weights: As in `kappa`.
-        seed: Of the resampling.
     """
     drawn = _drawn(counts, seed)
     return _agreement(kappa(counts.sum(axis=0), weights), kappa(drawn, weights), counts, counts.sum())
@@ -150,7 +149,6 @@ def alpha_of(counts: Floats, passages: int, level: Level = "ordinal", *, seed: i
         counts: What `coincidences` returns.
         passages: How many have two grades or more.
         level: As in `alpha`.
-        seed: Of the resampling.
     """
     drawn = _drawn(counts, seed)
     return _agreement(alpha(counts.sum(axis=0), level), alpha(drawn, level), counts, passages)

@@ -122,7 +122,6 @@ def summarise(
         timings: Rows of the table "timings"; ms.
         scope: "path" = every stage before generation, "rerank" = the reranker alone.
         stages: Exactly these stages instead of a scope.
-        level: Coverage of the intervals.
 
     Returns:
         Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
@@ -195,7 +194,6 @@ def quantile_gap(
         first: [Q], one latency a query; ms.
         second: [Q], the same queries in the same order.
         q: 0..1.
-        level: Coverage of the percentile interval.
 
     Returns:
         second − first, and the bounds of it; ms.

@@ -85,7 +85,6 @@ class Writer:
         A collection hides its runs, golden sets and parts, a golden set its parts.
 
         Args:
-            kind: What they are.
             ids: Which; those that are deleted already are left alone.
 
         Raises:

@@ -42,7 +42,6 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
 
     Args:
         words: What the page says while it runs; nothing by default.
-        entries: How many results are kept.
 
     Returns:
         A decorator. A snapshot counts by its store and revision, a price book by its digest, a view by what

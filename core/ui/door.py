@@ -110,7 +110,6 @@ def act(change: Callable[..., str], *args: object) -> bool:
 
     Args:
         change: Does it and says so in a sentence.
-        args: What it is given.
 
     Returns:
         Whether it was done.

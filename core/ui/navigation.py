@@ -45,11 +45,7 @@ def _moved() -> None:
 
 
 def links(has: Collection[Has]) -> None:
-    """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason.
-
-    Args:
-        has: What the workspace has.
-    """
+    """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason."""
     for group, pages in GROUPS.items():
         with st.container(gap=None):
             st.caption(group)

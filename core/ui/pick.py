@@ -24,9 +24,6 @@ def pick_stack(
     """A list of stacks, by name.
 
     Args:
-        table: The stack table.
-        decision: What the constraints select.
-        label: Label of the list.
         key: Setting of the address that holds the choice.
         default: The first entry, which stands for no choice of one's own.
 
@@ -81,7 +78,6 @@ def pick_from_chart(
 
     Args:
         table: The rows that the marks stand for.
-        chart_key: Key of the chart.
         key: Setting of the address that takes the choice.
         column: What of the row is chosen.
     """
@@ -117,8 +113,6 @@ def pick_stacks(
     """A choice of several stacks, by name; the first of the usual ones is always among them.
 
     Args:
-        table: The stack table.
-        decision: What the constraints select.
         key: Setting of the address that holds the choice.
         usual: The stacks where nothing was picked; else the chosen one and the runner-up, or the first of the
             table where nothing is feasible.

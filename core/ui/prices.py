@@ -73,7 +73,6 @@ def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
     """Ask for the prices of what the stack uses; the book with those on screen, kept until put back.
 
     Args:
-        own: The book as it is.
         now: The book that every page counts with.
         used: Prices of the book that the bill rests on.
     """

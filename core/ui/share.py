@@ -99,7 +99,6 @@ def offer(
     """A button that opens the choice of files.
 
     Args:
-        place: Where.
         view: The workspace whose decision is recorded.
         link: The pinned link to what is on screen.
         rule: What is best within the limits.

@@ -35,9 +35,6 @@ _STYLE = Path(__file__).with_name("frame.css")
 def shell(page: Page) -> Iterator[None]:
     """Run a page inside the frame.
 
-    Args:
-        page: The page.
-
     Workspace, settings and limits come first, then the page, then what needs to know what the page's widgets
     took: the link and the notice about an address that could not be followed.
     """

@@ -41,8 +41,6 @@ def head(
 
     Args:
         answer: The answer; names in it may come from users and are shown as text.
-        details: A second, quieter sentence.
-        warning: What could overturn the answer.
         caveats: What else weakens it, as for `show.caveats`.
     """
     frame = current_frame()

@@ -25,7 +25,6 @@ def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
     Args:
         address: Where the page is; its query and fragment are replaced.
         values: Values by key, in the order to write them; empty ones are left out.
-        revision: Pins the data.
     """
     pairs = [(key, text) for key, value in values.items() if key != "rev" for text in written(value)]
     pairs.append(("rev", str(revision)))
@@ -69,9 +68,6 @@ def settings(
     """What a workspace is set to, by the keys of the address.
 
     Args:
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
         limits: SLA, budget, floor and jitter band.
         book: Prices; the changed ones of a derived book stand in the address.
         runs: Names of the chosen runs; empty = all.

@@ -22,9 +22,6 @@ def to_csv(rows: pl.DataFrame) -> bytes:
     Text that a spreadsheet would read as a formula gets an apostrophe in front, names of columns too; numbers
     stay as they are; nested values become JSON.
 
-    Args:
-        rows: Any table.
-
     Returns:
         The file's content, with a header row.
     """
@@ -33,9 +30,6 @@ def to_csv(rows: pl.DataFrame) -> bytes:
 
 def to_parquet(rows: pl.DataFrame) -> bytes:
     """Write a table as Parquet: types, nested values and texts as they are.
-
-    Args:
-        rows: Any table.
 
     Returns:
         The file's content.

@@ -91,8 +91,6 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
     Args:
         x: Title of the x axis, with its unit.
         y: Title of the y axis, with its unit.
-        height: Height in pixels.
-        legend: Whether to show the legend.
 
     Returns:
         A layout; colours of text and grid follow the page's light or dark theme.
@@ -127,10 +125,6 @@ def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
 
     Plotly otherwise checks and copies every property of every trace, which takes longer than everything else
     that a slider move asks of the server.
-
-    Args:
-        traces: Traces, each with its type.
-        style: The layout.
     """
     return go.Figure(list(traces), layout=style, _validate=False)
 
@@ -221,7 +215,6 @@ class Panels:
 
         Args:
             place: Which panel, from 0.
-            trace: What to draw.
             group: What it belongs to; its name unless given.
         """
         group = group or trace.name

@@ -62,7 +62,6 @@ class Depths:
             cost: Broadcast to [D, Q]; None = unknown.
             probe_ms: Broadcast to [Q].
             probe_cost: Broadcast to [Q].
-            higher_is_better: The direction of the quality.
 
         Raises:
             InputError: If there are fewer than two depths, no queries, or a quality is not a number.
@@ -138,7 +137,6 @@ def one_hot(choices: ArrayLike, depths: int) -> Floats:
 
     Args:
         choices: [Q], positions of depths.
-        depths: Number of depths D.
 
     Returns:
         [D, Q] of 0 and 1.
@@ -238,7 +236,6 @@ def estimates(*scores: Floats, seed: int = SEED) -> list[Estimate]:
 
     Args:
         scores: Each [Q].
-        seed: Of the resampling.
     """
     table = np.vstack(scores)
     low, high = bootstrap_means(table, seed=seed)

@@ -58,8 +58,6 @@ def replayed_ms(deep_ms: pl.Expr, depth: int, deep: int, line: tuple[float, floa
 
     Args:
         deep_ms: The reranker's ms of a query at the deep run's K.
-        depth: The smaller K.
-        deep: The deep run's K.
         line: Slope (ms per candidate) and intercept (ms) of the reranker, see `decide.scaling`; None = in
             proportion to K.
 
@@ -76,8 +74,6 @@ def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
 
     Args:
         usage: Rows of the table "usage" of the deep run.
-        depth: The smaller K.
-        deep: The deep run's K.
 
     Returns:
         The rows; tokens and machine time of the stage "rerank" in proportion to K, its search units rounded

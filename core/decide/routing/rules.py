@@ -134,7 +134,6 @@ def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
     """Learn from all queries and route the same ones: optimistic, and the rule to use afterwards.
 
     Args:
-        rule: The rule.
         quality: [D, Q].
 
     Returns:
@@ -150,7 +149,6 @@ def cross_validated(
     """Route every query by rules learnt from other queries.
 
     Args:
-        rule: The rule.
         quality: [D, Q].
         folds: Parts that the queries are dealt into; each is routed by what the others teach.
         repeats: Ways of dealing them, whose routings are averaged.

@@ -32,7 +32,6 @@ def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Float
     Args:
         queries: Number of queries Q, at least 1.
         resamples: Number of resamples R, at least 1.
-        seed: Seed of the generator.
 
     Returns:
         Counts [R, Q], read-only; every row sums to Q.

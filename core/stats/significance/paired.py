@@ -118,10 +118,8 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
     """Compare pairs of stacks, each on the queries that count for both.
 
     Args:
-        sample: Figures of the stacks.
         first: [P], row of the first stack of each pair.
         second: [P], row of the second; differences are second − first.
-        setup: How to compare.
 
     Returns:
         One row per pair: first, second, n (queries), value_first, value_second, difference, low, high (null

@@ -45,7 +45,6 @@ class Sample:
 
         Args:
             actual: [S, Q] (or [Q]); NaN = not applicable.
-            ceiling: The same shape.
 
         Raises:
             InputError: If the shapes differ or there is no query.
@@ -81,7 +80,6 @@ def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sa
     """Two samples of pairs of stacks, each pair on the queries that count for both of its stacks.
 
     Args:
-        sample: Figures of the stacks.
         first: [P], row of the first stack of each pair.
         second: [P], row of the second.
 

@@ -29,7 +29,6 @@ class Memory:
         Args:
             key: Says all that the result depends on.
             make: Makes it; two threads that ask at the same time may both make it.
-            size: Its bytes.
         """
         with self._guard:
             if key in self._kept:

@@ -80,7 +80,6 @@ class Revision:
         """Golden sets, of one collection or of all, oldest first.
 
         Args:
-            collection_id: Only those of this collection.
             parts: Also those that hold what follows from another one's spans for one chunker.
             removed: Those that were deleted instead of those that are there.
             hidden: Those that a deleted collection, or a deleted golden set, hides instead.
@@ -109,7 +108,6 @@ class Revision:
         """Runs, of one collection or of all, oldest first.
 
         Args:
-            collection_id: Only runs on this collection.
             removed: The deleted runs instead of those that are there.
             hidden: The runs that their deleted collection hides instead.
 

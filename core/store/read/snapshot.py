@@ -101,9 +101,7 @@ class Snapshot(Revision):
         """Rankings of runs, sorted by run, stage, query and rank.
 
         Args:
-            run_ids: The runs.
             stage: Only "final" or "pool".
-            query_id: Only this query.
 
         Raises:
             UnknownNameError: If a run does not exist.
@@ -194,7 +192,6 @@ class Snapshot(Revision):
 
         Args:
             run_ids: The runs; one named twice counts once.
-            golden_set_id: Whose grades.
             stage: "final" or "pool".
             depth: Ranks to keep; None keeps all.
 

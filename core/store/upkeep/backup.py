@@ -42,7 +42,6 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
     checksum. The target becomes the new copy in one step, as the last.
 
     Args:
-        store: What to copy.
         target: An empty or a new folder, or an earlier backup of the same store.
         on_wait: As for `Store.write`.
 
@@ -83,7 +82,6 @@ def restore(
 
     Args:
         store: What to mend, or a new folder.
-        source: The backup.
         back: Go back to the backup's revision also where the store has a later one that is sound.
         on_wait: As for `Store.write`.
 

@@ -24,7 +24,6 @@ def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> l
     their parts stay where they are.
 
     Args:
-        store: Any store.
         on_wait: As for `Store.write`.
 
     Returns:

@@ -46,13 +46,7 @@ def _folder() -> str:
 
 
 def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
-    """Draw the chart; a click on a mark selects its stack.
-
-    Args:
-        view: The workspace.
-        drawn: The chart.
-        alt: What it shows, in words.
-    """
+    """Draw the chart; a click on a mark selects its stack."""
     table = view.table
     if st.session_state.get(_FAILED):
         chosen = pick_from_chart(table, f"chart_{_CHART}")

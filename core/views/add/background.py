@@ -34,9 +34,7 @@ def begin(
     """Start an import.
 
     Args:
-        store: Where to.
         offered: Paths, or uploads, which are written down for the process.
-        options: The user's decisions.
         choice: What to do with things that are there with other content.
         workspace: The collection that is open; see `core.views.add.imports.read_into`.
         unmatched: What to do with what names nothing that its collection has.

@@ -73,8 +73,6 @@ def plan(
     """Read what was offered without writing anything.
 
     Args:
-        offered: Paths or uploads.
-        options: The user's decisions so far.
         snapshot: The store that it would go into.
         workspace: As for `read_into`.
         apart: As for `read_into`.
@@ -111,14 +109,10 @@ def read_into(
     """Read what was offered for the collection that it belongs to.
 
     Args:
-        offered: Paths or uploads.
         options: The user's decisions. Where they name no collection, and the files would make a new one
             without queries and passages, their ids decide whether they go into the workspace.
-        snapshot: What is in the store.
-        workspace: The collection that is open.
         unmatched: "own": what names nothing that its collection has makes a new collection instead.
         apart: What becomes of single files of the offer whose ids are not those of the collection.
-        progress: Told how far it is.
 
     Raises:
         ClqError: As `core.importers.load`.
@@ -209,8 +203,6 @@ def bring(
     """Write an import in one transaction.
 
     Args:
-        store: Where to.
-        made: What to write.
         note: What it came from, for the list of revisions.
         on_wait: Told now and then while another process writes.
         choice: What to do with things that are in the store under the same name with other content.

@@ -124,8 +124,6 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
     """Compare the ids that an import names with those of its collections.
 
     Args:
-        snapshot: The store.
-        made: What was read.
         into: A collection that everything is taken to go into; None = those that the import names.
 
     Returns:

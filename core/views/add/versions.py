@@ -52,8 +52,6 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
     What the store has under a later version of the name counts as there: importing it again is nothing new.
 
     Args:
-        snapshot: What is there.
-        made: What was read.
         choice: What to do where there is something else under the same name; None leaves it as it is.
     """
     changes: list[Changed] = []

@@ -200,7 +200,6 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     """Pages that show something of a workspace, the best first, and what is still needed or came besides.
 
     Args:
-        snapshot: The store after the import.
         collection_id: The workspace; None if the import has none.
         came: How many collections came with the import.
     """
@@ -237,8 +236,6 @@ def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]
 
     Args:
         row: What a row is; None = not known yet.
-        known: Column → meaning as recognised.
-        column: The column.
     """
     usual = (
         _CHOICES[row] if row else tuple(dict.fromkeys(each for some in _CHOICES.values() for each in some))
@@ -284,8 +281,6 @@ def said(each: Preview, row: Row | None, chosen: Mapping[str, str]) -> TableAs |
     """What a visitor said of a table; None where all is as recognised.
 
     Args:
-        each: The table.
-        row: What a row is.
         chosen: Column → meaning as it stands on the page.
     """
     known = columns_of(each, row)

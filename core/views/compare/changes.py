@@ -171,11 +171,7 @@ def effects(
     """Compare every pair of a change, and the change on average over its pairs.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
         pairs: Rows of `changes`, of one change.
-        setup: How to compare.
 
     Returns:
         Per pair before, after, run_before, run_after and the columns of `core.views.compare.page.differences`

@@ -49,9 +49,6 @@ def forest(
 
     Args:
         rows: From `core.views.compare.page.differences`, or with the same columns.
-        labels: What each row is called.
-        title: Name of the difference.
-        looks: Colour and symbol by verdict.
         short: Whether the labels are short enough to stand beside the rows.
 
     Returns:
@@ -164,7 +161,6 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
     Args:
         rows: From `core.views.compare.pair.flips`.
         names: The first stack (x) and the second (y).
-        quality: Measure and cutoff.
         tolerance: Half the height of the band of ties.
 
     Returns:

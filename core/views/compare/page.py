@@ -74,13 +74,7 @@ def compared(
     """Compare stacks query by query, one family.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        table: The stack table.
         names: Two stacks or more with rankings.
-        against: Which pairs.
-        setup: How to compare.
 
     Returns:
         The columns of `differences`, second − first, then if_judged (`core.views.compare.holes.if_judged`),

@@ -58,12 +58,7 @@ def look_closer(
     """Compare two stacks query by query.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        runs: The stack table.
         pair: run_id of the first and of the second.
-        setup: How to compare.
     """
     first, second = pair
     same = alike(snapshot, runs, quality.k, first, second)

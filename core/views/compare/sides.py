@@ -44,8 +44,6 @@ def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality) -> str:
 
     Args:
         rows: Their rows of the stack table.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
     """
     if not rows["has_rankings"].any():
         return "They came without per-query data: only their averages are known."
@@ -71,11 +69,7 @@ def sides(
     """How the first of some stacks differs from each other one in quality, latency and cost.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
-        names: The stacks.
         rows: `differences` of the first with each that can be paired with it; None where none can.
-        latency: Percentile and scope.
         jitter: Difference of latencies up to which they are the same; ms.
 
     Returns:
@@ -157,7 +151,6 @@ def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
 
     Args:
         table: The stack table, or the rows of it that may be chosen.
-        decision: Of the whole table.
     """
     ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
     down = [decision.quality.higher_is_better, False]

@@ -46,7 +46,6 @@ def answer(gaps: pl.DataFrame, quality: Quality, *, same: bool = False) -> str:
 
     Args:
         gaps: From `core.views.compare.sides.sides`; of several others only quality is said.
-        quality: Measure and cutoff.
         same: Whether the two rank the same passages in the same order on every query.
     """
     rows = {axis: gaps.filter(axis=axis.key).to_dicts() for axis in (QUALITY, LATENCY, COST)}
@@ -116,8 +115,6 @@ def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = 
     """A difference with its interval: ``+0.031 [+0.010, +0.052]``.
 
     Args:
-        row: With difference, low and high.
-        written: How its numbers are written.
         sign: Whether to keep its sign; without, all three are turned to the side of the better one.
     """
     apart, ends = row["difference"], [row["low"], row["high"]]
@@ -157,7 +154,6 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     Args:
         rows: first, second, difference, if_judged (`core.views.compare.holes.if_judged`); where there is a
             verdict, only differences that are called real count.
-        quality: Measure and cutoff.
     """
     real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
     turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
@@ -242,7 +238,6 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
         kind: The change, such as ``index: flat → int8``.
         rows: From `core.views.compare.changes.effects`.
         whole: From `core.views.compare.changes.pooled`.
-        quality: Measure and cutoff.
     """
     row = whole.row(0, named=True)
     if row["difference"] is None:

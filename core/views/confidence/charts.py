@@ -106,7 +106,6 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
     """Latency and quality of the feasible stacks, those that tie with the best among them.
 
     Args:
-        table: The stack table.
         tied: From `core.views.confidence.hold.tie_rows`.
         decision: What was selected from it, and the width of the band.
         asked: For the names of the axes.

@@ -17,7 +17,6 @@ def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
     """What would have to be true: one row per number, each changed by itself.
 
     Args:
-        table: The stack table.
         turns: From `core.decide.turning.turns` on the same table.
 
     Returns:

@@ -44,13 +44,9 @@ def certainty(
     """Resample the queries of a workspace and count how often each stack does what.
 
     Args:
-        snapshot: Where to read.
         table: The stack table, or some of its rows; the shares are among these stacks.
-        scope: The workspace.
-        limits: Constraints and rule.
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
-        resamples: How many.
         seed: Of the resampling; show it beside the shares.
 
     Returns:
@@ -167,8 +163,6 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     """Every stack with its chances, the likeliest best first.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         chances: From `core.views.confidence.hold.certainty` on the same rows.
 
     Returns:
@@ -202,10 +196,7 @@ def tie_rows(
     """The stacks that the rule cannot tell from its best, in its order of preference.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         sample: Results per query in the order of the table; None where there are none.
-        seed: Of the resampling.
 
     Returns:
         One row per stack that ties, the chosen one first: row (of the table), run_id, name, quality with

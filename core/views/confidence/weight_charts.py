@@ -98,7 +98,6 @@ def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
 
     Args:
         rows: From `core.views.confidence.weights.stack_ranges`; of the first `SHOWN` that are no twins.
-        title: Name of the score.
     """
     drawn = rows.filter(pl.col("twin").is_null()).head(SHOWN)
     layout = theme.layout(x=title, height=90 + 40 * drawn.height)

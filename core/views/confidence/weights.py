@@ -103,7 +103,6 @@ def score_grid(found: Evidence, measure: Measure) -> Grid:
     """Score all stacks in all cells.
 
     Args:
-        found: Rankings with grades.
         measure: The measure in its usual setting; it has the parameters `KNOBS`.
     """
     home = usual(measure)

@@ -43,8 +43,6 @@ def leading(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> l
     """Rows of the stacks that may be chosen: today's choice and runner-up, its ties, the likeliest best.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         chances: From `core.views.confidence.hold.shares` on the same rows.
     """
     first = [row for row in (decision.chosen, decision.runner_up) if row is not None]

@@ -55,7 +55,6 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
 
     Args:
         inputs: What is sent where, and how often.
-        book: Prices.
         basis: How the amounts of a stage are known, by stage; the others are modelled.
 
     Raises:

@@ -82,7 +82,6 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
     """Derive the calculator's inputs from what a stack recorded.
 
     Args:
-        snapshot: Where to read the usage.
         stack: A row of the stack table: run_id, name, embedder, reranker, candidates.
 
     Returns:

@@ -34,7 +34,6 @@ def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> Swin
 
     Args:
         inputs: What is sent where, and how often.
-        book: Prices.
         share: By which each input is changed, above 0 and below 1.
 
     Returns:

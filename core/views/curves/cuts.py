@@ -47,9 +47,6 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     """Cut every ranking of a run by every method, and at fixed depths.
 
     Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        run_id: The run.
         counts: What counts tokens; see `core.views.curves.sent.vocabulary`.
         fixed: A depth to show besides the usual ones.
 

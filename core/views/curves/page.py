@@ -44,7 +44,6 @@ def curve_table(
     """A measure, its ceiling and the measures beside it at every cutoff, for some runs.
 
     Args:
-        snapshot: Where to read.
         runs: run_id, name, has_rankings of the chosen stacks.
         golden_set_id: The judgements; None when there are aggregates only.
         measure: The measure, without cutoff, that carries bootstrap bands; None = none.
@@ -246,9 +245,6 @@ def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figur
 
 def depth_table(table: pl.DataFrame) -> pl.DataFrame:
     """The stacks of the workspace by candidate depth: those that differ in nothing else form a family.
-
-    Args:
-        table: The stack table.
 
     Returns:
         family, candidates, quality, proc, latency_ms, cost, n, name; families with two or more depths.

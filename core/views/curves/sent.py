@@ -44,11 +44,8 @@ def tokens_sent(
     """Tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
 
     Args:
-        snapshot: Where to read.
         runs: run_id, name and has_rankings of the chosen stacks.
         generator: An item of the price book; None = no price, tokens as OpenAI's models count them.
-        book: Prices.
-        depth: Deepest K.
         only: The queries that count; None for every ranked one.
 
     Returns:

@@ -58,8 +58,6 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
 
     Args:
         depths: Of `page.depth_table`.
-        family: One of its families.
-        quality: The measure with its cutoff.
     """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)

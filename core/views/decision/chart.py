@@ -71,11 +71,8 @@ def pareto(
     """Draw the stacks of a workspace.
 
     Args:
-        table: The stack table.
         decision: What the constraints select from it.
         constraints: SLA, budget and floor, drawn as lines.
-        quality: The y axis.
-        latency: The latency that is meant.
         across: The x axis: latency or cost.
         colour: One of `core.views.decision.marks.COLOURS`.
         size: One of `core.views.decision.marks.SIZES`.

@@ -78,11 +78,6 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
 def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances.
 
-    Args:
-        table: The stack table.
-        decision: What was selected from it.
-        asked: Constraints, rule, measure and latency.
-
     Returns:
         A sentence by what it is about, in two or three words.
     """
@@ -167,8 +162,6 @@ def record(
 
     Args:
         table: The stack table that was decided on.
-        decision: What was selected from it.
-        asked: Constraints, rule, measure and latency.
         chances: Of `core.views.confidence.hold.certainty` on the same rows, where they are wanted.
         paired: Quality per query, where it is known.
 
@@ -227,8 +220,6 @@ def marked(
     """The stack table with what became of every stack.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         across: What the line of the chart is paid in.
         weak: Whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`.
 
@@ -271,8 +262,6 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
     """The stack table as a list of what became of every stack, the chosen one first.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         weak: Whether the frontier takes the paper's form.
 
     Returns:

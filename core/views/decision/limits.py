@@ -85,7 +85,6 @@ def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limi
     """The limits that make sense for a workspace.
 
     Args:
-        table: The stack table.
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
 

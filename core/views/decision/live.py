@@ -54,10 +54,6 @@ def figure_json(view: ParetoView) -> str:
 def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
     """The numbers that limits compare, one row per stack.
 
-    Args:
-        table: The stack table.
-        view: Its chart.
-
     Returns:
         By the key of each axis its numbers (NaN = unknown), order (rows by rising number of
         `ParetoView.across`, the better first among equals) and cell (of `ParetoView.grid`, −1 = none).

@@ -24,7 +24,6 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
     """Near misses as plain data.
 
     Args:
-        table: The stack table.
         misses: Of `core.decide.near.near_misses` on it.
 
     Returns:
@@ -72,11 +71,6 @@ def way_in(row: Data) -> str:
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
     """Why published stacks had better be compared by their reranker's latency; empty where they had not.
-
-    Args:
-        snapshot: Where to read.
-        table: The stack table.
-        latency: The latency that decides.
 
     Returns:
         A sentence where the latency of the whole path, which is asked for, is unknown of some published

@@ -33,9 +33,6 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, across: Axis, quality: Axis) -
 
     Args:
         layout: Of the figure; is changed.
-        drawn: The stacks on the chart.
-        across: The x axis.
-        quality: The y axis.
 
     Returns:
         The area that is drawn on, as far as it is known here.

@@ -51,7 +51,6 @@ def soundness(row: dict[str, object], runner_up: dict[str, object] | None, quali
     Args:
         row: The chosen row of the stack table.
         runner_up: The runner-up's row, if there is one.
-        quality: Measure and cutoff.
 
     Returns:
         Findings about n, interval, holes, unjudged queries and the latency figure.

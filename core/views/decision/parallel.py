@@ -60,7 +60,6 @@ def parallel(
 
     Args:
         rows: As for `fates`.
-        decision: What was selected from it.
         quality: What the first axis is called.
         selected: As for `fates`.
 

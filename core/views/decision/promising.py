@@ -17,10 +17,6 @@ _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """The stacks that break no limit but are not shipped, since a number that is required is unknown.
 
-    Args:
-        table: The stack table.
-        decision: What was selected from it.
-
     Returns:
         `COLUMNS`, the best quality first: quality, gain (over the chosen stack's, positive where better; null
         without one), unknown (words of the axes), missing ("not timed", …), measure (what to do) and why

@@ -47,10 +47,6 @@ def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, 
     """Decide for a workspace.
 
     Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        asked: Constraints, rule, measure and latency.
-        book: Prices.
         seed: Of the resampling behind the chances.
 
     Returns:

@@ -80,8 +80,6 @@ def answer(
     """Say which stack the constraints select.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         constraints: SLA, budget, floor and harm cap.
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
@@ -165,9 +163,6 @@ def cards(row: dict[str, object], quality: Quality, latency: Latency, bill: pl.D
     """The three numbers of the chosen stack.
 
     Args:
-        row: Of the stack table.
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
         bill: What its stages cost, as `core.views.cost.stack.recorded`; empty where that is not on record.
     """
     value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))

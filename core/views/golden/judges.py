@@ -66,10 +66,6 @@ class Judged:
 def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
     """Read golden sets of one collection.
 
-    Args:
-        snapshot: Where to read.
-        golden_set_ids: Two or more.
-
     Raises:
         UnknownNameError: If one does not exist.
         InputError: If there are fewer than two or too many, they are of several collections, or one has no

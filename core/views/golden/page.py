@@ -70,8 +70,6 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
     """Read the golden set of a workspace.
 
     Args:
-        snapshot: Where to read.
-        scope: The workspace.
         part: One of `parts`, where there are any; None for the first.
 
     Returns:
@@ -193,8 +191,6 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
 
     Args:
         rows: Of `with_bounds`.
-        quality: Measure and cutoff.
-        chosen: The stack that is marked.
     """
     shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
     told = zip(*(shown[name] for name in ("name", "quality", "hole_low", "hole_high", "hole")), strict=True)

@@ -47,7 +47,6 @@ def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
     Args:
         found: What the golden set holds.
         overturned: What `core.views.workspace.holes.overturned` says.
-        table: The stack table.
     """
     if overturned:
         return "Judging more could overturn the choice."
@@ -100,8 +99,6 @@ def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tupl
 
     Args:
         found: What `page.judged` returned.
-        table: The stack table.
-        quality: Measure and cutoff.
     """
     if found is None:
         return NOTHING

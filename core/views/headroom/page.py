@@ -39,12 +39,7 @@ class HeadroomView:
 
 
 def conventions(table: pl.DataFrame, chosen: int | None = None) -> list[str]:
-    """Pool conventions with a ceiling: the chosen stack's or else the best one's first, `MIXED` last.
-
-    Args:
-        table: The stack table.
-        chosen: Row of the chosen stack.
-    """
+    """Pool conventions with a ceiling: the chosen stack's or else the best one's first, `MIXED` last."""
     known = _known(table).sort("quality", descending=True)
     own = known.filter(pl.col("name") == table["name"][chosen]) if chosen is not None else known
     first = (own if own.height else known)["pool"].head(1).to_list()
@@ -64,10 +59,7 @@ def headroom(
     """Split the quality of every stack of one pool convention, and of the chosen stack.
 
     Args:
-        table: The stack table.
-        quality: Measure and cutoff.
         convention: One of `conventions`; `MIXED` takes all.
-        chosen: Row of the chosen stack.
 
     Returns:
         The view; None when no stack has a ceiling at this cutoff.

@@ -26,8 +26,6 @@ def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) 
     """p50, p95 and p99 of every stack in the scope of the sidebar.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
         latency: Its scope, machine and model of generation; all percentiles are shown.
 
     Returns:
@@ -58,7 +56,6 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
     """The time of every query in every stage of some stacks.
 
     Args:
-        snapshot: Where to read.
         runs: run_id, name and spec of the stacks.
         latency: The scope that the total is of.
 
@@ -97,7 +94,6 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
     """Percentiles of every stage of some stacks, measured or reported.
 
     Args:
-        snapshot: Where to read.
         runs: run_id, name and origin of the stacks.
         samples: Of `stage_samples`.
 
@@ -148,8 +144,6 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
 
     Args:
         rows: Of `percentile_table`.
-        table: The stack table.
-        decision: What the constraints select.
     """
     known = rows.filter(pl.col("p50").is_not_null())
     asked = [table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None]

@@ -54,12 +54,6 @@ def gone(snapshot: Snapshot) -> dict[str, list[str]]:
 def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: bool = False) -> str:
     """What disappears with things that are deleted, or comes back with those restored, in words.
 
-    Args:
-        snapshot: Where to read.
-        kind: What they are.
-        ids: Which.
-        removed: Whether they are deleted now.
-
     Returns:
         Counts such as ``3 runs, 1 golden set, 5 queries, 40 passages``; empty where nothing does.
     """

@@ -32,7 +32,6 @@ def batch_of(
     Collections and golden sets come with their parts (the chunks of each chunker and their grades).
 
     Args:
-        snapshot: The revision.
         run_ids: Only these runs, with their collections and the golden sets of those; None for all.
         collection_id: Only this collection; None for all.
 
@@ -129,12 +128,6 @@ MEASURES = "RA-nWG@10,N-Recall4+@10,nDCG@10"
 
 def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book: PriceBook) -> list[Tracked]:
     """Gather parameters and metrics of the runs of a workspace.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        measures: Each with its cutoff.
-        book: Prices.
 
     Returns:
         One entry per run, by name: what is unknown or not applicable is not among its metrics.

@@ -112,7 +112,6 @@ def packed(
     """Export a store, or a part of it, as a zip.
 
     Args:
-        snapshot: The revision.
         name: One of `core.exporters.FORMATS`.
         collection_id: Only this collection; None for all.
         run_ids: Only these runs; None for all.
@@ -164,7 +163,6 @@ def printed(file: str, table: str | None) -> pl.DataFrame:
     """The figures of one published table.
 
     Args:
-        file: A file of the index.
         table: Its number in the paper; None = the whole file.
 
     Returns:

@@ -59,7 +59,6 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
     """Read the graded answers of a workspace and score what they were written from.
 
     Args:
-        snapshot: Where to read.
         scope: The workspace; needs a golden set.
 
     Returns:
@@ -166,9 +165,6 @@ def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curv
     """The coefficient of every measure with the answer's grade.
 
     Args:
-        found: The samples.
-        kind: Which coefficient.
-        keep: The segment.
         tuned: Measures whose alpha was chosen; each is a row beside the one with alpha = 0.5, by its
             coefficient on queries that the choice did not see.
 
@@ -225,11 +221,7 @@ def differences(
     """A measure's coefficient minus that of another, by run and K / Np.
 
     Args:
-        found: The samples.
-        kind: Which coefficient.
-        keep: The segment.
         measures: Two of `MEASURES`: the measure and its reference.
-        least: Answers that a cell needs.
 
     Returns:
         name, ratio, n, value, reference, difference (null where one of the two is not defined), sorted.
@@ -261,8 +253,6 @@ def distribution(found: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
     """How the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
     Args:
-        found: The samples.
-        keep: The segment.
         least: Answers that a run needs at a K / Np.
 
     Returns:

@@ -43,10 +43,7 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
     """Which measure foretells the grade best, with its interval, and what weakens that.
 
     Args:
-        found: The samples.
         table: Of `outcome.correlations`.
-        kind: Which coefficient.
-        segment: Name of the segment.
 
     Returns:
         A sentence, and further ones by the words of their chip.

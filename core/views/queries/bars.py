@@ -43,10 +43,7 @@ def bars(
     """Draw the score of every query, or its difference to a second stack, in the order of the table.
 
     Args:
-        rows: Rows of the query table.
-        quality: Measure and cutoff.
         names: The stack, and the second one where there is one.
-        selected: query_id to point at.
 
     Returns:
         The chart; None when no query has a value.

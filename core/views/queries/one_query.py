@@ -97,10 +97,6 @@ def one_query(
     """Read one query.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        query_id: The query.
         runs: One or two runs with rankings: run_id to name.
 
     Returns:

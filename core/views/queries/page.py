@@ -65,10 +65,6 @@ def query_table(
     """Every query of the workspace with what one stack makes of it.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
-        run_id: A run with rankings.
         other: Another run with rankings, to compare with.
         as_zero: Count a judged query that a stack was not asked as 0, as averages over all queries do; else
             its score is unknown. One that it was asked and ranks nothing for scores 0 either way.
@@ -178,7 +174,6 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
     """The queries that match.
 
     Args:
-        table: The query table.
         tags: Tags to look for: any of those with the same name (``package=numpy`` or ``package=polars``), and
             one of every name.
         words: Every word must occur in the question, the id or a tag, upper and lower case alike.

@@ -44,11 +44,7 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
     """Say where a stack is weak, or where it wins and loses against another.
 
     Args:
-        rows: The queries to speak about.
         total: How many queries there are without a filter.
-        quality: Measure and cutoff.
-        name: The stack.
-        other: The second stack.
     """
     if rows.is_empty():
         return Answer(
@@ -189,7 +185,6 @@ def nothing(name: str | None, ranked: str) -> tuple[str, str]:
 
     Args:
         name: The stack that was picked; None when the limits leave none.
-        ranked: One that has rankings.
     """
     if name is None:
         return "Your limits leave no stack.", "Choose one by name, or relax a limit."
@@ -205,9 +200,6 @@ def doubt(
     """What judging more could make of a stack's mean difference to a second one; empty if nothing.
 
     Args:
-        snapshot: Where to read.
-        scope: Collection and golden set.
-        quality: Measure and cutoff.
         table: The query table of the two.
         names: run_id to name: the stack, and the second one.
     """

@@ -133,9 +133,7 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     """The form as the text of a specification (TOML).
 
     Args:
-        form: The fields.
         collections: Names under documents that stand for what the store has; others are paths.
-        golden_sets: The same under judgements.
     """
     preset = _preset(form.preset) if form.preset else None
     usual = Form(axes={}) if preset is None else preset

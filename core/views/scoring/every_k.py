@@ -63,10 +63,6 @@ def in_parts(
     """`every_k` for some runs at a time, so that any number of them fits in memory.
 
     Args:
-        snapshot: Where to read.
-        run_ids: Runs that have rankings.
-        golden_set_id: The judgements.
-        measures: Which.
         depth: Largest K; None for the deepest final rank of the runs that are read together.
         asked_only: Whether a judged query that a run was not asked is unknown; else it counts as 0.
 

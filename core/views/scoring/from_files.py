@@ -33,7 +33,6 @@ def score_files(
 
     Args:
         made: What was read, rankings and judgements among it.
-        measures: Each with its cutoff.
         golden_set_id: The judgements, where there are several sets of them.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.scoring.queries.counted`.

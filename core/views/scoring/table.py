@@ -51,10 +51,8 @@ def score_table(
     """Score runs of one collection.
 
     Args:
-        snapshot: Where to read.
         runs: Rows of `Snapshot.runs`.
         golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
-        measures: Each with its cutoff.
         told: Measures that are not computed: of every run what it came with.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.scoring.queries.counted`.

@@ -53,11 +53,6 @@ def steps(
     """What each step to the next K of the same stack buys, by the table's quality, latency and cost.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
-        scope: The workspace.
-        quality: The table's measure.
-        latency: The table's latency.
         seed: Of the paired bootstrap behind "the gain may be chance".
 
     Returns:
@@ -113,7 +108,6 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
 
     Args:
         rows: From `step_rows`.
-        per: What is paid.
         chosen: Specification without K of the chosen stack (`without_depth`), which is always drawn.
 
     Returns:

@@ -92,9 +92,7 @@ def choices(
     """What every scenario of the page comes to.
 
     Args:
-        table: The stack table.
         published: Scenarios that runs of the collection are the example of (`named`).
-        own: The user's.
         limits: Those that hold on every page.
         paired: Quality per query, where it is known.
 
@@ -187,13 +185,8 @@ def matrix(
     """The scenarios with their stacks' numbers, each with interval and n where they are known.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
-        scope: The workspace.
         found: From `choices`.
-        book: Prices.
         quality: The measure of the limits; shown first if it is none of the paper's columns.
-        latency: The latency of the limits.
 
     Returns:
         One row per scenario: scenario, asked, kind, run_id, name (null where nothing is left), embedder, dim,
@@ -240,8 +233,6 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
     """Stacks by average quality per second of median latency.
 
     Args:
-        snapshot: Where to read.
-        scope: The workspace.
         end_to_end: Divide by the whole retrieval path rather than by the reranker alone.
 
     Returns:

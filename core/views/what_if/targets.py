@@ -28,7 +28,6 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     Args:
         line: Numbers in ms between commas; empty = `USUAL_MS`, or, where every stack is faster than the
             first of them, a quarter, a half and all of the slowest stack's latency.
-        table: The stack table.
 
     Returns:
         Rising, each once.

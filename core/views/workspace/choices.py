@@ -57,7 +57,6 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     """List what a workspace offers.
 
     Args:
-        snapshot: Where to read.
         scope: Collection and golden set; its choice of runs is ignored.
 
     Returns:

@@ -81,7 +81,6 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
     """The stack table with the latencies of one machine only; those of others count as unknown, with why.
 
     Args:
-        table: The stack table.
         chosen: One of `machines`; None for all of them.
     """
     if chosen is None:

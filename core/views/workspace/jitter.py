@@ -55,8 +55,6 @@ def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constrain
     """The band of the chosen stack, with where it comes from: ``0.017 ms (measured: …)``.
 
     Args:
-        table: The stack table.
-        decision: What was selected from it.
         constraints: Says whether a person typed the band.
     """
     if constraints.jitter_ms is not None:

@@ -204,8 +204,6 @@ def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation |
     """What generation adds to the latency of each run, modelled.
 
     Args:
-        snapshot: Where to read.
-        runs: run_id and spec.
         generation: The model; None = none.
 
     Returns:

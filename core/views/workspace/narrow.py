@@ -65,13 +65,7 @@ class Offer:
 
 
 def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
-    """Find out whether the ranked runs of a workspace are judged alike, and what could be done.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-        quality: Measure and cutoff.
-    """
+    """Find out whether the ranked runs of a workspace are judged alike, and what could be done."""
     none, golden = Offer(quality.k), scope.golden_set_id
     run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     if golden is None or quality.measure is None or not run_ids:
@@ -185,13 +179,8 @@ def narrow(
     """Narrow a workspace to what compares.
 
     Args:
-        snapshot: Where to read.
         scope: The workspace as it was asked for.
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
-        book: Prices.
         choices: How runs that differ are compared.
-        reads: How to read.
 
     Returns:
         The workspace to decide on, and what there is to say about the rest.

@@ -67,7 +67,6 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
     """Find out whether the runs of a workspace were asked the same queries.
 
     Args:
-        snapshot: Where to read.
         scope: The workspace, all of its queries.
 
     Returns:
@@ -221,13 +220,6 @@ def paired(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality, *, seed: int = SEED
 ) -> Paired | None:
     """Quality per query of the stacks of a workspace, for telling ties from differences.
-
-    Args:
-        snapshot: Where to read.
-        table: The stack table.
-        scope: The workspace.
-        quality: Measure and cutoff.
-        seed: Of the resampling.
 
     Returns:
         The values of the runs with rankings; None where there are none.

@@ -116,9 +116,6 @@ def evidence(
     """Join the rankings of some runs with the judgements of a golden set.
 
     Args:
-        snapshot: Where to read.
-        run_ids: Runs that have rankings.
-        golden_set_id: The judgements.
         measures: What will be scored, so that whatever they need is read as well.
         only: The queries that count; None for every judged one.
 

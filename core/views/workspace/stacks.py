@@ -142,10 +142,6 @@ _WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
 def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """The runs of a workspace with their axes and a name that is unique among them.
 
-    Args:
-        snapshot: Where to read.
-        scope: The workspace.
-
     Returns:
         The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name, those that differ in K alone by K.
 
@@ -174,11 +170,8 @@ def stack_table(
     """Quality, latency and cost of every run of the workspace.
 
     Args:
-        snapshot: Where to read.
-        scope: The workspace.
         quality: The measure and cutoff that stand for quality.
         latency: Percentile and scope of the latency.
-        book: Prices.
 
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
@@ -294,9 +287,7 @@ def repriced(snapshot: Snapshot, table: pl.DataFrame, book: PriceBook) -> pl.Dat
     """The stack table with the costs that other prices make.
 
     Args:
-        snapshot: Where to read.
         table: Of `stack_table`.
-        book: Prices.
 
     Returns:
         The rows in their order.

@@ -46,9 +46,7 @@ def chart(
 
     Args:
         rows: As in `core.views.what_if.routing.policies.Simulation`.
-        path: As there.
         stacks: The stack table, dimmed behind; its latency is shown where `axis` is its percentile.
-        quality: The y axis.
         axis: A key of `AXES` that `drawable` names.
 
     Returns:

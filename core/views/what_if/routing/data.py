@@ -169,9 +169,6 @@ def gather(
     """Read what a routing between some options needs.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
-        asked: What the sidebar says.
         options: Two or more, the shallowest first.
         way: How a query gets from the shallowest option to a deeper one; decides what it has spent by then.
 

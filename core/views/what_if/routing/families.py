@@ -80,8 +80,6 @@ def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Fam
     """Add the depths that the deepest run of a family can be replayed at, or the reason why it cannot.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
         family: One of `families`; without a reranker it stays as it is.
     """
     if family.reranker is None:

@@ -103,8 +103,6 @@ def simulate(
 
     Args:
         found: Quality, latency and cost of every query at every depth; see `nothing`.
-        signal: What the rule looks at.
-        quality: What is scored.
         most: Share of the queries that may leave the shallowest depth, 0..1.
         own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
         seed: Of the folds and the resampling.
