@@ -10,8 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.door import Door
 from core.ui.navigation import open_page
-from core.ui.shell import ICON, shell
-from core.ui.startup import ready
+from core.ui.shell import ICON, ready, shell
 
 
 def dashboard() -> None:

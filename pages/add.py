@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
 from core.ui import cache, door, show
-from core.ui.add import files, large, offer, target
+from core.ui.add import files, large, target
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import end
 from core.views.add import formats as known
@@ -18,7 +18,7 @@ def results() -> None:
         end()
     large.done()
     large.underway()
-    items = offer.offered()
+    items = files.offered()
     if not items:
         end()
     decided = target.decided_about(items)
@@ -27,14 +27,14 @@ def results() -> None:
         where = st.container(width="content")
         chosen = target.options(decided)
     with blocks:
-        chosen, places = files.blocks(offer.looked(items, chosen), chosen)
-        wrong = files.problems(offer.looked(items, chosen), places, chosen.skip)
+        chosen, places = files.blocks(files.looked(items, chosen), chosen)
+        wrong = files.problems(files.looked(items, chosen), places, chosen.skip)
     workspace = target.open_workspace(chosen)
-    plan = Plan() if wrong or offer.large(items) else read(items, chosen, decided, workspace)
+    plan = Plan() if wrong or files.large(items) else read(items, chosen, decided, workspace)
     with where:
         target.goes_into(plan, chosen, decided)
     with bar:
-        if offer.large(items):
+        if files.large(items):
             st.caption(words.NOTHING_YET)
             large.start(items, chosen, workspace, ready=not wrong)
         elif plan.made is None:
@@ -51,7 +51,7 @@ def results() -> None:
 
 def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
     """What the files bring, read once per set of files and decisions."""
-    key = offer.fingerprint(items, chosen, sorted(decided.strips.items()), workspace)
+    key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace)
     return _read(key, items, chosen, decided.strips, workspace)
 
 

@@ -5,8 +5,7 @@ import polars as pl
 import streamlit as st
 
 from core.prices import PriceBook
-from core.prices.calculator import NO_INDEX, CostInputs, calculator
-from core.prices.units import INDEX_KINDS
+from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs, calculator
 from core.ui import cache, prices, show
 from core.ui.pick import BY_RULE, listed, still_offered
 from core.ui.view import View, find_view

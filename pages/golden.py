@@ -12,7 +12,7 @@ from core.ui.view import View, current_view, end
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES, Policy
 from core.views.text import plain
-from core.views.workspace.holes import overturned
+from core.views.workspace.scores import overturned
 
 STACK = {"name": show.text_column("stack", width=290)}
 MIX_COLUMNS = {

@@ -8,7 +8,7 @@ from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import View, current_view, end, find_view
-from core.views.measures import charts, outcome, reference, words
+from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
 from core.views.text import plain
@@ -70,14 +70,14 @@ def all_measures() -> None:
     by_hand(measure)
     definition(measure, origin)
     st.subheader("All measures", anchor=False)
-    show.table(reference.measure_table(), "measures", MEASURE_COLUMNS, more=MORE_OF_MEASURES)
+    show.table(words.measure_table(), "measures", MEASURE_COLUMNS, more=MORE_OF_MEASURES)
     st.caption(words.CEILINGS)
 
 
 def pick_measure(view: View | None) -> Measure:
     """The measure to explain: chosen or typed, with cutoff and parameters; at first the workspace's."""
     own = view.quality.measure if view else None
-    offered = reference.choices()
+    offered = words.choices()
     first = offered.index(own.name) if own else 0
     return Measure.parse(
         st.selectbox("Measure", offered, index=first, key="ref", bind="query-params",
@@ -98,7 +98,7 @@ def by_hand(measure: Measure) -> None:
     left.caption(words.example(cutoff_of(made.measure)))
     for step in made.steps:
         right.markdown(plain(step))
-    right.code(reference.result(made.measure), language=None, wrap_lines=True)
+    right.code(words.result(made.measure), language=None, wrap_lines=True)
 
 
 def definition(measure: Measure, origin: str) -> None:
@@ -110,7 +110,7 @@ def definition(measure: Measure, origin: str) -> None:
         st.markdown(f"**Elsewhere:** {plain(info.differs)}")
     st.caption(plain(origin))
     if info.params:
-        rows = reference.parameter_table(measure)
+        rows = words.parameter_table(measure)
         st.dataframe(rows.to_arrow(), hide_index=True, width="stretch", key="parameters")
 
 

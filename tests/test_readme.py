@@ -3,7 +3,7 @@
 from core.paths import ROOT
 from core.ui.pages import pages_markdown
 from core.views.add.formats import formats_markdown
-from core.views.measures.reference import measures_markdown
+from core.views.measures.words import measures_markdown
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -1,14 +1,163 @@
-"""What a deeper K of the same stack buys, and the efficiency scalar (CLQ paper §3.3, §5.4)."""
+"""What a deeper K costs and buys: the line of reranker latency, each step's price, and quality per second."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from core.decide.axes import QUALITY, Axis
+from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
+
+RELATIVE_TOLERANCE = 0.10
+"""Share of the fitted latency by which a figure may leave the line, where that is more than the jitter."""
+MIN_DEPTHS = 3
+"""Different depths needed before any can be said to leave the line: two are always on one."""
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """How far from a line is still on it."""
+
+    jitter_ms: float
+    relative: float
+
+    def left(self, took: Floats, expected: Floats) -> Mask:
+        """Which latencies are too far from what the line expects."""
+        return np.asarray(np.abs(took - expected) > np.maximum(self.jitter_ms, self.relative * expected))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearFit:
+    """Latency = intercept + slope × K over the figures that keep to it.
+
+    Attributes:
+        slope: ms per candidate; None where it is withheld.
+        intercept: ms at K = 0; None where it is withheld.
+        expected: The line at every figure [n]; ms, NaN where withheld.
+        departs: Which figures leave the line by more than the tolerance [n].
+        breaks_at: The smallest depth from which on the median of every depth leaves it; None = no such depth.
+        reason: Why there is no line, in words; empty where there is one.
+    """
+
+    slope: float | None
+    intercept: float | None
+    expected: Floats
+    departs: Mask
+    breaks_at: int | None
+    reason: str = ""
+
+
+def linear_fit(
+    depths: ArrayLike,
+    ms: ArrayLike,
+    *,
+    jitter_ms: float = JITTER_MS,
+    relative: float = RELATIVE_TOLERANCE,
+) -> LinearFit:
+    """Fit the latency of one reranker against K and flag what leaves the line."""
+    at, took = np.asarray(depths, dtype=np.float64), np.asarray(ms, dtype=np.float64)
+    if at.shape != took.shape or at.ndim != 1:
+        raise InputError(f"{at.shape} depths and {took.shape} latencies do not belong together.")
+    levels = np.unique(at)
+    if len(levels) < MIN_DEPTHS:
+        why = f"{len(levels)} different K are too few for a line: at least {MIN_DEPTHS} are needed"
+        return LinearFit(None, None, np.full(at.shape, np.nan), np.zeros(at.shape, np.bool_), None, why)
+    medians = np.array([np.median(took[at == level]) for level in levels])
+    noise = _Noise(jitter_ms, relative)
+    lines = [_least_squares(at, took), *_through(levels, medians)]
+    on_line = _agreeing(at, took, lines, noise)
+    slope, intercept = _least_squares(at[on_line], took[on_line])
+    expected = intercept + slope * at
+    departs = noise.left(took, expected)
+    off = noise.left(medians, intercept + slope * levels)
+    kept = np.flatnonzero(~off)
+    first = int(kept[-1]) + 1 if len(kept) else 0
+    breaks_at = int(levels[first]) if first < len(levels) else None
+    return LinearFit(slope, intercept, expected, departs, breaks_at)
+
+
+def _through(levels: Floats, medians: Floats) -> list[tuple[float, float]]:
+    """Slope and intercept of the lines through any two points."""
+    lines = []
+    for one, other in combinations(range(len(levels)), 2):
+        slope = float((medians[other] - medians[one]) / (levels[other] - levels[one]))
+        lines.append((slope, float(medians[one] - slope * levels[one])))
+    return lines
+
+
+def _agreeing(at: Floats, took: Floats, lines: list[tuple[float, float]], noise: _Noise) -> Mask:
+    """The figures on the line that most of them lie on; all of them where no line can be."""
+    best: tuple[tuple[int, float, float], Mask] | None = None
+    for slope, intercept in lines:
+        if slope < 0 or intercept < 0:
+            continue
+        expected = intercept + slope * at
+        on_line = ~noise.left(took, expected)
+        away = float(np.abs(took - expected)[on_line].sum())
+        rank = (-int(on_line.sum()), float(at[on_line].sum()), away)
+        if len(np.unique(at[on_line])) > 1 and (best is None or rank < best[0]):
+            best = rank, on_line
+    return best[1] if best is not None else np.ones(at.shape, dtype=np.bool_)
+
+
+def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
+    """Slope and intercept of least squares, neither below 0."""
+    middle = at.mean()
+    slope = float(((at - middle) * (took - took.mean())).sum() / ((at - middle) ** 2).sum())
+    intercept = float(took.mean() - slope * middle)
+    if slope < 0:
+        return 0.0, float(took.mean())
+    if intercept < 0:
+        return float((at * took).sum() / (at**2).sum()), 0.0
+    return slope, intercept
+
+
+def reranker_scaling(
+    table: pl.DataFrame, *, jitter_ms: float = JITTER_MS, relative: float = RELATIVE_TOLERANCE
+) -> pl.DataFrame:
+    """Fit every reranker by embedder, the dimensions of an embedder together.
+
+    A provider is known by its reranker's name, and the paper found that the dimension does not matter.
+
+    Args:
+        table: One row per stack: run_id, reranker, embedder (null = none), candidates, latency_ms (the
+            reranker's alone). Rows without reranker, K or latency are left out.
+        jitter_ms: As in `linear_fit`.
+        relative: As in `linear_fit`.
+
+    Returns:
+        One row per stack: run_id, reranker, embedder, candidates, latency_ms, expected_ms, over_ms, departs,
+        slope (ms per candidate), intercept (ms), breaks_at, reason; sorted by reranker, embedder and K.
+    """
+    ranked = pl.col("reranker").is_not_null() & (pl.col("reranker") != "none")
+    known = pl.col("candidates").is_not_null() & pl.col("latency_ms").is_finite()
+    columns = ("run_id", "reranker", "embedder", "candidates", "latency_ms")
+    rows = table.filter(ranked & known).select(columns).sort("reranker", "embedder", "candidates", "run_id")
+    groups = rows.partition_by("reranker", "embedder", maintain_order=True)
+    parts = [_fitted(group, jitter_ms, relative) for group in groups]
+    return pl.concat(parts) if parts else _fitted(rows, jitter_ms, relative)
+
+
+def _fitted(group: pl.DataFrame, jitter_ms: float, relative: float) -> pl.DataFrame:
+    fit = linear_fit(group["candidates"], group["latency_ms"], jitter_ms=jitter_ms, relative=relative)
+    return group.with_columns(
+        pl.Series("expected_ms", fit.expected, dtype=pl.Float64).fill_nan(None),
+        pl.Series("departs", fit.departs, dtype=pl.Boolean),
+        pl.lit(fit.slope, pl.Float64).alias("slope"),
+        pl.lit(fit.intercept, pl.Float64).alias("intercept"),
+        pl.lit(fit.breaks_at, pl.Int64).alias("breaks_at"),
+        pl.lit(fit.reason or None, pl.String).alias("reason"),
+    ).with_columns((pl.col("latency_ms") - pl.col("expected_ms")).alias("over_ms"))
+
 
 REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
 GAIN = ("gain_low", "gain_high")

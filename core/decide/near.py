@@ -1,11 +1,8 @@
-"""What a limit costs: the best stack that this limit alone excludes, and the limit that lets it in.
-
-A limit is missed by a hair as easily as by a mile: within 500 ms and $2.50 the stacks of the CLQ paper give
-0.610, and 506.6 ms gives 0.805 (metrics.md §9).
-"""
+"""What limits cost: the best stack that one limit alone excludes, and the choice at each of several targets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -15,7 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import COST, LATENCY, Axis, Floats
-from core.decide.rules import Constraints, Decision, Rule, feasible
+from core.decide.paired import Paired
+from core.decide.pareto import frontier_2d
+from core.decide.rules import Constraints, Decision, Rule, decide, feasible
 
 ROUNDING = 0.01
 """Largest share of a value by which the limit that lets it in is rounded."""
@@ -115,3 +114,56 @@ def lets_in(value: float, *, upper: bool = True) -> float:
         if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDING)):
             break
     return float(rounded)
+
+
+TARGETS_MS = (350.0, 500.0, 1000.0)
+"""Targets to begin with; the first two are the paper's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditioned:
+    """What one latency target leaves.
+
+    Attributes:
+        sla_ms: The target; None = none.
+        decision: What the rule chooses within it.
+        frontier: Rows of the feasible stacks that are not dominated in cost and quality, by rising cost.
+    """
+
+    sla_ms: float | None
+    decision: Decision
+    frontier: NDArray[np.intp]
+
+
+def conditioned(
+    table: pl.DataFrame,
+    targets_ms: Sequence[float | None],
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
+) -> list[Conditioned]:
+    """Decide at every target, the other constraints staying.
+
+    Latency is the target's business here, so the frontier at one target is that of cost and quality among
+    the stacks that meet it.
+
+    Args:
+        table: As for `core.decide.rules.decide`.
+        targets_ms: Latency targets; ms, None = no target.
+        constraints: Budget, floor and jitter band; its own SLA does not matter.
+        paired: Quality per query, where it is known.
+
+    Returns:
+        One result per target, in the given order.
+    """
+    cost, quality = (
+        table[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if table.height else np.empty(0)
+        for name in ("cost", "quality")
+    )
+    made = []
+    for sla_ms in targets_ms:
+        found = decide(table, replace(constraints, sla_ms=sla_ms), rule, paired=paired)
+        within = np.where(found.feasible, found.quality.merit(quality), np.nan)
+        made.append(Conditioned(sla_ms, found, frontier_2d(cost, within)))
+    return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from core.metrics import classical, gain, ndcg, novelty, rates, tradeoff
+from core.metrics import classical, gain, novelty, rates, tradeoff
 from core.metrics.info import MeasureInfo
 from core.metrics.proc import with_ceiling
 from core.params import show
@@ -28,13 +28,13 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.SUCCESS,
     classical.RR,
     classical.AP,
-    ndcg.NDCG,
+    classical.NDCG,
     classical.RBP,
     tradeoff.F,
     tradeoff.F_E,
     tradeoff.T,
     tradeoff.T_U,
-    ndcg.NDCG_FOUND,
+    classical.NDCG_FOUND,
 )
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(

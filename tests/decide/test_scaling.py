@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.scaling import linear_fit, reranker_scaling
+from core.decide.marginal import linear_fit, reranker_scaling
 from core.errors import InputError
 from core.importers.formats.published import read_figures
 

@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 
 from core.decide.marginal import marginal
+from core.decide.near import conditioned
 from core.decide.rules import Constraints, decide
-from core.decide.slo import conditioned
 from core.decide.turning import turns
 from core.errors import UnknownNameError
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, expect
 
 from core.importers import Options, load
 from core.store import Store
-from core.ui.add.offer import LARGE
+from core.ui.add.files import LARGE
 from tests.e2e.watch import PATIENCE_MS, Visit
 from tests.server import Server
 

@@ -10,7 +10,7 @@ from core.errors import AccessError
 from core.pipeline.evaluate import launch
 from core.store import Store
 from core.ui import cache, door
-from core.ui.add import large, offer
+from core.ui.add import files, large
 from core.views.access import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
@@ -63,7 +63,7 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
     "restore": lambda _: door.act(deletion.restore, cache.store(), ["a"], "run"),
     "import": lambda made: large.write(made, ["file"], "refuse", None),
     "large import": lambda made: large.start([], made, None, ready=True),
-    "read": lambda _: offer.offered(),
+    "read": lambda _: files.offered(),
     "merge": lambda _: door.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
 }
 

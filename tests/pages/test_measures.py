@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.metrics import REGISTRY, Measure
-from core.views.measures.reference import choices, result
+from core.views.measures.words import choices, result
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 

@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.prices.calculator import CostInputs, calculator
-from core.prices.units import GIB, index_bytes, rerank_tokens, search_units, search_units_of
+from core.prices.calculator import (
+    GIB,
+    CostInputs,
+    calculator,
+    index_bytes,
+    rerank_tokens,
+    search_units,
+    search_units_of,
+)
 from tests.prices.test_cost import BOOK, price
 
 BOOK = type(BOOK)(

@@ -24,8 +24,8 @@ from core.views.queries import page as queries
 from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenario_text import Scenario
-from core.views.workspace.holes import overturned
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scores import overturned
 from tests.views.made import stacks
 
 BOTH = pytest.mark.parametrize("higher", [True, False])

@@ -16,8 +16,7 @@ from core.cli.output import Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.importers.read.text import shown
 from core.prices import DEFAULT_BOOK, PriceBook
-from core.prices.calculator import NO_INDEX, CostInputs
-from core.prices.units import INDEX_KINDS
+from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs
 
 if TYPE_CHECKING:
     from core.views.cost.bill import CostView

@@ -10,7 +10,7 @@ import typer
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.metrics import Measure
-from core.views.measures.reference import explained, measure_table
+from core.views.measures.words import explained, measure_table
 from core.views.scoring.reported import as_reported, only_reported
 
 _SHOWN = ("measure", "says", "formula", "parameters", "range", "better")

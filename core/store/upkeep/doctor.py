@@ -12,7 +12,7 @@ import duckdb
 
 from core.errors import StoreError, StoreVersionError
 from core.files import is_locked
-from core.store import lock
+from core.store import store
 from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
 from core.store.ledger import KINDS
@@ -22,7 +22,7 @@ from core.store.seals import Sealed, advice
 from core.store.standing import DELETED, THERE
 from core.store.store import Store
 from core.store.upkeep import migrations
-from core.store.upkeep.sweep import unfinished, unused
+from core.store.writer import unfinished, unused
 from core.tables import TABLES
 
 
@@ -277,7 +277,7 @@ def _texts(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
     if is_locked(layout.lock):
-        yield Finding(Level.NOTE, f"A writer is active: {lock.holder(layout.lock) or 'unnamed'}.")
+        yield Finding(Level.NOTE, f"A writer is active: {store.holder(layout.lock) or 'unnamed'}.")
         return
     listed = folders(catalogue.column("SELECT path FROM parts"))
     for found, what, do in (

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.decide.slo import conditioned
+from core.decide.near import conditioned
 from core.errors import ClqError
 from core.ui import cache, show
 from core.ui.pick import KEPT, carry_over

@@ -18,9 +18,9 @@ from core.views import text
 from core.views.decision.near import near_rows
 from core.views.decision.promising import promising_rows, promising_words, unasked_words
 from core.views.workspace.harm import cap_words, harm_measure
-from core.views.workspace.holes import overturned
 from core.views.workspace.jitter import jitter_words
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scores import overturned
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""

@@ -10,8 +10,8 @@ from core.decide.rules import Constraints, Decision
 from core.views import text
 from core.views.decision.promising import unasked_words
 from core.views.workspace.harm import cap_words
-from core.views.workspace.holes import overturned
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scores import overturned
 
 SHORT = 34
 """Letters of a name where several stand in one line."""

@@ -46,7 +46,7 @@ def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
 
     Args:
         found: What the golden set holds.
-        overturned: What `core.views.workspace.holes.overturned` says.
+        overturned: What `core.views.workspace.scores.overturned` says.
     """
     if overturned:
         return "Judging more could overturn the choice."

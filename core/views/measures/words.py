@@ -1,14 +1,131 @@
-"""What the Measures page says."""
+"""What the Measures page says: every measure explained from the registry, and the answers."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from core.metrics import Measure
+from core.metrics import REGISTRY, Measure, reference
+from core.metrics.info import MeasureInfo
+from core.params import show
 from core.stats.correlation import Kind
 from core.views import text
 from core.views.measures.outcome import Curve, Samples
-from core.views.measures.reference import better, needs
+from core.views.measures.worked import worked
+
+_NEEDS = {
+    "pool": "the candidate pool",
+    "sources": "passages with their source",
+    "answers": "answers with grades",
+}
+
+
+def measures_markdown() -> str:
+    """One row per measure: name, what it says, its formula, where it is defined.
+
+    PROC[X] and %PROC[X] are the same for every X and stand as one row each.
+    """
+    rows = [row for row in reference() if "PROC[" not in row["name"] or "[RA-nWG]" in row["name"]]
+    lines = ["| measure | what it says | at K | better |", "|---|---|---|---|"]
+    for row in rows:
+        name, formula = (row[key].replace("|", "\\|") for key in ("name", "formula"))
+        lines.append(f"| `{name}` | {row['text']} | {formula} | {row['better']} |")
+    return "\n".join(lines)
+
+
+def measure_table() -> pl.DataFrame:
+    """All measures, one row each; PROC[X] and %PROC[X] stand with X.
+
+    Returns:
+        measure, says, formula, parameters, range, better, ceiling (the name of its PROC), needs,
+        not_applicable, elsewhere (where other tools define it otherwise), defined_in; all of them text, empty
+        where there is nothing to say.
+    """
+    plain = [info for info in REGISTRY.values() if "[" not in info.name]
+    return pl.DataFrame(
+        {
+            "measure": [info.name for info in plain],
+            "says": [info.text for info in plain],
+            "formula": [info.formula for info in plain],
+            "parameters": [_params(info) for info in plain],
+            "range": [info.range for info in plain],
+            "better": [better(info) for info in plain],
+            "ceiling": [f"PROC[{info.name}]" if info.ceiling else "" for info in plain],
+            "needs": [needs(info) for info in plain],
+            "not_applicable": [info.na or "Never." for info in plain],
+            "elsewhere": [info.differs for info in plain],
+            "defined_in": [info.section for info in plain],
+        }
+    )
+
+
+def _params(info: MeasureInfo) -> str:
+    return ", ".join(f"{param.name}={show(param.default)}" for param in info.params)
+
+
+def better(info: MeasureInfo) -> str:
+    """Which direction is good: "higher" or "lower"."""
+    return "higher" if info.higher_is_better else "lower"
+
+
+def needs(info: MeasureInfo) -> str:
+    """What a measure needs besides rankings and judgements, in words."""
+    return ", ".join(_NEEDS[need] for need in sorted(info.needs))
+
+
+def parameter_table(measure: Measure) -> pl.DataFrame:
+    """The parameters of a measure: parameter, value, default, range, type, text; all columns are text."""
+    values = measure.values
+    rows = [
+        (param.name, show(values[param.name]), show(param.default), param.range, param.kind, param.text)
+        for param in measure.info.params
+    ]
+    names = ("parameter", "value", "default", "range", "type", "text")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def explained(measure: Measure) -> pl.DataFrame:
+    """One measure with its worked example: item, text.
+
+    Args:
+        measure: With or without a cutoff; its parameters are used in the example.
+    """
+    info, made = measure.info, worked(measure)
+    rows = [
+        ("measure", str(measure)),
+        ("says", info.text),
+        ("at K", info.formula),
+        ("range", f"{info.range}, {better(info)} is better"),
+        ("needs", needs(info)),
+        ("not applicable", info.na or "Never."),
+        ("elsewhere", info.differs),
+        ("defined in", info.section),
+    ]
+    rows += [
+        (
+            f"parameter {row['parameter']}",
+            f"{row['value']} ({row['range']}, default {row['default']}): {row['text']}",
+        )
+        for row in parameter_table(measure).to_dicts()
+    ]
+    rows += [(f"example, step {number}", step) for number, step in enumerate(made.steps, 1)]
+    rows.append((f"example, {made.measure}", result(measure)))
+    return pl.DataFrame(
+        [row for row in rows if row[1]], schema={"item": pl.String, "text": pl.String}, orient="row"
+    )
+
+
+def result(measure: Measure) -> str:
+    """The last step of the worked example with what it comes to, or why there is no value."""
+    made = worked(measure)
+    if made.value is None:
+        return f"Not applicable: {made.reason}"
+    return f"{made.expression} = {made.value:.6g}"
+
+
+def choices() -> list[str]:
+    """Every measure by name, ceilings after all others."""
+    return sorted(REGISTRY, key=lambda name: name.count("PROC") + name.count("%"))
+
 
 PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
 CEILINGS = "PROC[X] is X of the best order of the candidate pool, %PROC[X] the share of it that is reached."

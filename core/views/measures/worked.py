@@ -6,28 +6,229 @@ and compares it with what the engine says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from core.metrics import Extra, Measure, na_reason, score_at
+from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
 from core.metrics.facets import sets_of
 from core.params import show
-from core.views.measures.worked_terms import (
-    ANSWERS,
-    DEEPEST,
-    GRADES,
-    JUDGED,
-    PASSAGES,
-    RANKING,
-    SOURCES,
-    Ranked,
-    best_first,
-    counts_of,
-    expression,
+
+PASSAGES: tuple[tuple[str, int, str], ...] = (
+    ("a", 5, "X"),
+    ("b", 4, "X"),
+    ("c", 4, "Y"),
+    ("d", 3, "Z"),
+    ("e", 3, "Y"),
+    ("f", 2, "W"),
+    ("g", 1, "V"),
+    ("u", 0, "U"),
 )
+"""The example's passages: name, grade (0 = nobody judged it) and source; all but u are the golden set."""
+RANKING = "buafcd"
+"""What the run ranks, first rank first; its candidate pool is the same passages."""
+ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
+"""Correctness of the answer from the first 1, 2, … passages."""
+DEEPEST = len(RANKING)
+GRADES = {name: grade for name, grade, _ in PASSAGES}
+SOURCES = {name: source for name, _, source in PASSAGES}
+JUDGED = [name for name, grade, _ in PASSAGES if grade]
+
+
+def counts_of(names: Sequence[str]) -> np.ndarray:
+    """How many of some passages have grade 1..5."""
+    return np.bincount([GRADES[name] for name in names], minlength=6)[1:]
+
+
+class Ranked:
+    """An ordering of the example's passages, and what its Top(K) holds."""
+
+    def __init__(self, measure: Measure, ranking: str) -> None:
+        self.measure, self.ranking = measure, ranking
+        self.name = measure.inner or measure.name
+        self.k = measure.k or 1
+        self.values = measure.values
+        self.top = ranking[: self.k]
+        self.grades = [GRADES[name] for name in self.top]
+
+    def param(self, name: str) -> str:
+        """A parameter as it is written."""
+        return show(self.values[name])
+
+    @property
+    def rel(self) -> int:
+        """The relevance threshold."""
+        fixed = {"N-Recall4+": 4, "Precision4+": 4, "N-Recall5": 5}
+        return fixed.get(self.name, int(self.values.get("rel", 4)))
+
+    @property
+    def found(self) -> int:
+        """Relevant passages in Top(K)."""
+        return sum(grade >= self.rel for grade in self.grades)
+
+    @property
+    def present(self) -> int:
+        """Relevant passages in the golden set."""
+        return sum(grade >= self.rel for grade in GRADES.values())
+
+    def weight(self, name: str) -> float:
+        """Weight of a passage."""
+        each = weights(counts_of(JUDGED), Weighting.from_values(self.values))
+        return float(each[GRADES[name] - 1]) if GRADES[name] else 0.0
+
+    def gain(self, grade: int) -> int:
+        """Gain of a grade for nDCG."""
+        return 2**grade - 1 if self.values.get("gain") == "exp" else grade
+
+    def top_in_words(self) -> str:
+        """What stands in Top(K)."""
+        shown = (f"{name} ({GRADES[name] or 'unjudged'})" for name in self.top)
+        return f"Top({self.k}), with grades: {', '.join(shown)}."
+
+    def best_in_words(self) -> str:
+        """The best ordering of the pool."""
+        return f"Best order of the candidate pool. {self.top_in_words()}"
+
+    def golden_in_words(self) -> str:
+        """What is judged."""
+        counts = counts_of(JUDGED)
+        shown = (f"n{grade} = {counts[grade - 1]}" for grade in range(5, 0, -1))
+        return f"Golden set: {', '.join(shown)}."
+
+
+def best_first(ranked: Ranked) -> Ranked:
+    """The best order of the candidate pool for the measure: what adds most first."""
+    pool = ranked.ranking
+    if ranked.name.endswith("RA-nWG"):
+        order = sorted(pool, key=lambda name: -ranked.weight(name))
+        beta = float(ranked.values.get("beta", 1.0))
+        worth = {name: each for name, (each, _) in zip(order, _discounted(ranked, order, beta), strict=True)}
+        return Ranked(ranked.measure, "".join(sorted(order, key=lambda name: -worth[name])))
+    return Ranked(ranked.measure, "".join(sorted(pool, key=lambda name: -GRADES[name])))
+
+
+def _sum(terms: Sequence[str]) -> str:
+    return " + ".join(terms) or "0"
+
+
+def _weighted(ranked: Ranked) -> str:
+    got = [show(ranked.weight(name)) for name in ranked.top]
+    best = sorted((ranked.weight(name) for name in JUDGED), reverse=True)[: ranked.k]
+    return f"({_sum(got)}) / ({_sum([show(each) for each in best])})"
+
+
+def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
+    """What each passage is worth in this order, as a number and as a term."""
+    seen: set[str] = set()
+    terms = []
+    for name in names:
+        again, weight = SOURCES[name] in seen, ranked.weight(name)
+        seen.add(SOURCES[name])
+        terms.append((weight * beta, f"{show(beta)}·{show(weight)}") if again else (weight, show(weight)))
+    return terms
+
+
+def _novel(ranked: Ranked) -> str:
+    beta = float(ranked.values["beta"])
+    got = [term for _, term in _discounted(ranked, ranked.top, beta)]
+    order = sorted(JUDGED, key=lambda name: -ranked.weight(name))
+    best = sorted(_discounted(ranked, order, beta), key=lambda pair: -pair[0])[: ranked.k]
+    return f"({_sum(got)}) / ({_sum([term for _, term in best])})"
+
+
+def _dcg(gains: Sequence[int]) -> str:
+    return _sum([f"{gain}/log2({rank + 1})" for rank, gain in enumerate(gains, 1)])
+
+
+def _ndcg(ranked: Ranked) -> str:
+    ideal = sorted((ranked.gain(GRADES[name]) for name in JUDGED), reverse=True)[: ranked.k]
+    return f"({_dcg([ranked.gain(grade) for grade in ranked.grades])}) / ({_dcg(ideal)})"
+
+
+def _ndcg_found(ranked: Ranked) -> str:
+    marks = [int(grade >= ranked.rel) for grade in ranked.grades]
+    return f"({_dcg(marks)}) / ({_dcg([1] * ranked.found)})" if ranked.found else "0"
+
+
+def _average_precision(ranked: Ranked) -> str:
+    hits = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
+    return f"({_sum([f'{place}/{rank}' for place, rank in enumerate(hits, 1)])}) / {ranked.present}"
+
+
+def _reciprocal_rank(ranked: Ranked) -> str:
+    ranks = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
+    return f"1 / {ranks[0]}" if ranks else "0"
+
+
+def _rank_biased(ranked: Ranked) -> str:
+    p = ranked.param("p")
+    ranks = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
+    return f"(1 − {p})·({_sum([f'{p}^{rank - 1}' for rank in ranks])})"
+
+
+def _f(ranked: Ranked, relevant: int) -> str:
+    alpha = ranked.param("alpha")
+    return f"{ranked.found} / ({alpha}·{ranked.k} + (1 − {alpha})·{relevant})"
+
+
+def _f_estimated(ranked: Ranked) -> str:
+    return _f(ranked, sum(GRADES[name] >= ranked.rel for name in ranked.ranking[: 2 * ranked.k]))
+
+
+def _t(ranked: Ranked) -> str:
+    return f"{_t_unnormalised(ranked)} / {ranked.k}"
+
+
+def _t_unnormalised(ranked: Ranked) -> str:
+    alpha = ranked.param("alpha")
+    return f"(1 − {alpha})·{ranked.found} − {alpha}·{ranked.k - ranked.found}"
+
+
+def _share(*grades: int) -> Callable[[Ranked], str]:
+    return lambda ranked: f"{sum(grade in grades for grade in ranked.grades)} / {ranked.k}"
+
+
+def _fitting(ranked: Ranked) -> str:
+    return f"{ranked.found} / min({ranked.k}, {ranked.present})"
+
+
+def _precision(ranked: Ranked) -> str:
+    return f"{ranked.found} / {ranked.k}"
+
+
+_EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
+    "RA-nWG": _weighted,
+    "Novelty-RA-nWG": _novel,
+    "N-Recall4+": _fitting,
+    "N-Recall5": _fitting,
+    "N-Recall": _fitting,
+    "Precision4+": _precision,
+    "Harm": _share(1, 2),
+    "HarmUpper": _share(0, 1, 2),
+    "Hole": _share(0),
+    "Hit": lambda ranked: "1" if ranked.found == ranked.present else "0",
+    "Acc|Hit": lambda ranked: show(ANSWERS[ranked.k - 1]),
+    "P": _precision,
+    "R": lambda ranked: f"{ranked.found} / {ranked.present}",
+    "F1": lambda ranked: f"2·{ranked.found} / ({ranked.k} + {ranked.present})",
+    "Success": lambda ranked: "1" if ranked.found else "0",
+    "RR": _reciprocal_rank,
+    "AP": _average_precision,
+    "nDCG": _ndcg,
+    "RBP": _rank_biased,
+    "F": lambda ranked: _f(ranked, ranked.present),
+    "F_e": _f_estimated,
+    "T": _t,
+    "T_u": _t_unnormalised,
+    "nDCG-found": _ndcg_found,
+}
+
+
+def expression(ranked: Ranked) -> str:
+    """The measure that is ranked for (of PROC[X] it is X), with numbers only."""
+    return _EXPRESSIONS[ranked.name](ranked)
 
 
 @dataclass(frozen=True)

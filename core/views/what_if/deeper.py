@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.axes import quality_axis
-from core.decide.marginal import GAIN, marginal
-from core.decide.scaling import reranker_scaling
+from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
 from core.stats.intervals import SEED
 from core.stats.significance import Sample, interval, paired_rows, resampled, weights
@@ -34,7 +33,7 @@ def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JIT
     """Reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
 
     Returns:
-        As `core.decide.scaling.reranker_scaling`.
+        As `core.decide.marginal.reranker_scaling`.
     """
     runs = runs_in(snapshot, scope)
     took = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", "latency_ms")

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.decide.slo import Conditioned
+from core.decide.near import Conditioned
 from core.errors import InputError
 from core.views import text, theme
 from core.views.workspace.scope import Quality

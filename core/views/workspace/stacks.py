@@ -23,12 +23,11 @@ from core.stats.latency import TOTAL
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.harm import with_harm
-from core.views.workspace.holes import bounds
 from core.views.workspace.jitter import jitters
 from core.views.workspace.latencies import latencies
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean
+from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, bounds, evidence, mean
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.metrics import REGISTRY, Measure
-from core.views.measures.reference import explained, measure_table, parameter_table
+from core.views.measures.words import explained, measure_table, parameter_table
 
 
 def test_every_measure_has_a_row_with_everything() -> None:

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.metrics import REGISTRY, Measure
-from core.views.measures.worked import example, worked
-from core.views.measures.worked_terms import DEEPEST, RANKING
+from core.views.measures.worked import DEEPEST, RANKING, example, worked
 
 
 def by_hand(expression: str) -> float:

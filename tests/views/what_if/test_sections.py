@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from core.decide.marginal import marginal
+from core.decide.near import conditioned
 from core.decide.rules import Constraints
-from core.decide.slo import conditioned
 from core.errors import InputError
 from core.store import Store
 from core.views.what_if import deeper, scenarios, targets, words

@@ -9,8 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure, score_at
-from core.views.workspace.holes import bounds, overturned
-from core.views.workspace.scores import Evidence
+from core.views.workspace.scores import Evidence, bounds, overturned
 from tests.stores import Lab
 from tests.views.made import AT_10, LAB, stacks, table
 
