@@ -35,7 +35,7 @@ def naming(pattern: str, *folders: str) -> set[str]:
 )
 def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_cases(name):
     family = {path for path in sources("core") if path.startswith("core/metrics/")}
-    example = {"core/views/measures/worked.py", "core/views/measures/worked.py"}
+    example = {"core/views/measures/worked.py"}
     foretelling = {"core/views/measures/outcome.py"}
     declared = naming(rf'MeasureInfo\(\s*(name=)?"{re.escape(name)}"', "core")
     assert len(declared) == 1

@@ -1,4 +1,4 @@
-"""What limits cost: the best stack that one limit alone excludes, and the choice at each of several targets."""
+"""What limits cost: the best stack that one alone excludes, and the choice at each of several targets."""
 
 from __future__ import annotations
 
