@@ -14,7 +14,7 @@ from core.golden.judging.book import Book, Item, Queue
 from core.golden.judging.landing import RUBRIC
 from core.golden.judging.sampling import SAMPLINGS, Sampling
 from core.store import Snapshot
-from core.ui import access, cache, show
+from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pick import still_offered
 from core.ui.view import View, current_frame
@@ -57,8 +57,8 @@ def judge(view: View) -> None:
     """Draw the form that starts a queue, or the queue that the address names."""
     st.session_state.pop(_LANDED, None)
     with st.container():  # always there, so that what follows keeps its place
-        access.outcome()
-    if reason := access.forbidden():
+        door.outcome()
+    if reason := door.forbidden():
         show.head(*words.BY_HAND)
         st.caption(reason)
         return
@@ -100,7 +100,7 @@ def start(view: View) -> None:
         n = right.number_input("Passages", _LEAST, _MOST, 50, key="judge_n")
         if st.form_submit_button("Start judging", type="primary", icon=":material/play_arrow:"):
             chosen = None if base == "no golden set" else base
-            if access.act(begin, view, name or "", chosen, sampling, int(n)):
+            if door.act(begin, view, name or "", chosen, sampling, int(n)):
                 st.session_state.pop("_act_said", None)
             st.rerun()
 
@@ -139,7 +139,7 @@ def how_far(queue: Queue, items: Sequence[Item]) -> None:
     progress = judging.progress(items, queue.mode)
     said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
-    access.outcome()
+    door.outcome()
 
 
 def passage(card: Card) -> None:
@@ -214,7 +214,7 @@ def press(queue: Queue, change: Callable[[float | None], None]) -> None:
     since = st.session_state.get(_SINCE)
     spent = None if since is None else time.monotonic() - since[2]
     try:
-        access.require()
+        door.require()
         change(spent)
     except ClqError as error:
         st.session_state["_act_failed"] = str(error)
@@ -226,7 +226,7 @@ def press(queue: Queue, change: Callable[[float | None], None]) -> None:
 
 def land(queue: Queue) -> None:
     """In a callback: write the judge's golden set."""
-    st.session_state[_LANDED] = access.act(_land, queue)
+    st.session_state[_LANDED] = door.act(_land, queue)
 
 
 def _land(queue: Queue) -> str:
