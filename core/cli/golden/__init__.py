@@ -1,0 +1,17 @@
+"""``golden …``: build golden sets, judge, refine, and see how far that is."""
+
+from __future__ import annotations
+
+import typer
+
+from core.cli.golden import build, plan, status
+
+app = typer.Typer(
+    help="Build golden sets: pools of candidates, judges, refinement.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command("plan")(plan.run)
+app.command("build")(build.run)
+app.command("resume")(build.resume)
+app.command("status")(status.run)
