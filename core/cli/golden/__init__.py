@@ -1,17 +1,23 @@
-"""``golden …``: build golden sets, judge, refine, and see how far that is."""
+"""Commands of golden sets: ``golden …``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from core.cli.golden import build, plan, status
+from core.cli.golden import simulate
 
-app = typer.Typer(
-    help="Build golden sets: pools of candidates, judges, refinement.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-app.command("plan")(plan.run)
-app.command("build")(build.run)
-app.command("resume")(build.resume)
-app.command("status")(status.run)
+# One line per command: its name and its function.
+COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (("simulate", simulate.run),)
+
+app = typer.Typer(help="Build, judge and refine golden sets.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def main() -> None:
+    """Build, judge and refine golden sets."""
+
+
+for _name, _command in COMMANDS:
+    app.command(_name)(_command)

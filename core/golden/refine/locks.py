@@ -99,22 +99,17 @@ class Locks(Turns):
             self._score[item] += min(max(step, -self.settings.clip), self.settings.clip)
 
     def _lock(self, order: Sequence[int]) -> None:
-        known = len(self.locks)
         for pair in combinations(order, 2):
-            if self._graph.implies(pair):
-                continue
-            if self._graph.implies(pair[::-1]):
-                self.contradictions.append(pair)
+            implied = self._graph.implies(pair)
+            if implied or self._graph.implies(pair[::-1]):
+                self._pending.pop(pair, None)  # locks stay, so that a count kept till here was of no use
+                if not implied:
+                    self.contradictions.append(pair)
                 continue
             self._pending[pair] = count = self._pending.get(pair, 0) + 1
             if 0 < self.settings.confirmations <= count or self._clear(pair):
                 self._graph.lock(pair)
                 self.locks.append(pair)
-        if len(self.locks) > known:
-            self._pending = {pair: count for pair, count in self._pending.items() if self._open(pair)}
-
-    def _open(self, pair: Pair) -> bool:
-        return not (self._graph.implies(pair) or self._graph.implies(pair[::-1]))
 
     def _clear(self, pair: Pair) -> bool:
         """Whether the better one's lower bound exceeds the other's upper bound."""

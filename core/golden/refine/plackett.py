@@ -7,10 +7,10 @@ small step that its turn allowed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController
 
@@ -19,7 +19,6 @@ from core.golden.refine.settings import TOP, RefineSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BLAS = ThreadpoolController()
 
 
 def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tuple[float, Floats]:
@@ -58,6 +57,12 @@ def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
     return table
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries whose threads cost far more than 40 unknowns take; those loaded when first asked."""
+    return ThreadpoolController()
+
+
 class Map(Turns):
     """The state of `map` for one query."""
 
@@ -87,14 +92,16 @@ class Map(Turns):
     def _solve(self) -> Floats:
         """Find the mode, from where it was last found by rule: asking in between changes nothing."""
         if self._solved < len(self._told):
+            from scipy.optimize import minimize  # noqa: PLC0415 - takes long to import
+
             given = (self._orders(), self._centre, self.settings.prior)
-            with _BLAS.limit(limits=1):  # threads cost more than 40 unknowns take
+            with _blas().limit(limits=1):
                 found = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
             self._mode, self._solved = found.x, len(self._told)
         return self._mode
 
     def _covariance(self) -> Floats:
-        with _BLAS.limit(limits=1):
+        with _blas().limit(limits=1):
             return np.asarray(np.linalg.inv(curvature(self._solve(), self._orders(), self.settings.prior)))
 
     def order(self) -> list[int]:

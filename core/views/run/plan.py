@@ -11,7 +11,6 @@ from core.views import text
 from core.views.text import count, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
-    from core.golden.plan import GoldenPlan
     from core.pipeline.sweep.plan import Plan
 
 _LINES = {
@@ -33,7 +32,7 @@ _STACKS = {
 }
 
 
-def line_rows(made: Plan | GoldenPlan) -> pl.DataFrame:
+def line_rows(made: Plan) -> pl.DataFrame:
     """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
     rows = [
         (

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.golden.pool import Kind, Ranked
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot
 from core.views.library.export import records
@@ -68,29 +64,3 @@ class StoreShelf:
             golden_sets=tuple(records(GoldenSet, rows)),
             frames={table: some for table, some in frames.items() if some.height},
         )
-
-    def gradings(self, golden_set_id: str) -> pl.DataFrame:
-        """The acts of judging behind a golden set."""
-        return self._snapshot.gradings(golden_set_id)
-
-    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
-        """The first ranks of runs on the collection's own passages; all of them where none is named.
-
-        Raises:
-            UnknownNameError: If a named run is none of these.
-        """
-        runs = self._snapshot.runs(collection_id).filter(
-            pl.col("has_rankings") & pl.col("chunking").is_null()
-        )
-        known = runs["run_id"].to_list()
-        for name in names or ():
-            if name not in known:
-                raise UnknownNameError("run", name, known, where=collection_id)
-        chosen = runs if names is None else runs.filter(pl.col("run_id").is_in(list(names)))
-        found = []
-        for row in chosen.sort("run_id").iter_rows(named=True):
-            rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
-            mode = json.loads(row["spec"]).get("mode")
-            kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
-            found.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
-        return found
