@@ -10,7 +10,7 @@ from core.report.tables import Data, basis, finalists, record_tables
 from core.stats.intervals import SEED
 from core.views import text
 from core.views.decision.near import HEADING
-from core.views.decision.promising import HEADING as PROMISING
+from core.views.decision.promising import PROMISING
 from core.views.workspace.query_sets import WORDS
 from core.views.workspace.scope import Latency
 from core.views.workspace.stacks import runs_in

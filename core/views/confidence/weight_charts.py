@@ -13,7 +13,7 @@ from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.workspace.scores import Floats
 
-SHOWN = 15
+RANGES_SHOWN = 15
 """Stacks whose range is drawn: the best of the usual setting."""
 _LINE = 46
 _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
@@ -97,9 +97,9 @@ def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
     """How far the score of each stack moves over the grid: a line from lowest to highest, a dot as usual.
 
     Args:
-        rows: From `core.views.confidence.weights.stack_ranges`; of the first `SHOWN` that are no twins.
+        rows: From `core.views.confidence.weights.stack_ranges`; of the first `RANGES_SHOWN` that are no twins.
     """
-    drawn = rows.filter(pl.col("twin").is_null()).head(SHOWN)
+    drawn = rows.filter(pl.col("twin").is_null()).head(RANGES_SHOWN)
     layout = theme.layout(x=title, height=90 + 40 * drawn.height)
     y = np.arange(drawn.height)[::-1]
     low, high = (drawn[name].to_numpy() for name in ("lowest", "highest"))

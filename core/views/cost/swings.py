@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.prices import PriceBook
-from core.prices.calculator import CostInputs
+from core.prices.cost import CostInputs
 from core.prices.tornado import RANGE, Swing, tornado
 from core.views import text, theme
 from core.views.cost.words import moved, swung

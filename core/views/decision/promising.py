@@ -9,7 +9,7 @@ from core.decide.axes import Axis
 from core.decide.rules import Decision
 from core.views import text
 
-HEADING = "Promising, not measured"
+PROMISING = "Promising, not measured"
 COLUMNS = ("run_id", "stack", "quality", "gain", "unknown", "missing", "measure", "why")
 _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 

@@ -14,7 +14,7 @@ from core.metrics import Measure
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.confidence import weights, words
-from core.views.confidence.weight_charts import SHOWN, agreement, one_stack, ranges
+from core.views.confidence.weight_charts import RANGES_SHOWN, agreement, one_stack, ranges
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, READINGS, Cell, Grid, flips, letters
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import evidence
@@ -268,8 +268,8 @@ def test_charts_of_the_grid(snapshot: Snapshot):
     words = [each.text for each in drawn.layout.annotations]
     assert words[0].startswith("&lt;b&gt;bold")
     assert words[1] == "FOURS (+1 equal) · rank 1 to 2"
-    many = pl.concat([weights.stack_ranges(grid, NAMES)] * SHOWN)
-    assert len(ranges(many, "x").data[0].x) == SHOWN
+    many = pl.concat([weights.stack_ranges(grid, NAMES)] * RANGES_SHOWN)
+    assert len(ranges(many, "x").data[0].x) == RANGES_SHOWN
 
 
 @pytest.mark.parametrize(
