@@ -11,11 +11,18 @@ from core.ui.pick import BY_RULE, listed, still_offered
 from core.ui.view import View, find_view
 from core.views import text
 from core.views.cost import words
-from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView, paper_generator, paper_rerank, readable
+from core.views.cost.bill import (
+    PAPER_BOOK,
+    PAPER_TOKENS,
+    CostView,
+    paper_generator,
+    paper_rerank,
+    readable,
+    swings,
+)
 from core.views.cost.bill import cost as bill_of
 from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
 from core.views.cost.stack import recorded as recorded_by
-from core.views.cost.swings import swings
 from core.views.text import plain
 
 TYPED = "no stack: type the amounts"

@@ -18,12 +18,11 @@ from core.views.decision import words
 from core.views.decision.chart import ParetoView, kept, merged, pareto
 from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
-from core.views.decision.near import broken, near_rows, own_scope, way_in
+from core.views.decision.near import broken, near_rows, own_scope, promising_rows, way_in
 from core.views.decision.overview import environment
 from core.views.decision.parallel import parallel
-from core.views.decision.promising import promising_rows
 from core.views.text import count, plain, score, shorten, signed
-from core.views.workspace.jitter import jitter_words
+from core.views.workspace.latencies import jitter_words
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
 NEAR_SHOWN = 1

@@ -20,8 +20,16 @@ from core.ui.workspace import go_to_workspace
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, Form
-from core.views.run.plan import button, dollars, line_rows, services, size_of, stack_rows, time_and_memory
-from core.views.run.shelf import StoreShelf
+from core.views.run.plan import (
+    StoreShelf,
+    button,
+    dollars,
+    line_rows,
+    services,
+    size_of,
+    stack_rows,
+    time_and_memory,
+)
 from core.views.text import count, plain
 
 DRAFT, DRAFTED, SLOW = "_draft", "_drafted", "_plan_slow"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from core.metrics import classical, gain, novelty, rates, tradeoff
+from core.metrics import classical, gain, rates, tradeoff
 from core.metrics.info import MeasureInfo
 from core.metrics.proc import with_ceiling
 from core.params import show
 
 MEASURES: tuple[MeasureInfo, ...] = (
     gain.RA_NWG,
-    novelty.NOVELTY,
+    gain.NOVELTY,
     rates.N_RECALL4,
     rates.N_RECALL5,
     rates.N_RECALL,

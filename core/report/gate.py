@@ -12,7 +12,7 @@ from core.decide.pareto import frontier_rows
 from core.errors import InputError
 from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION
-from core.stats.generation import Generation
+from core.stats.latency import Generation
 from core.views import text
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict

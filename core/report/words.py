@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core.report.tables import Data, basis, finalists, record_tables
 from core.stats.intervals import SEED
 from core.views import text
-from core.views.decision.near import HEADING
-from core.views.decision.promising import PROMISING
+from core.views.decision.near import HEADING, PROMISING
 from core.views.workspace.query_sets import WORDS
 from core.views.workspace.scope import Latency
 from core.views.workspace.stacks import runs_in

@@ -19,7 +19,7 @@ from core.decide.ties import JITTER_MS
 from core.ui.state import PHONE, bound
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
 from core.views.text import plain
-from core.views.workspace.jitter import jitter_kinds
+from core.views.workspace.latencies import jitter_kinds
 from core.views.workspace.scope import Latency, Quality
 
 FIELDS = "limits"

@@ -10,7 +10,7 @@ import streamlit as st
 from core.metrics import REGISTRY, Measure
 from core.params import Param, Value
 from core.prices import PriceBook
-from core.stats.generation import Generation, Speed
+from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered

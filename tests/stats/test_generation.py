@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.stats.generation import Generation, Speed, answers, fit
+from core.stats.latency import Generation, Speed, answers, fit
 from core.tables import frame
 
 SPEED = Speed(200, 50, 10)

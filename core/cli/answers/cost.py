@@ -162,7 +162,7 @@ def _paper(table: Paper, books: Mapping[str, PriceBook], form: Format) -> None:
 
 
 def _swings(inputs: CostInputs, book: PriceBook, percent: float, form: Format) -> None:
-    from core.views.cost.swings import swings  # noqa: PLC0415
+    from core.views.cost.bill import swings  # noqa: PLC0415
 
     found = swings(inputs, book, share=percent / 100)
     if form is Format.TABLE:

@@ -137,7 +137,7 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     from core.views.decision.facts import CHANCES, warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
-    from core.views.workspace.jitter import jitter_words  # noqa: PLC0415
+    from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
 
     asked = case.asked
     said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)

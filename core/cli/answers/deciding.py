@@ -19,8 +19,8 @@ from core.importers.read.text import shown
 from core.metrics import Measure
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import Origin
-from core.stats.generation import Generation
 from core.stats.intervals import SEED
+from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow

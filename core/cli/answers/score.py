@@ -18,9 +18,8 @@ from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
 from core.views.scoring.every_k import in_parts, write_parquet
 from core.views.scoring.from_files import score_files
-from core.views.scoring.queries import Over
 from core.views.scoring.reported import wanted
-from core.views.scoring.table import score_table
+from core.views.scoring.table import Over, score_table
 
 
 def run(

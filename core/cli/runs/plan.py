@@ -57,7 +57,7 @@ def run(
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.pipeline.sweep.resources import probe  # noqa: PLC0415
-    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
+    from core.views.run.plan import StoreShelf  # noqa: PLC0415
 
     if schema:
         typer.echo(json.dumps(json_schema(), ensure_ascii=False, indent=2))

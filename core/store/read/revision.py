@@ -10,9 +10,9 @@ import polars as pl
 
 from core.errors import UnknownNameError
 from core.store.engine import Catalogue
+from core.store.ledger import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 from core.store.read.codes import Filed, path_of
 from core.store.seals import Sealed, verify
-from core.store.standing import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
 # else that a page reads. What they answer is kept for as long as the catalogue is current, so each answers

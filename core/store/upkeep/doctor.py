@@ -15,11 +15,10 @@ from core.files import is_locked
 from core.store import store
 from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
-from core.store.ledger import KINDS
+from core.store.ledger import DELETED, KINDS, THERE
 from core.store.parts import folders
 from core.store.read.snapshot import Snapshot
 from core.store.seals import Sealed, advice
-from core.store.standing import DELETED, THERE
 from core.store.store import Store
 from core.store.upkeep import migrations
 from core.store.writer import unfinished, unused

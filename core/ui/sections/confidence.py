@@ -16,7 +16,7 @@ from core.stats.intervals import SEED
 from core.ui import cache, show
 from core.ui.pick import pick_stack
 from core.ui.view import View, end
-from core.views.confidence import charts, weight_charts, weights, words
+from core.views.confidence import charts, weights, words
 from core.views.confidence.flips import excluded_rows, front, turn_rows
 from core.views.confidence.hold import BEST, joint_sample, share_rows, shares, tie_rows
 from core.views.confidence.weights import Grid
@@ -195,17 +195,17 @@ def other_weights(view: View) -> None:
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         st.markdown("**Order and choice, cell by cell**")
-        show.chart(weight_charts.agreement(grid, chosen), "agreement", alt=sentence)
+        show.chart(charts.agreement(grid, chosen), "agreement", alt=sentence)
     with right:
         ranked = view.table.filter("has_rankings")
         run_id = pick_stack(ranked, view.decision, "One stack, cell by cell", default=BEST_STACK)
-        show.chart(weight_charts.one_stack(grid, run_id or grid.leader), "one_stack")
+        show.chart(charts.one_stack(grid, run_id or grid.leader), "one_stack")
     st.caption(plain(words.weighing_legend(grid, chosen)))
 
     st.subheader("How far the stacks move", anchor=False)
     names = dict(view.table.select("run_id", "name").iter_rows())
     ranges = weights.stack_ranges(grid, names)
-    show.chart(weight_charts.ranges(ranges, str(measure)), "ranges")
+    show.chart(charts.ranges(ranges, str(measure)), "ranges")
     show.table(weights.grouped(ranges), "ranges", RANGES, whole=ranges)
     st.subheader("Which orders turn round", anchor=False)
     show.table(flips, "flips", FLIPS, more=FLIPS_MORE)

@@ -19,6 +19,8 @@ from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (
     Family,
     Option,
+    Signal,
+    available,
     chosen,
     families,
     idle,
@@ -26,7 +28,6 @@ from core.views.what_if.routing.families import (
     usual_stacks,
     with_replays,
 )
-from core.views.what_if.routing.signals import Signal, available
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3

@@ -152,7 +152,7 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     """Which differences holes could turn round; empty when none.
 
     Args:
-        rows: first, second, difference, if_judged (`core.views.compare.holes.if_judged`); where there is a
+        rows: first, second, difference, if_judged (`core.views.compare.page.if_judged`); where there is a
             verdict, only differences that are called real count.
     """
     real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)

@@ -15,10 +15,9 @@ from core.decide.rules import Constraints, Decision, Rule
 from core.decide.turning import Turn, turns
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.decision.near import near_rows
-from core.views.decision.promising import promising_rows, promising_words, unasked_words
+from core.views.decision.near import near_rows, promising_rows, promising_words, unasked_words
 from core.views.workspace.harm import cap_words, harm_measure
-from core.views.workspace.jitter import jitter_words
+from core.views.workspace.latencies import jitter_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import overturned
 
@@ -168,7 +167,7 @@ def record(
     Returns:
         asked, chosen, runner_up (each a stack or null), note, near_misses (see `near.near_rows`),
         frontier (stacks), excluded (run_id, stack, constraint, by, unit, reason), promising (see
-        `core.views.decision.promising`), would_turn (what would have to be true) and warnings.
+        `core.views.decision.near`), would_turn (what would have to be true) and warnings.
     """
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 

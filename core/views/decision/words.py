@@ -8,7 +8,7 @@ import polars as pl
 
 from core.decide.rules import Constraints, Decision
 from core.views import text
-from core.views.decision.promising import unasked_words
+from core.views.decision.near import unasked_words
 from core.views.workspace.harm import cap_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import overturned

@@ -9,8 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.stats.generation import FIRST_TOKEN, GENERATE, Generation
-from core.stats.latency import TOTAL
+from core.stats.latency import FIRST_TOKEN, GENERATE, TOTAL, Generation
 from core.views import text, theme
 from core.views.latency.page import shown_stages
 

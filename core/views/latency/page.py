@@ -9,8 +9,17 @@ from typing import get_args
 import polars as pl
 
 from core.decide.rules import Decision
-from core.stats.generation import FIRST_TOKEN, GENERATE, Fit, answers, fit
-from core.stats.latency import AFTER_RETRIEVAL, TOTAL, per_query, summarise
+from core.stats.latency import (
+    AFTER_RETRIEVAL,
+    FIRST_TOKEN,
+    GENERATE,
+    TOTAL,
+    Fit,
+    answers,
+    fit,
+    per_query,
+    summarise,
+)
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.latencies import latencies, sample
@@ -165,7 +174,7 @@ def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """Every timed answer of a workspace with its tokens.
 
     Returns:
-        The columns of `core.stats.generation.answers`, and stage.
+        The columns of `core.stats.latency.answers`, and stage.
     """
     ids = runs_in(snapshot, scope)["run_id"].to_list()
     timings = snapshot.timings(ids).filter(pl.col("stage").is_in(AFTER_RETRIEVAL))

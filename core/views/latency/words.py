@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.stats.generation import Fit
+from core.stats.latency import Fit
 from core.views import text
 from core.views.workspace.scope import Latency, Quality
 

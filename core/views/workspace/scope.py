@@ -9,7 +9,7 @@ from typing import Literal
 
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
-from core.stats.generation import Generation
+from core.stats.latency import Generation
 
 Percentile = Literal["p50", "p95", "p99"]
 LatencyScope = Literal["path", "rerank", "end-to-end"]

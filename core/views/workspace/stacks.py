@@ -17,14 +17,12 @@ from core.prices import PRICED_AS, PriceBook
 from core.prices.book import Key
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, mean_usage, query_embedding, scope_of, totals
 from core.records import Origin
-from core.stats.generation import GENERATE
 from core.stats.intervals import bootstrap_means
-from core.stats.latency import TOTAL
+from core.stats.latency import GENERATE, TOTAL
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.harm import with_harm
-from core.views.workspace.jitter import jitters
-from core.views.workspace.latencies import latencies
+from core.views.workspace.latencies import jitters, latencies
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, bounds, evidence, mean
@@ -177,7 +175,7 @@ def stack_table(
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), harm with harm_of (see `workspace.harm`), latency_ms with interval, n,
-        basis and note, and the columns of `costs`, `core.views.workspace.jitter.jitters` and
+        basis and note, and the columns of `costs`, `core.views.workspace.latencies.jitters` and
         `core.views.workspace.stacks.prompts`.
     """
     runs = runs_in(snapshot, scope)

@@ -11,7 +11,7 @@ import pytest
 from core.stats.significance import Setup
 from core.store import Snapshot
 from core.views.compare import page as compare
-from core.views.compare.holes import if_judged
+from core.views.compare.page import if_judged
 from core.views.compare.words import doubt
 from core.views.workspace.scope import Quality
 from tests.stores import Lab

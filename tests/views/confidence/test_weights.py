@@ -14,7 +14,7 @@ from core.metrics import Measure
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.confidence import weights, words
-from core.views.confidence.weight_charts import RANGES_SHOWN, agreement, one_stack, ranges
+from core.views.confidence.charts import RANGES_SHOWN, agreement, one_stack, ranges
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, READINGS, Cell, Grid, flips, letters
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import evidence

@@ -16,9 +16,8 @@ from core.prices.calculator import CostInputs
 from core.store import Store
 from core.tables import frame
 from core.views.cost import words
-from core.views.cost.bill import PAPER_BOOK, cost, paper_generator, paper_rerank
+from core.views.cost.bill import PAPER_BOOK, cost, paper_generator, paper_rerank, swings
 from core.views.cost.stack import NONE, Amount, Start, basis_by_stage, models, recorded, start_from
-from core.views.cost.swings import swings
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()

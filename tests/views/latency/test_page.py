@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 from core.decide.rules import Constraints, decide
-from core.stats.generation import Generation, Speed
-from core.stats.latency import TOTAL
+from core.stats.latency import TOTAL, Generation, Speed
 from core.store import Snapshot, Store
 from core.views.latency import charts, words
 from core.views.latency.page import (

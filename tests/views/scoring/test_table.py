@@ -8,8 +8,7 @@ from core.metrics import Measure, parse_list
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot, Store
-from core.views.scoring.queries import NOT_ASKED, Over
-from core.views.scoring.table import COLUMNS, score_table
+from core.views.scoring.table import COLUMNS, NOT_ASKED, Over, score_table
 from tests.metrics import oracle
 from tests.stores import Lab
 

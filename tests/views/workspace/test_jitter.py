@@ -6,7 +6,7 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.records import Origin
-from core.views.workspace.jitter import jitter_words
+from core.views.workspace.latencies import jitter_words
 from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in, stack_table

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.records import Origin
-from core.stats.generation import Generation, Speed
+from core.stats.latency import Generation, Speed
 from core.store import Store
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Scope

@@ -16,8 +16,7 @@ from core.records import Basis
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
 from core.views.what_if.deeper import latency_by_depth
-from core.views.what_if.routing.families import Option
-from core.views.what_if.routing.signals import Known
+from core.views.what_if.routing.families import Known, Option
 from core.views.workspace.comparable import machine
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among

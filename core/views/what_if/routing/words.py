@@ -11,7 +11,7 @@ import polars as pl
 from core.decide.ties import JITTER_MS
 from core.views import text
 from core.views.what_if.routing.data import Routable
-from core.views.what_if.routing.signals import Signal
+from core.views.what_if.routing.families import Signal
 from core.views.workspace.scope import Quality
 
 _SHORT = 12

@@ -11,6 +11,8 @@ from core.views.what_if.routing.chart import chart, drawable
 from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (
     Option,
+    Signal,
+    available,
     chosen,
     families,
     refusal,
@@ -18,7 +20,6 @@ from core.views.what_if.routing.families import (
     with_replays,
 )
 from core.views.what_if.routing.policies import NAMES, nothing, simulate
-from core.views.what_if.routing.signals import Signal, available
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, table
 from tests.views.what_if.routing import routed
