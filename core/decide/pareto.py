@@ -1,4 +1,4 @@
-"""The exact set of stacks that no other stack beats in cost, latency and quality (CLQ paper §3.3)."""
+"""The stacks that no other beats: the exact set, and the frontier of a decision (CLQ paper §3.3)."""
 
 from __future__ import annotations
 

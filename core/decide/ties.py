@@ -1,4 +1,4 @@
-"""Which stacks a rule cannot tell from its best, and which of them it prefers (metrics.md §9).
+"""Which stacks a rule cannot tell from its best (jitter, ties), and which it prefers (metrics.md §9).
 
 Rows within the jitter band of the best one's latency, of which the paired difference in quality from it may
 be 0, are ties: the smaller prompt wins, then the lower cost, latency, then the better quality.

@@ -1,4 +1,4 @@
-"""RA-nWG: the rarity-aware, per query normalised weighted gain (Dallaire 2025, arXiv:2511.09545, §2.4)."""
+"""RA-nWG, the rarity-aware weighted gain, and its Novelty form (Dallaire 2025, arXiv:2511.09545, §2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision record as files: one self-contained HTML file, Markdown, or JSON."""
+"""The decision record as files (one self-contained HTML, Markdown, JSON), with its own charts."""
 
 from __future__ import annotations
 

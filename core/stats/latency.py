@@ -1,4 +1,4 @@
-"""Latency per run and stage: p50, p95 and p99 over queries, with order-statistic intervals.
+"""Latency per run and stage with intervals, and how long a generator takes by the size of its prompt.
 
 The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
 query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper

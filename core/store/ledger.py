@@ -1,4 +1,4 @@
-"""The rows of the catalogue that a writer is building: records, events and the list of parts."""
+"""The rows of the catalogue that a writer is building, and how events make records stand or fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way in: open a store, read a revision, write the next one."""
+"""The way in: open a store, read a revision, write the next one, one writer at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door of the server: who may connect, where a visitor sits, what browsers may do with a page."""
+"""The door of the server: who may connect and change things, what browsers may do with a page."""
 
 from __future__ import annotations
 

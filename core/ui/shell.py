@@ -1,4 +1,4 @@
-"""The frame around every page: answer, limits and buttons, the link, and errors that a user can act on."""
+"""The frame around every page and what starts it: answer, limits, buttons, the link, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block for each file: what it was recognised as, what its columns mean, and the choices that it leaves."""
+"""A block for each file: what it was recognised as, its columns, its choices; and what may be offered."""
 
 from __future__ import annotations
 

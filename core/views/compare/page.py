@@ -1,4 +1,4 @@
-"""Compare: what separates a few stacks, query by query, and whether it is more than chance."""
+"""Compare: what separates a few stacks, query by query, beyond chance, and what holes could change."""
 
 from __future__ import annotations
 

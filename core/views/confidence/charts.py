@@ -1,4 +1,4 @@
-"""Charts of page Confidence: chances, ties, and what more queries would change."""
+"""Charts of page Confidence: chances, ties, more queries, and other weights."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
     """How far the score of each stack moves over the grid: a line from lowest to highest, a dot as usual.
 
     Args:
-        rows: From `core.views.confidence.weights.stack_ranges`; of the first `RANGES_SHOWN` that are no twins.
+        rows: From `core.views.confidence.weights.stack_ranges`; of the first that are no twins.
     """
     drawn = rows.filter(pl.col("twin").is_null()).head(RANGES_SHOWN)
     layout = theme.layout(x=title, height=90 + 40 * drawn.height)

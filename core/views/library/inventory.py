@@ -1,4 +1,4 @@
-"""What a store holds, what was deleted and what happened: tables and actions of the data page."""
+"""What a store holds, what was deleted and what happened; the tables that papers print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which retrieval measure foretells the grade of the answer, and how the grades are spread."""
+"""Answers with grades, and which retrieval measure foretells them."""
 
 from __future__ import annotations
 

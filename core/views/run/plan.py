@@ -1,4 +1,4 @@
-"""Plans and evaluations as tables and sentences: what will run, what it costs, what was begun."""
+"""Plans and evaluations as tables and sentences, and the stored material that sweeps name by its id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The latency of every run: measured per query where timings exist, else published or imported figures."""
+"""The latency of every run: measured, published or imported, per query, and the band of its jitter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Per-query scores of runs: the join of rankings and judgements, and what the measures say about it."""
+"""Per-query scores of runs, what the measures say about them, and what holes could do to a score."""
 
 from __future__ import annotations
 

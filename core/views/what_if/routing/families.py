@@ -1,4 +1,4 @@
-"""What can be routed between: stacks that differ only in their candidate depth, measured or replayed."""
+"""What can be routed between, stacks that differ only in K, and the signals a router can decide by."""
 
 from __future__ import annotations
 
