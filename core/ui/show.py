@@ -174,8 +174,9 @@ def table(
 
 def _narrowed(about: Any) -> Any:
     """The settings of a column on a phone, where the numbers beside a long name must be seen too."""
-    wide = isinstance(about, Mapping) and isinstance(about.get("width"), int)
-    return {**about, "width": min(about["width"], _ON_PHONE)} if wide else about
+    width = about.get("width") if isinstance(about, Mapping) else None
+    wide = width == "large" or (isinstance(width, int) and width > _ON_PHONE)
+    return {**about, "width": _ON_PHONE} if wide else about
 
 
 def _signed(shown: pl.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
