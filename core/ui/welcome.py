@@ -36,6 +36,8 @@ def first_visit() -> None:
         return
     if _FIRST in cache.workspaces(cache.snapshot(None)):
         st.session_state.update({"ws": _FIRST, **_LIMITS, _HINT: not asked})
+        # Before the widgets are bound: else the address, and so a link, would lack them until one is moved.
+        st.query_params.update({"ws": _FIRST, **{key: f"{value:g}" for key, value in _LIMITS.items()}})
 
 
 def hint() -> None:
