@@ -2,7 +2,7 @@
 
 A visitor speaks the websocket as a browser does and waits until the server has sent the whole page again; it
 asks for the next move a second after the last, or at once when the answer took longer. Drawing is not part of
-it. The peer runs after the product, alone on the machine too, with the collector as Streamlit leaves it.
+it. The peer runs after the product, alone on the machine too.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from core.pipeline.sweep.fields import (
     Table,
     under,
 )
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep.load import load_as, parse_as
 from core.pipeline.sweep.model import (
     Budget,
     CollectionSource,
@@ -234,3 +234,8 @@ def load(source: str | Path) -> GoldenSpec:
         InputError: If the file cannot be read.
     """
     return load_as(GoldenSpec, source)
+
+
+def parse(text: str, name: str = "text") -> GoldenSpec:
+    """Read a specification from a text; see `load`."""
+    return parse_as(GoldenSpec, text, name=name)

@@ -9,6 +9,7 @@ from core.importers.formats.beir import Beir
 from core.importers.formats.context_grid import ContextGrid
 from core.importers.formats.deepeval import DeepEval
 from core.importers.formats.excel import Excel
+from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
 from core.importers.formats.optuna import OptunaCsv
@@ -58,6 +59,7 @@ FORMATS: tuple[Format, ...] = (
     TrecRun(),
     TrecQrels(),
     JudgedSpans(),
+    JudgingSheet(),
     TableFormat(),
     Excel(),
 )

@@ -232,7 +232,8 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
     if view is None:
         return
     if page.records:
-        asked = {key: st.query_params.get_all(key) for key in SETTINGS}
+        held = set(st.query_params)
+        asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in held}
         # For a moment after a change of the page the settings of the one before are still there.
         words = st.session_state.get("rule") if "rule" in page.records else None
         weak = "form" in page.records and st.session_state.get("form") == FORMS[1]

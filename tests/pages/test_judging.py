@@ -5,7 +5,6 @@ from streamlit.testing.v1 import AppTest
 
 from core.golden.judging.book import Book
 from core.store import Store
-from core.ui.sections import judge
 from core.views.golden import judging
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
@@ -16,7 +15,6 @@ GOLD = {f"q{query}": {f"p{place}": 1 + (query + place) % 5 for place in range(6)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    judge.book.clear()
     lab = Lab().judge(GOLD).ask({query: f"question {query}" for query in GOLD})
     lab.hold({f"p{place}": f"text {place} {HOSTILE[place]}" for place in range(6)})
     lab.run("secret stack", final={query: ["p3", "p0"] for query in GOLD}).write(tmp_path / "store")
@@ -25,7 +23,7 @@ def store(tmp_path: Path) -> Path:
 
 def started(app: AppTest, name: str, n: int = 3) -> AppTest:
     app.text_input(key="judge_name").set_value(name)
-    app.number_input(key="judge_n").set_value(n)
+    app.number_input(key="judge_n_grade").set_value(n)
     app.button(key="FormSubmitter:start_judging-Start judging").click().run()
     assert_sound(app, "Golden sets")
     return app
@@ -81,3 +79,80 @@ def test_whoever_may_only_look_does_not_judge(open_page: OpenPage, store: Path):
     app = open_page(store, "golden/judge", write="none")
     assert_sound(app, "Golden sets")
     assert not [each for each in app.button if "judging" in (each.key or "")]
+
+
+def test_five_are_put_in_order_and_compared(open_page: OpenPage, store: Path):
+    app = open_page(store, "golden/judge")
+    app.segmented_control(key="judge_mode").set_value("put five in order").run()
+    app.text_input(key="judge_name").set_value("Anne")
+    app.button(key="FormSubmitter:start_judging-Start judging").click().run()
+    assert_sound(app, "Golden sets")
+    book = Book(judging.book_path(Store.open(store)))
+    (queue,) = book.queues()
+    key(app, "pick2")
+    key(app, "Up_")
+    assert [each.position for each in book.items(queue.queue_id)[:5]] == [1, 3, 2, 4, 5]
+    key(app, "move4-1")
+    assert [each.position for each in book.items(queue.queue_id)[:5]] == [1, 3, 2, 5, 4]
+    key(app, "order_")
+    key(app, "skip_")
+    assert_sound(app, "Golden sets")
+    assert "tau-b with the grades of gold" in everything(app)
+    key(app, "judge_skipped")
+    key(app, "order_")
+    assert "n = 2 batches of five" in everything(app)
+
+
+def test_two_judges_are_settled(open_page: OpenPage, store: Path):
+    Lab().judge({"q0": {"p0": 5, "p1": 2}}, "ben").write(store)
+    app = open_page(store, "golden/judge")
+    app.segmented_control(key="judge_mode").set_value("settle two judges").run()
+    app.text_input(key="judge_name").set_value("Chris")
+    app.selectbox(key="judge_base").set_value("gold")
+    app.selectbox(key="judge_other").set_value("ben")
+    app.button(key="FormSubmitter:start_judging-Start judging").click().run()
+    assert_sound(app, "Golden sets")
+    assert "gold: grade 1" in everything(app).replace("*", "")
+    assert "ben: grade 5" in everything(app).replace("*", "")
+    key(app, "grade3")
+    app.text_input(key="settled_name").set_value("both settled").run()
+    key(app, "land_settled")
+    assert_sound(app, "Golden sets")
+    golden = Store.open(store).read().golden_sets().filter(golden_set_id="both settled")
+    assert golden["judgements"].item() == 12
+    assert (
+        Store.open(store)
+        .read()
+        .judgements("both settled")
+        .filter(query_id="q0", passage_id="p0")["grade"]
+        .item()
+        == 3
+    )
+
+
+def test_a_list_of_others_is_taken_by_one_person(open_page: OpenPage, store: Path):
+    book = Book(judging.book_path(Store.open(store)))
+    rows = Store.open(store).read().judgements("gold").head(2)
+    queue = judging.propose(book, "lab", rows, "gold")
+    app = open_page(store, "golden/judge", queue=queue.queue_id)
+    assert_sound(app, "Golden sets")
+    other = open_page(store, "golden/judge", queue=queue.queue_id)
+    for each, name in ((app, "Anne"), (other, "Ben")):
+        each.text_input(key="judge_name").set_value(name)
+        each.button(key="FormSubmitter:take_queue-Judge these").click().run()
+    key(app, "grade4")
+    assert "Anne has taken this queue" in other.error[0].value
+    assert book.queue(queue.queue_id).judge == "Anne"
+    assert "Judge passages yourself" in answer(other), "nobody goes on in another's queue"
+
+
+def test_another_judges_queue_asks_first(open_page: OpenPage, store: Path):
+    started(open_page(store, "golden/judge"), "Anne")
+    app = started(open_page(store, "golden/judge"), "Ben")
+    (_, anne) = Book(judging.book_path(Store.open(store))).queues()
+    app.selectbox(key="queue").set_value(anne.queue_id).run()
+    assert "grades of two people never mix" in everything(app)
+    assert not [each for each in app.button if (each.key or "").startswith("grade")]
+    next(each for each in app.button if "Go on as Anne" in each.label).click().run()
+    key(app, "grade1")
+    assert_sound(app, "Golden sets")

@@ -55,7 +55,7 @@ def execute(context: Context, job: Job, form: Format) -> None:
 
     held = _held(context)
     try:
-        with _progress() as tell, asked_to_stop() as asked:
+        with progressing() as tell, asked_to_stop() as asked:
             outcome = run_job(
                 job, sink, work=work_of(context), progress=tell, cancelled=asked.is_set, held=held
             )
@@ -95,7 +95,7 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Status], None]]:
+def progressing() -> Iterator[Callable[[Status], None]]:
     """A bar on standard error: stage, passages or questions, dollars, what is left of the time."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),

@@ -51,7 +51,7 @@ class Queue:
     Attributes:
         queue_id: Its name, part of links; begins with the judge's.
         collection_id: The collection that is judged.
-        judge: Who judges.
+        judge: Who judges; empty while nobody has taken it.
         mode: What is done with the cards.
         base: Golden set that the passages were drawn from; empty for none. The first of two to be settled.
         other: The second golden set of two to be settled; else empty.
@@ -148,6 +148,17 @@ class Book:
         if queue_id not in known:
             raise UnknownNameError("queue", queue_id, known)
         return known[queue_id]
+
+    def take(self, queue_id: str, judge: str) -> Queue:
+        """Give a queue that nobody has to a judge; whose it is already stays theirs.
+
+        Raises:
+            UnknownNameError: If there is none of that name.
+        """
+        with self._open() as db, transaction(db):
+            asked = "UPDATE queues SET judge = ? WHERE queue_id = ? AND judge = ''"
+            db.execute(asked, (judge, queue_id))
+        return self.queue(queue_id)
 
     def items(self, queue_id: str) -> list[Item]:
         """The passages of a queue, in its order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,7 @@ class Plot:
         return True
 
 
+@lru_cache(256)
 def _around(wide: float, high: float) -> Sequence[tuple[float, float]]:
     """Places around a mark, the nearest first; y grows downwards."""
     found: list[tuple[float, float]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ MARKS = "marks-"
 BRIGHT = 0.9
 """Opacity of a mark within the limits."""
 _SMALL, _LARGE = 7.0, 20.0
+_REMEMBERED = 16_384
+"""Stacks whose words are kept from one slider move to the next."""
 
 
 def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
@@ -77,22 +80,30 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
 
 def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     """What a click and a hover read of each mark: its row; its name, and its numbers in words."""
-    names = [
-        text.escape(name) + (f"<br>and {alike} equal in every number" if alike else "")
-        for name, alike in drawn.select("name", "alike").iter_rows()
-    ]
+    names = [_name(*row) for row in drawn.select("name", "alike").iter_rows()]
+    numbers = drawn.select("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
     words = [
-        f"{text.score(quality)} ({text.sample(n)}) · {_or_unknown('latency', text.ms(latency))} · "
-        f"{_or_unknown('cost', text.cost(*cost))}" + (f"<br><b>excluded: {reason}</b>" if reason else "")
-        for quality, n, latency, reason, *cost in drawn.select(
-            "quality", "n", "latency_ms", "reason", "cost", "cost_least", "cost_missing"
-        ).iter_rows()
+        _numbers(*row) + (f"<br><b>excluded: {reason}</b>" if reason else "")
+        for row, reason in zip(numbers.iter_rows(), drawn["reason"], strict=True)
     ]
     return {
         "customdata": drawn.select("row").to_numpy().astype(np.float32),
         "text": np.array(names, dtype=object),
         "hovertext": np.array(words, dtype=object),
     }
+
+
+@lru_cache(_REMEMBERED)
+def _name(name: str, alike: int) -> str:
+    return text.escape(name) + (f"<br>and {alike} equal in every number" if alike else "")
+
+
+@lru_cache(_REMEMBERED)
+def _numbers(quality: float, n: int | None, latency: float | None, *cost: Any) -> str:  # noqa: ANN401
+    return (
+        f"{text.score(quality)} ({text.sample(n)}) · {_or_unknown('latency', text.ms(latency))} · "
+        f"{_or_unknown('cost', text.cost(*cost))}"
+    )
 
 
 def _or_unknown(what: str, written: str) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from core.errors import InputError
 from core.golden.judging.book import FILE, Book, Item, Mode, Queue
 from core.golden.judging.landing import landed, refuse_taken, set_of, settled
-from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives
+from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives, queue_of
 from core.importers.runs import slug
 from core.records import GoldenSet
 from core.store import Snapshot, Store
@@ -110,6 +110,17 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
     return [Card(questions.get(each.query_id, ""), *texts.get(each.passage_id, ("", ""))) for each in items]
 
 
+def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
+    """What two judges said of the passages to be settled: by query and passage golden set, grade, note."""
+    said: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
+    for name in (queue.base, queue.other):
+        notes = snapshot.gradings(name).drop_nulls("note").group_by(_PAIR).agg(pl.col("note").last())
+        rows = snapshot.judgements(name).join(notes, on=_PAIR, how="left").select(*_PAIR, "grade", "note")
+        for query, passage, grade, note in rows.iter_rows():
+            said.setdefault((query, passage), []).append((name, grade, note or ""))
+    return said
+
+
 def begin(
     book: Book,
     snapshot: Snapshot,
@@ -161,6 +172,24 @@ def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, j
     return _start(book, collection, judge, pairs, mode="settle", base=first, other=second, seed=seed)
 
 
+def propose(book: Book, collection_id: str, rows: pl.DataFrame, base: str = "") -> Queue:
+    """Write down a queue that nobody has taken yet, of passages (query_id, passage_id) that others chose."""
+    return _start(book, collection_id, "", queue_of(rows), base=base, sampling="by value")
+
+
+def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:
+    """Give a queue that nobody has taken to a judge.
+
+    Raises:
+        InputError: If the name cannot be used, or somebody else has taken it.
+    """
+    judge = _named(book, snapshot, queue.collection_id, judge)
+    held = book.take(queue.queue_id, judge)
+    if held.judge != judge:
+        raise InputError(f"{held.judge} has taken this queue.", do="Start one of your own.")
+    return held
+
+
 def _to_order(snapshot: Snapshot, base: str | None, judged: pl.DataFrame) -> pl.DataFrame:
     """What can be put in order: what was refined, where a golden set was; else what is judged."""
     refined = pl.DataFrame(schema=TABLES["orders"]) if base is None else snapshot.orders(base)
@@ -169,7 +198,7 @@ def _to_order(snapshot: Snapshot, base: str | None, judged: pl.DataFrame) -> pl.
 
 def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]], **about: str) -> Queue:
     queue = Queue(
-        queue_id=f"{slug(judge)[:40]}-{token_hex(3)}",
+        queue_id=f"{slug(judge)[:40] if judge else 'next'}-{token_hex(3)}",
         collection_id=collection,
         judge=judge,
         **about,  # type: ignore[arg-type]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
+from core.golden.judging.book import Mode, Queue
 from core.records import GoldenSet
 from core.stats.judges import Agreement
 from core.views import text
@@ -164,11 +167,24 @@ BY_HAND = ("Judge passages yourself, blind to stacks, ranks and other grades.", 
 QUESTION = "How well does the passage answer the question?"
 ORDERING = "Which of the five passages answers best, which next?"
 SETTLING = "Two judges disagree: which grade is right?"
+HEADS: Mapping[Mode, str] = {"grade": QUESTION, "order": ORDERING, "settle": SETTLING}
 SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
 """What each grade means, on its button."""
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
 KEYS_OF_ORDER = "Keys: 1 to 5 choose a passage, Up and Down move it, Enter next, S skip, U undo."
+UNTAKEN = "Passages whose grades could change the choice: who judges them?"
+SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
 OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
+
+
+def begun(queue: Queue) -> str:
+    """That a queue is there, and that its address leads back to it."""
+    return f"Queue {queue.queue_id} of {queue.judge}: the page's address leads back to it."
+
+
+def another(queue: Queue, name: str) -> str:
+    """That a queue is another judge's than the visitor."""
+    return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
 
 
 def far(progress: Progress) -> str:

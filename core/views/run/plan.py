@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from core.views.library.export import records
 from core.views.text import count, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
+    from core.golden.plan import GoldenPlan
+    from core.golden.pool import Kind, Ranked
     from core.pipeline.sweep.plan import Plan
 
 _LINES = {
@@ -36,7 +39,7 @@ _STACKS = {
 }
 
 
-def line_rows(made: Plan) -> pl.DataFrame:
+def line_rows(made: Plan | GoldenPlan) -> pl.DataFrame:
     """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
     rows = [
         (
@@ -246,3 +249,31 @@ class StoreShelf:
             golden_sets=tuple(records(GoldenSet, rows)),
             frames={table: some for table, some in frames.items() if some.height},
         )
+
+    def gradings(self, golden_set_id: str) -> pl.DataFrame:
+        """The acts of judging behind a golden set."""
+        return self._snapshot.gradings(golden_set_id)
+
+    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
+        """The first ranks of runs on the collection's own passages; all of them where none is named.
+
+        Raises:
+            UnknownNameError: If a named run is none of these.
+        """
+        from core.golden.pool import Ranked  # noqa: PLC0415 - loads the engines
+
+        runs = self._snapshot.runs(collection_id).filter(
+            pl.col("has_rankings") & pl.col("chunking").is_null()
+        )
+        known = runs["run_id"].to_list()
+        for name in names or ():
+            if name not in known:
+                raise UnknownNameError("run", name, known, where=collection_id)
+        chosen = runs if names is None else runs.filter(pl.col("run_id").is_in(list(names)))
+        found = []
+        for row in chosen.sort("run_id").iter_rows(named=True):
+            rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
+            mode = json.loads(row["spec"]).get("mode")
+            kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
+            found.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
+        return found

@@ -5,9 +5,12 @@ import pytest
 
 from core.errors import InputError
 from core.golden.judging.book import Book, Item, Queue
+from core.records import Batch
 from core.store import Store
+from core.tables import frame
 from core.views.golden import judging
 from core.views.golden.judging import begin, begin_settling, land, pool, progress
+from core.views.golden.ordered import compare, sentence
 from core.views.workspace.scope import Scope
 from tests.stores import HOSTILE, Lab
 
@@ -155,3 +158,39 @@ def test_what_is_not_settled_is_left_out(store: Store, book: Book):
 def test_progress(items: list[Item], mode: str, done: int, each_s: float | None, left_s: float | None):
     found = progress(items, mode)  # type: ignore[arg-type]
     assert (found.done, found.each_s, found.left_s) == (done, each_s, left_s)
+
+
+@pytest.mark.parametrize(
+    ("positions", "orders", "tau", "against"),
+    [
+        ([1, 2, 3, 4, 5], True, 1.0, "the refined order of gold"),
+        ([5, 4, 3, 2, 1], True, -1.0, "the refined order of gold"),
+        ([2, 1, 3, 4, 5], True, 0.8, "the refined order of gold"),
+        ([1, 2, 3, 4, 5], False, 1.0, "the grades of gold"),
+    ],
+)
+def test_orders_of_people_against_the_golden_sets(
+    tmp_path: Path, positions: list[int], orders: bool, tau: float, against: str
+):
+    grades = {"q": {"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}}
+    store = Lab().judge(grades).write(tmp_path / "store")
+    if orders:
+        rows = [
+            {"golden_set_id": "gold", "query_id": "q", "passage_id": name, "rank": rank}
+            | {"score": -rank, "exposures": 2, "information": 1.0, "locks": 0, "contradictions": 0}
+            for rank, name in enumerate("abcde", 1)
+        ]
+        with store.write("refine") as writer:
+            writer.add(Batch(frames={"orders": frame("orders", pl.DataFrame(rows).to_dict())}))
+    queue = Queue(queue_id="x", collection_id="lab", judge="Anne", mode="order", base="gold")
+    items = [
+        Item(place, "q", name, position=position, at="t")
+        for place, (name, position) in enumerate(zip("abcde", positions, strict=True))
+    ]
+    found = compare(store.read(), queue, items)
+    assert found.against == against
+    assert found.tau == pytest.approx(tau)
+    assert found.low is None, "one query has no interval"
+    assert sentence(found).endswith("n = 1 batch of five.")
+    undone = [*items[:4], Item(4, "q", "e")]
+    assert compare(store.read(), queue, undone).tau is None

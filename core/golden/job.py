@@ -1,0 +1,251 @@
+"""What building a golden set is asked to do, read and checked: nothing has run and nothing has been spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import polars as pl
+
+from core.errors import ClqError, InputError, UnknownNameError
+from core.golden.pool import Kind, Ranked
+from core.golden.prompts import KINDS, prompt_hash
+from core.golden.spec import NONE, WORKSPACE, GoldenSpec
+from core.importers.runs import slug
+from core.pipeline.evaluate import Job
+from core.pipeline.evaluate.identity import hashes, model_identity
+from core.pipeline.sweep.check import require
+from core.pipeline.sweep.expand import expand
+from core.pipeline.sweep.problems import Problem, Severity
+from core.pipeline.sweep.read import read_job as read_sweep
+from core.pipeline.sweep.sources import Shelf, on_shelf
+from core.prices import PriceBook
+from core.providers.calls import Keys
+from core.providers.chat import chat_config, make_chat
+from core.records import Batch, JsonMap, Stack, short_hash
+
+_S = TypeVar("_S")
+
+
+class GoldenShelf(Shelf, Protocol):
+    """Where stored collections, golden sets and runs are."""
+
+    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
+        """The first ranks of runs on the collection's own passages; all of them where none is named."""
+
+    def gradings(self, golden_set_id: str) -> pl.DataFrame:
+        """The acts of judging behind a golden set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A source whose index is searched."""
+
+    stack: Stack  # what is searched, and how deep
+    kind: Kind  # decides ties
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldenJob:
+    """The building of one golden set.
+
+    Attributes:
+        spec: What was asked for.
+        search: The evaluation whose stacks fill the pool; its corpus, questions, models, budget and prices.
+        searched: The sources that are searched.
+        stored: The rankings of stored runs.
+        held: The golden set whose grades are taken, if any, with its judgements and gradings.
+    """
+
+    spec: GoldenSpec
+    search: Job
+    searched: tuple[Searched, ...] = ()
+    stored: tuple[Ranked, ...] = ()
+    held: Batch = field(default_factory=Batch)
+
+    @property
+    def collection_id(self) -> str:
+        """The collection that is judged."""
+        return self.search.collection_id
+
+    @property
+    def build_id(self) -> str:
+        """The identity: other questions, sources, judges and settings go on in the same folder.
+
+        What was judged there is not paid again: calls are kept by what was asked.
+        """
+        return short_hash("golden", self.spec.name, self.collection_id)
+
+    @property
+    def golden_set_id(self) -> str:
+        """The id of the first version."""
+        return slug(self.spec.name, "golden")
+
+    @cached_property
+    def texts(self) -> pl.DataFrame:
+        """passage_id and text of everything that can be judged."""
+        corpus = self.search.corpora[None]
+        return pl.DataFrame({"passage_id": corpus.passage_ids, "text": corpus.texts})
+
+    @cached_property
+    def questions(self) -> Mapping[str, str]:
+        """The questions by their id, as they were asked."""
+        return dict(self.search.queries.select("query_id", "text").iter_rows())
+
+    @cached_property
+    def grades(self) -> pl.DataFrame:
+        """query_id, passage_id, grade and judge of the grades that are taken."""
+        rows = self.held.frames.get("judgements")
+        if rows is None:
+            schema = {"query_id": pl.String, "passage_id": pl.String, "grade": pl.Int8, "judge": pl.String}
+            return pl.DataFrame(schema=schema)
+        name = pl.lit(self.held.golden_sets[0].judge or self.held.golden_sets[0].golden_set_id)
+        return rows.lazy().select(
+            "query_id", "passage_id", "grade", judge=pl.coalesce("judge", name)
+        ).collect()  # fmt: skip
+
+    @property
+    def refiner(self) -> str:
+        """The model that orders; empty where nothing is refined."""
+        refine = self.spec.golden.refine
+        return "" if refine.method == NONE else refine.model or self.spec.golden.judge.models[0]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every chat model that is asked, each once."""
+        return tuple(name for name in dict.fromkeys((*self.spec.golden.judge.models, self.refiner)) if name)
+
+    @property
+    def setup(self) -> Batch:
+        """What has to be in the store before: collection and questions, no judgements of others."""
+        kept = {name: self.search.setup.frames[name] for name in ("passages", "queries", "chunks")
+                if name in self.search.setup.frames}  # fmt: skip
+        return Batch(collections=self.search.setup.collections, frames=kept)
+
+    def manifest(self) -> dict[str, Any]:
+        """What is needed to repeat it, as JSON."""
+        language = self.spec.golden.language
+        return {
+            "golden": {"id": self.build_id, "name": self.spec.name, "collection": self.collection_id},
+            "spec": self.spec.model_dump(mode="json", exclude_none=True),
+            "prompts": {f"{kind}.{language}": prompt_hash(kind, language) for kind in KINDS},
+            "models": {name: dict(self.identity(name)) for name in self.models},
+            "hashes": {key: value for key, value in hashes(self.search).items() if key != "golden_set"},
+            "seed": self.build_id,
+        }
+
+    def identity(self, model: str) -> JsonMap:
+        """What of a chat model decides what it answers."""
+        return model_identity(chat_config(model, self.spec.models))
+
+
+def read_job(
+    spec: GoldenSpec,
+    *,
+    shelf: GoldenShelf | None = None,
+    books: Mapping[str, PriceBook] | None = None,
+    to_run: bool = True,
+    keys: Keys | None = None,
+) -> tuple[GoldenJob, list[Problem]]:
+    """Read everything that a specification names.
+
+    Args:
+        spec: The specification.
+        shelf: Where stored collections, golden sets and runs are.
+        books: Price books by name; None = those that come with the product.
+        to_run: Whether keys must be there; not for a plan.
+        keys: Where keys are looked up.
+
+    Returns:
+        The job, and what its owner should know.
+
+    Raises:
+        SpecError: With everything that cannot work.
+        InputError: If something it names cannot be read.
+    """
+    asked = require(list(_judges(spec, keys)), to_run=to_run)
+    search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run)
+    if None not in search.corpora:
+        raise InputError(
+            "Documents are cut before they are judged.",
+            where="collection",
+            do="Bring the passages into the store first, and name that collection.",
+        )
+    job = GoldenJob(
+        spec=spec,
+        search=search,
+        searched=tuple(_searched(spec)),
+        stored=tuple(_stored(spec, search, shelf)),
+        held=_held(spec, search, shelf),
+    )
+    return job, [*asked, *(each for each in problems if spec.golden.pool), *_unknown(job)]
+
+
+def _judges(spec: GoldenSpec, keys: Keys | None) -> Iterator[Problem]:
+    """What stands against the models that judge."""
+    golden = spec.golden
+    named = [("golden.judge.models", name) for name in golden.judge.models]
+    named += [("golden.refine.model", golden.refine.model)] if golden.refine.model else []
+    for where, name in dict.fromkeys(named):
+        try:
+            config = chat_config(name, spec.models)
+        except UnknownNameError as error:
+            yield Problem(where, error.found, error.do)
+            continue
+        try:
+            with make_chat(config, keys=keys or Keys()):
+                pass
+        except ClqError as error:
+            yield Problem(where, error.found, error.do, Severity.MISSING)
+
+
+def _searched(spec: GoldenSpec) -> Iterator[Searched]:
+    sweep = spec.sweep()
+    legs = (each for each in spec.golden.pool if each.stack is not None)
+    for point, leg in zip(sweep.stack, legs, strict=False):
+        if leg.stack is not None:
+            (stack,) = expand(sweep.model_copy(update={"stack": (point,)}))
+            yield Searched(stack, stack.spec["mode"])
+
+
+def _stored(spec: GoldenSpec, search: Job, shelf: GoldenShelf | None) -> Iterator[Ranked]:
+    asked = set(search.queries["query_id"])
+    for source in spec.golden.pool:
+        if source.runs:
+            names = None if WORKSPACE in source.runs else source.runs
+            shelved = _shelf(shelf, "runs").ranked(search.collection_id, names, source.depth)
+            for each in shelved:
+                yield Ranked(each.label, each.kind, each.rows.filter(pl.col("query_id").is_in(asked)))
+
+
+def _held(spec: GoldenSpec, search: Job, shelf: GoldenShelf | None) -> Batch:
+    name = spec.golden.judge.grades
+    if name is None:
+        return Batch()
+    whole = on_shelf(_shelf(shelf, name), name).golden_set(name)
+    (golden,) = whole.golden_sets
+    if golden.collection_id != search.collection_id:
+        raise InputError(
+            f"The golden set {name!r} judges {golden.collection_id!r}, not {search.collection_id!r}.",
+            where="golden.judge.grades",
+            do="Name a golden set of this collection.",
+        )
+    if "judgements" not in whole.frames:
+        raise InputError("It has no grades of passages.", where=name, do="Name another golden set.")
+    kept = {"judgements": whole.frames["judgements"], "gradings": _shelf(shelf, name).gradings(name)}
+    return Batch(golden_sets=whole.golden_sets, frames=kept)
+
+
+def _shelf(shelf: _S | None, what: str) -> _S:
+    if shelf is None:
+        raise InputError(f"No store was named where {what!r} could be.", where="golden")
+    return shelf
+
+
+def _unknown(job: GoldenJob) -> Iterator[Problem]:
+    """What is told beside a plan: sources without a ranking of any of these questions."""
+    for each in job.stored:
+        if each.rows.is_empty():
+            yield Problem("golden.pool", f"{each.label} ranks none of the questions.", "", Severity.WARNING)

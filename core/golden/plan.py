@@ -1,0 +1,216 @@
+"""What building a golden set will take: texts, calls, tokens, dollars and time. It spends nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from core.golden.job import GoldenJob
+from core.golden.judge import GRADE, ORDER, grading, ordering
+from core.golden.pool import Pool, Ranked
+from core.golden.stages import missing, pool_of, ranked_by
+from core.pipeline.evaluate import Job
+from core.pipeline.evaluate.identity import identities
+from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.plan import Line, dollars
+from core.pipeline.sweep.plan import plan as plan_search
+from core.pipeline.sweep.pools import Pools
+from core.pipeline.sweep.problems import Problem
+from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S
+from core.providers.base import Amount
+from core.providers.chat import Chat, chat_config, make_chat
+from core.providers.tokens import counter
+
+SAMPLE = 2_000
+"""Of more texts so many are counted, evenly spread, and the sum is scaled."""
+DISTINCT = 0.75
+"""Share of the candidates of several sources that are different passages, where pools are not known."""
+TURNS = {"locks": 200, "map": 100}
+"""Turns a question takes to come to rest (metrics.md, §7, at usual noise); the limit of turns holds, too."""
+JUDGE, REFINE = "judge", "refine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenPlan:
+    """What a build will take.
+
+    Attributes:
+        name: Of the golden set.
+        questions: How many are asked.
+        pool: Passages in the pools; copies of a text count each.
+        to_judge: Texts that every judge grades.
+        known: Whether the pools were computed; else their size is an estimate.
+        taken: Grades that are taken from another golden set.
+        lines: What is paid for.
+        limit: The budget in dollars; None = none.
+        seconds: How long the calls take, as far as is known.
+        problems: What its owner should know.
+    """
+
+    name: str
+    questions: int
+    pool: int
+    to_judge: int
+    known: bool
+    taken: int
+    lines: tuple[Line, ...]
+    limit: float | None
+    seconds: float
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """Requests in all."""
+        return sum(line.calls for line in self.lines)
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars in all; None when a line is not known."""
+        return None if any(line.usd is None for line in self.lines) else self.usd_known
+
+    @property
+    def usd_known(self) -> float:
+        """Dollars of the lines that are known."""
+        return math.fsum(line.usd for line in self.lines if line.usd is not None)
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether what is known costs more than the budget: it would stop before its end."""
+        return self.limit is not None and self.usd_known > self.limit
+
+
+def plan(job: GoldenJob, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
+    """Work out what a build will take; sends nothing and writes nothing.
+
+    Args:
+        job: The build.
+        problems: What to tell with it.
+
+    Returns:
+        The plan. Dollars are those of answers that can be used at once.
+    """
+    pool, judges = _pool(job), job.spec.golden.judge.models
+    texts = missing(job, pool) if pool is not None else _typical(job)
+    if not judges:
+        texts = texts.clear()
+    search = plan_search(_searching(job)) if job.searched else None
+    asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
+    asked += _refining(job, pool, texts) if job.refiner else ()
+    chats = {name: _chat(job, name) for name in job.models}
+    seconds = sum(_seconds(line, chats[line.model]) for line in asked)
+    return GoldenPlan(
+        name=job.spec.name,
+        questions=len(job.questions),
+        pool=pool.rows.height if pool is not None else texts.height,
+        to_judge=texts.height,
+        known=pool is not None,
+        taken=job.grades.height,
+        lines=(*(search.lines if search else ()), *asked),
+        limit=job.search.budget_usd,
+        seconds=seconds + (search.resources.total_s if search else 0.0),
+        problems=tuple(problems),
+    )
+
+
+def _pool(job: GoldenJob) -> Pool | None:
+    """The pool, where finding it out costs nothing."""
+    found: list[Ranked] = []
+    if job.searched:
+        names = identities(_searching(job))
+        pools = Pools(
+            job.search.corpora, job.search.queries["text"].to_list(), Known(job.search.models), names.chunking
+        )
+        for each in job.searched:
+            spec, depth = each.stack.spec, int(each.stack.spec["candidates"])
+            hits = pools.hits(spec, depth)
+            if hits is None:
+                return None
+            found.append(ranked_by(each.stack.label, job, each.kind, hits, depth))
+    return pool_of(job, found)
+
+
+def _searching(job: GoldenJob) -> Job:
+    """The evaluation with the stacks that are searched, and no other."""
+    return replace(job.search, stacks=[each.stack for each in job.searched])
+
+
+def _typical(job: GoldenJob) -> pl.DataFrame:
+    """Texts of about as many and as long passages as there will be, where the pool is not known."""
+    deep = [int(each.stack.spec["candidates"]) for each in job.searched]
+    deep += [source.depth for source in job.spec.golden.pool if source.runs]
+    most = job.texts.height
+    each = min(most, round(sum(deep) * (DISTINCT if len(deep) > 1 else 1.0)))
+    step = max(1, most // max(1, each))
+    some = job.texts.gather_every(step).head(each)
+    asked = pl.DataFrame({"query_id": list(job.questions)}, schema={"query_id": pl.String})
+    return asked.join(some, how="cross").select("query_id", "passage_id", "text")
+
+
+def _chat(job: GoldenJob, name: str) -> Chat:
+    return make_chat(name, models=job.spec.models, ready=False)
+
+
+def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> Iterator[Line]:
+    """Tokens of grading every text once."""
+    chat = _chat(job, name)
+    if chat.local or texts.is_empty():
+        return
+    language = job.spec.golden.language
+    some = texts if texts.height <= SAMPLE else texts.gather_every(math.ceil(texts.height / SAMPLE))
+    rows = some.select("query_id", "text").rows()
+    tasks = (grading(job.questions[query], text, language) for query, text in rows)
+    asked = sum(_tokens(chat, task.system, task.user) for task in tasks) * texts.height / some.height
+    said = texts.height * chat.count_tokens(f'{{"{GRADE}": 3}}')
+    exact = known and some.height == texts.height and counter(_config(job, name)).exact
+    yield from _lines(job, (JUDGE, name, texts.height), chat.expected(asked, said), exact=exact)
+
+
+def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterator[Line]:
+    """Tokens of ordering: passages of the pool's usual length, as many turns as refining usually takes."""
+    chat, refine = _chat(job, job.refiner), job.spec.golden.refine
+    if chat.local:
+        return
+    rows = pool.distinct if pool is not None else texts
+    if rows.is_empty():
+        return
+    settings = refine.settings(refine.method)
+    some = rows["text"].gather_every(max(1, rows.height // 50)).to_list()
+    five = [some[at % len(some)] for at in range(settings.batch)]
+    task = ordering(next(iter(job.questions.values())), five, job.spec.golden.language)
+    mean = sum(map(chat.count_tokens, some)) / len(some)
+    frame = _tokens(chat, task.system, task.user) - sum(map(chat.count_tokens, five))
+    turns = min(settings.turns, TURNS[settings.method]) * len(job.questions)
+    said = chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
+    used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
+    yield from _lines(job, (REFINE, job.refiner, turns), used, exact=False)
+
+
+def _tokens(chat: Chat, system: str, user: str) -> int:
+    return chat.count_tokens(system) + chat.count_tokens(user)
+
+
+def _config(job: GoldenJob, name: str) -> str | None:
+    return chat_config(name, job.spec.models).tokenizer
+
+
+def _lines(
+    job: GoldenJob, of: tuple[str, str, int], used: Sequence[Amount], *, exact: bool
+) -> Iterator[Line]:
+    stage, name, calls = of
+    for amount in used:
+        usd, reason = dollars(amount, job.search.book)
+        yield Line(
+            stage=stage, model=name, calls=calls, unit=amount.unit, amount=amount.amount, exact=exact,
+            notes=() if exact else ("every answer can be used",), usd=usd, reason=reason,
+        )  # fmt: skip
+        calls = 0
+
+
+def _seconds(line: Line, chat: Chat) -> float:
+    """How long the calls of a line take at a vendor; an assumption."""
+    written = line.amount or 0.0 if line.unit == "output_tokens" else 0.0
+    taken = line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S
+    return taken / chat.concurrency

@@ -1,0 +1,258 @@
+"""The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.golden.ordering`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.errors import ProviderError
+from core.golden.job import GoldenJob
+from core.golden.judge import TRIES, grading
+from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.golden.prompts import prompt_hash
+from core.jobs import Tracker, Watch
+from core.pipeline.evaluate.asking import Asker
+from core.pipeline.evaluate.budget import Budget
+from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.folder import Status
+from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.measure import Measurer, in_order, words
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.steps import graph
+from core.pipeline.ranking.hits import Hits
+from core.providers.base import Amount
+from core.providers.chat import Chat
+from core.providers.chat.ask import ask
+from core.stats.judges import combined
+from core.tables import TABLES
+
+_PAIR = ("query_id", "passage_id")
+ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "golden_set_id"}
+
+
+def ranked_by(label: str, job: GoldenJob, kind: Any, hits: Sequence[Hits], depth: int) -> Ranked:  # noqa: ANN401
+    """Hits of every question as a source."""
+    ids = job.search.corpora[None].passage_ids
+    parts = [
+        pl.DataFrame({"passage_id": ids.gather(found.passages[:depth])}).select(
+            query_id=pl.lit(query), passage_id="passage_id", rank=pl.int_range(1, pl.len() + 1)
+        )
+        for query, found in zip(job.search.queries["query_id"], hits, strict=True)
+    ]
+    return Ranked(label, kind, pl.concat(parts))
+
+
+def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
+    """The pool; where there is no source, the passages whose grades are taken, all of one rank."""
+    if job.spec.golden.pool:
+        return with_texts(fused([*searched, *job.stored]), job.texts)
+    held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
+    rows = held.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
+    return with_texts(rows, job.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one process works with."""
+
+    models: Models
+    budget: Budget
+    tracker: Tracker[Status]
+    watch: Watch
+
+
+class Search:
+    """Searches the sources of a pool with the engines of an evaluation; nothing is measured."""
+
+    def __init__(self, job: GoldenJob, builder: Builder, turn: Turn) -> None:
+        self._job, self._builder, self._turn = job, builder, turn
+        self._graph = graph([each.stack for each in job.searched], identities(job.search))
+        self._asker = Asker(self._graph, builder, turn.models, job.search.corpora)
+
+    def __len__(self) -> int:
+        return len(self._graph.builds) + len(self._graph.steps)
+
+    def run(self) -> list[Ranked]:
+        """Build what is searched, and search it."""
+        tracker, watch = self._turn.tracker, self._turn.watch
+        measurer = Measurer(
+            self._job.search.queries["text"].to_list(),
+            self._job.search.protocol,
+            self._asker,
+            label=lambda step: step.key,
+            kept=None,
+            tracker=tracker,
+            check=watch.check,
+            stage=self._turn.budget.begin_stage,
+            pause=lambda: None,
+        )
+        for step in self._graph.builds:
+            watch.check()
+            tracker.begin("build", f"build: {words(step)}")
+            self._builder.build(step, self._within)
+            tracker.end()
+        for step in self._graph.steps:
+            measurer.answer(step)
+        return [
+            ranked_by(
+                each.stack.label, self._job, each.kind, measurer.results.values[route.pool], route.depth
+            )
+            for each, route in zip(self._job.searched, self._graph.routes, strict=True)
+        ]
+
+    def _within(self, done: int, whole: int, unit: str) -> None:
+        self._turn.watch.check()
+        self._turn.tracker.within(done, whole, unit)
+
+
+class Judging:
+    """Has texts graded by one model after the other; calls are kept, so that none is paid twice."""
+
+    def __init__(self, job: GoldenJob, turn: Turn) -> None:
+        self._job, self._turn = job, turn
+        self._prompt = prompt_hash("grade", job.spec.golden.language)
+
+    def run(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """Grade.
+
+        Args:
+            wanted: query_id, passage_id and text, one row per question and text.
+
+        Returns:
+            Columns of `ACTS`, one row per model and text.
+        """
+        rows: list[dict[str, Any]] = []
+        ungraded = 0
+        asked = wanted.select(*_PAIR, "text").rows()
+        for name in self._job.spec.golden.judge.models:
+            chat = self._turn.models.chat(name)
+            self._turn.tracker.begin("judge", f"judge: {name}")
+            self._turn.budget.begin_stage(f"judge {name}")
+            found = in_order(partial(self._one, chat), asked, chat.concurrency)
+            for done, row in enumerate(found, 1):
+                rows.append({**row, "judge": name})
+                ungraded += row["grade"] is None
+                self._turn.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
+            self._turn.tracker.end()
+        self._turn.tracker.tell(facts={"ungraded": ungraded})
+        return pl.DataFrame(rows, schema=ACTS, orient="row")
+
+    def _one(self, chat: Chat, wanted: tuple[str, str, str]) -> dict[str, Any]:
+        query_id, passage_id, text = wanted
+        self._turn.watch.check()
+        task = grading(self._job.questions[query_id], text, self._job.spec.golden.language)
+        about = {"query_id": query_id, "passage_id": passage_id, "prompt": self._prompt}
+        try:
+            reply = ask(chat, task, tries=TRIES)
+        except ProviderError as error:
+            if error.kind != "too large":
+                raise
+            return {**about, "grade": None, "note": "the passage is too long for the model"}
+        reading = reply.value
+        return {
+            **about,
+            "grade": reading.value,
+            "at": reply.details.get("at"),
+            "seconds": reply.ms / 1000,
+            **paid(reply.usage, self._turn.budget.price),
+            "note": f"no grade in {TRIES} tries: {reading.problem}" if reading.problem else None,
+        }
+
+
+def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
+    """Tokens and dollars of a call; None where they are not known."""
+    costs = [price(each) for each in used]
+    known = [each for each in costs if each is not None]
+    return {
+        **{
+            unit: next(
+                (round(each.amount) for each in used if each.unit == unit and each.amount is not None), None
+            )
+            for unit in ("input_tokens", "output_tokens")
+        },
+        "usd": sum(known) if known and len(known) == len(costs) else None,
+    }
+
+
+def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
+    """The texts that nobody graded: of a question's copies of a text one grade is enough."""
+    graded = job.grades.select(*_PAIR).with_columns(graded=pl.lit(True))
+    rows = pool.rows.join(graded, on=_PAIR, how="left", maintain_order="left")
+    known = pl.col("graded").fill_null(False).any().over("query_id", "first")
+    order = {query: at for at, query in enumerate(job.questions)}
+    left = rows.filter(~known & (pl.col("first") == pl.col("passage_id")))
+    at = pl.col("query_id").replace_strict(order, return_dtype=pl.Int64)
+    return left.sort(at, "rank", "passage_id").select(*_PAIR, "text")
+
+
+def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
+    """One grade per question and passage: those that are taken, then those given now, copies included.
+
+    Returns:
+        query_id, passage_id, grade, raw and judge, sorted.
+    """
+    given = _combined(acts, job.spec.golden.judge.policy)
+    held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
+    of_copies = held.sort("rank").group_by("query_id", "first", maintain_order=True).first()
+    texts = pl.concat(
+        [
+            of_copies.select("query_id", "first", "grade", "judge"),
+            given.select("query_id", pl.col("passage_id").alias("first"), "grade", "judge"),
+        ]
+    )
+    pooled = pool.rows.join(texts, on=("query_id", "first")).select(*_PAIR, "grade", "judge")
+    new = pooled.join(job.grades, on=_PAIR, how="anti")
+    whole = pl.concat([job.grades.select(*_PAIR, "grade", "judge"), new])
+    return whole.with_columns(raw=pl.col("grade").cast(pl.Int16)).sort(_PAIR)
+
+
+def _combined(acts: pl.DataFrame, policy: Any) -> pl.DataFrame:  # noqa: ANN401
+    """One grade per text of those that its judges gave."""
+    given = acts.drop_nulls("grade")
+    names = given["judge"].unique(maintain_order=True).to_list()
+    pairs = given.select(_PAIR).unique(maintain_order=True)
+    if pairs.is_empty():
+        return pairs.with_columns(grade=pl.lit(None, pl.Int8), judge=pl.lit(None, pl.String))
+    grades = np.zeros((len(names), pairs.height), dtype=np.int64)
+    placed = given.join(pairs.with_row_index("row"), on=_PAIR)
+    place = placed["judge"].replace_strict({name: at for at, name in enumerate(names)}, return_dtype=pl.Int64)
+    grades[place.to_numpy(), placed["row"].to_numpy()] = placed["grade"].to_numpy()
+    by = [", ".join(name for name, grade in zip(names, column, strict=True) if grade) for column in grades.T]
+    return pairs.with_columns(
+        grade=pl.Series(combined(grades, policy), dtype=pl.Int8), judge=pl.Series(by, dtype=pl.String)
+    )
+
+
+def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
+    """What is refined (S5): whole grades from 5 down until at least `keep` texts of a question are kept.
+
+    Returns:
+        query_id, passage_id, text, grade and rank (in the pool), one row per text.
+    """
+    rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
+    sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
+    before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))
+    kept = before.filter(pl.col("above") < keep).select("query_id", "grade")
+    return (
+        rows.join(kept, on=("query_id", "grade"), how="semi")
+        .select(*_PAIR, "text", "grade", "rank")
+        .sort("query_id", "grade", "rank", "passage_id", descending=[False, True, False, False])
+    )
+
+
+def label_mix(graded: pl.DataFrame) -> Mapping[str, float]:
+    """Median and mean per question of n5, n4 and n4+5, and the median share of grades 4 and 5."""
+    good = pl.col("grade") >= 4
+    counts = graded.group_by("query_id").agg(
+        n5=(pl.col("grade") == 5).sum(), n4=(pl.col("grade") == 4).sum(), n45=good.sum(), share=good.mean()
+    )
+    told: dict[str, float] = {}
+    for name in ("n5", "n4", "n45", "share"):
+        values = counts[name].cast(pl.Float64)
+        told |= {f"{name}_median": float(values.median() or 0.0), f"{name}_mean": float(values.mean() or 0.0)}  # type: ignore[arg-type]
+    return told

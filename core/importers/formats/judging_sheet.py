@@ -1,0 +1,137 @@
+"""Judging sheets that were filled in without the dashboard: a golden set per judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import MappingProxyType
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
+from core.importers.base import LOOK_ROWS, SURE, Format, Import, Look, Options, counted, merged
+from core.importers.formats.excel import sheet_table
+from core.importers.judgements import mapping_text
+from core.importers.read.piece import Piece, Tree
+from core.importers.read.rows import again, identified, numbers, refuse
+from core.importers.read.tabular import Table, columns, kind_of, read_table
+from core.importers.read.text import shown
+from core.importers.read.workbook import is_workbook, open_workbook
+from core.importers.runs import slug
+from core.records import GoldenSet
+from core.tables import frame
+
+COLUMNS = (
+    "collection", "queue", "judge", "query_id", "question", "passage_id", "title", "passage", "grade", "note",
+)  # fmt: skip
+"""The columns of a sheet, in order; the last two are to be filled in."""
+SHEET = "judging"
+"""Name of the sheet in a workbook."""
+_READ = ("collection", "queue", "judge", "query_id", "passage_id", "grade", "note")
+_GUARD = r"^'([=+\-@\t\r\n＝＋－＠])"
+"""What a text got in front that a spreadsheet would have run as a formula."""
+
+
+class JudgingSheet(Format):
+    """Sheets of page Golden sets."""
+
+    name, title = "judging-sheet", "Judging sheet, filled in (CSV, Excel)"
+    brings = ("judgements", "gradings")
+    takes = MappingProxyType({"judgements": "each row with a grade", "gradings": "the same, with its note"})
+    recognised = "the columns collection, queue, judge, query_id, passage_id, grade and note"
+    traps = (
+        "Rows without a grade are left out and counted.",
+        "The texts are not read: those of the collection count.",
+        "All sheets of one judge make one golden set, named after the collection and the judge.",
+    )
+
+    def sniff(self, probe: Tree) -> float:
+        """A table or a workbook with the columns of a sheet."""
+        if len(probe.pieces) != 1:
+            return 0.0
+        return SURE if set(_READ) <= set(_names(probe.pieces[0])) else 0.0
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """The first rows."""
+        return Look(_opened(tree.pieces[0], LOOK_ROWS).texts)
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Read all sheets; those of one judge are one golden set."""
+        rows = pl.concat([_rows(tree.pieces[0]) for tree in trees])
+        graded = rows.filter(pl.col("grade").is_not_null())
+        if graded.is_empty():
+            found = "No row has a grade."
+            raise InputError(found, where=str(rows["file"][0]), do="Fill in the column grade with 1 to 5.")
+        twice = "Passage {passage_id} is judged twice by {judge} for query {query_id}."
+        refuse(again(graded, "judge", "query_id", "passage_id"), twice, do="Keep one of the two rows.")
+        made = [
+            _set(part, options) for part in graded.partition_by("collection", "judge", maintain_order=True)
+        ]
+        left = counted({"rows without a grade": rows.height - graded.height}, str(rows["file"][0]))
+        accounts = tuple(_account(tree.pieces[0]) for tree in trees)
+        return merged((*made, Import(left_out=left, accounts=accounts)))
+
+
+def _names(piece: Piece) -> list[str]:
+    if not is_workbook(piece):
+        return columns(piece)
+    try:
+        book = open_workbook(piece)
+        return book.columns(SHEET) if SHEET in book.sheets else []
+    except InputError:
+        return []
+
+
+def _opened(piece: Piece, most: int | None = None) -> Table:
+    if is_workbook(piece):
+        return sheet_table(piece, SHEET, most)
+    kind = kind_of(piece)
+    if kind is None:
+        raise InputError("This is not a table.", where=piece.name, do=f"A sheet has {', '.join(_READ)}.")
+    return read_table(piece, kind, most)
+
+
+def _account(piece: Piece) -> Account:
+    texts = dict.fromkeys(set(COLUMNS) - set(_READ), "the texts of the collection count")
+    return settled(piece.name, "column", _names(piece), {**texts, **dict.fromkeys(_READ, TAKEN)})
+
+
+def _rows(piece: Piece) -> pl.DataFrame:
+    """The rows of a sheet with their file and line, checked one by one."""
+    table = _opened(piece)
+    rows = table.taking({name: name for name in _READ}).with_columns(file=pl.lit(table.name))
+    rows = rows.with_columns(pl.col(*_READ).str.replace(_GUARD, "$1"))
+    rows = identified(rows, table.name, "collection", "query_id", "passage_id")
+    refuse(rows.filter(pl.col("judge").is_null()), "Nobody is named as the judge.", table.name, "judge")
+    rows = rows.with_columns(numbers(rows, "grade", table.name, whole=True))
+    bad = rows.filter(~pl.col("grade").is_between(1, 5))
+    refuse(bad, "The grade is {grade}; it is 1 to 5.", table.name, "grade")
+    return rows
+
+
+def _set(rows: pl.DataFrame, options: Options) -> Import:
+    """The golden set of one judge and collection."""
+    collection, judge = str(rows["collection"][0]), re.sub(r"\s+", " ", shown(rows["judge"][0]))
+    collection = options.collection_id if options.collection_given and options.collection_id else collection
+    name = options.golden_set_id or slug(f"{collection}-{judge}")
+    queues = sorted(set(rows["queue"].drop_nulls()))
+    golden = GoldenSet(
+        golden_set_id=name,
+        collection_id=collection,
+        name=shown(name),
+        mapping=mapping_text("1-5"),
+        judge=judge,
+        notes=f"Judged by hand on a sheet: {rows.height} passages.",
+        manifest={"made_by": "sheet", "queues": [{"queue": shown(each)} for each in queues]},
+    )
+    made = rows.with_columns(
+        pl.lit(name).alias("golden_set_id"),
+        pl.lit(judge).alias("judge"),
+        pl.col("grade").cast(pl.Int8),
+        pl.col("grade").cast(pl.Int16).alias("raw"),
+        pl.col("note").fill_null(""),
+    ).drop("collection", "queue", "file", "line")
+    acts = frame("gradings", made.drop("raw").to_dict())
+    judged = frame("judgements", made.drop("note").to_dict())
+    return Import(golden_sets=(golden,), frames={"judgements": judged, "gradings": acts})

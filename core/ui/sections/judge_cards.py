@@ -1,0 +1,259 @@
+"""One card after another: graded by a key or a thumb, put in order by five, or settled between two judges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from core.bidi import upright
+from core.errors import ClqError
+from core.golden.judging.book import Book, Item, Queue
+from core.golden.judging.landing import RUBRIC
+from core.golden.judging.sampling import OF_FIVE
+from core.store import Snapshot
+from core.ui import cache, door, show
+from core.ui.cache import cached
+from core.views.golden import judging, ordered, words
+from core.views.golden.judging import Card
+from core.views.queries.one_query import shown_text
+from core.views.text import count, plain
+
+LANDED = "_queue_landed"
+_SINCE, _PICKED = "_card_since", "_picked"
+_SCRIPT = """{
+  const card = document.querySelector(".st-key-card");
+  if (card && (innerWidth < 641 || card.getBoundingClientRect().top < 0)) card.scrollIntoView();
+  if (!window.clqNotes) document.addEventListener("keydown", window.clqNotes = (event) => {
+    const field = document.querySelector(".st-key-noting input");
+    if (!field || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === field && ["Enter", "Escape"].includes(event.key)) setTimeout(() => field.blur(), 30);
+    if (/^(INPUT|TEXTAREA)$/.test(event.target.tagName) || event.key.toLowerCase() !== "n") return;
+    event.preventDefault();
+    field.focus();
+  });
+}"""
+"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once."""
+
+
+@st.cache_resource(show_spinner=False)
+def _book(path: str) -> Book:
+    return Book(Path(path))
+
+
+def book() -> Book:
+    """The book of judgements of the store that this server shows."""
+    return _book(str(judging.book_path(cache.store())))
+
+
+@cached(entries=64)
+def cards(data: Snapshot, queue: Queue) -> list[Card]:
+    """The cards of a queue; they never change within a revision."""
+    return judging.cards(data, queue.collection_id, book().items(queue.queue_id))
+
+
+opinions = cached(entries=64)(judging.opinions)
+compared = cached(entries=64)(ordered.compare)
+
+
+@st.fragment
+def one_by_one(data: Snapshot, queue: Queue) -> None:
+    """The card that is next, and what can be said of it; only this is drawn anew after a key."""
+    if st.session_state.pop(LANDED, False):
+        st.rerun()  # the golden set is new: the whole page has to see it
+    items = book().items(queue.queue_id)
+    item = next((each for each in items if each.at is None), None)
+    how_far(queue, items)
+    if item is None:
+        finished(data, queue, items)
+        return
+    since = st.session_state.get(_SINCE)
+    if since is None or since[:2] != (queue.queue_id, item.place):
+        st.session_state[_SINCE] = (queue.queue_id, item.place, time.monotonic())
+    texts = cards(data, queue)
+    if queue.mode == "order":
+        five(queue, items[item.place : item.place + OF_FIVE], texts)
+    else:
+        passage(texts[item.place])
+        if queue.mode == "settle":
+            both(data, queue, item)
+        grades(queue, item)
+    st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
+
+
+def how_far(queue: Queue, items: Sequence[Item]) -> None:
+    """Progress, the time left, and what the last key did where it is worth saying."""
+    progress = judging.progress(items, queue.mode)
+    said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
+    st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
+    door.outcome()
+
+
+def passage(card: Card) -> None:
+    """The question and the passage, in full, as text."""
+    with st.container(key="card"):
+        st.markdown(f"#### {plain(card.question)}")
+        with st.container(border=True):
+            if card.title:
+                st.markdown(f"**{plain(card.title)}**")
+            st.text(upright(card.text) or judging.NO_TEXTS)
+
+
+def both(data: Snapshot, queue: Queue, item: Item) -> None:
+    """What the two judges said of a card, side by side."""
+    said = opinions(data, queue)[item.query_id, item.passage_id]
+    for place, (name, grade, note) in zip(st.columns(2), said, strict=True):
+        with place.container(border=True, gap=None):
+            st.markdown(f"**{plain(name)}**: grade {grade}, {RUBRIC[grade]}")
+            st.caption(plain(note) or "no note")
+
+
+def grades(queue: Queue, item: Item) -> None:
+    """The grades with their keys, and what else can be done with a card."""
+    tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
+    with st.container(key="judging", gap="small"):
+        with st.container(horizontal=True, key="grades", gap="small"):
+            for grade, meaning in sorted(RUBRIC.items()):
+                word = words.SHORT[grade]
+                rest = meaning.removeprefix(word).lstrip(": ")
+                _key(
+                    f"**{grade}** {word}" + f" *{rest}*" * bool(rest),
+                    f"grade{grade}_{tag}", str(grade), queue,
+                    partial(book().grade, queue.queue_id, item.place, grade),
+                    width="stretch", wrap=True,
+                )  # fmt: skip
+        with st.container(horizontal=True, key="further", gap="small"):
+            further(queue, [item.place], tag)
+            with st.container(key="noting"):
+                field = f"noted_{tag}"
+                st.text_input(
+                    "Note", item.note, key=field, max_chars=500, placeholder="Note (N), Enter keeps it",
+                    label_visibility="collapsed", on_change=press,
+                    args=(queue, lambda _: book().note(queue.queue_id, item.place, _typed(field))),
+                )  # fmt: skip
+    with st.expander("What the grades mean, and the keys", icon=":material/help:"):
+        st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in RUBRIC.items()))
+        st.caption(words.KEYS)
+
+
+def further(queue: Queue, places: list[int], tag: str) -> None:
+    """Skip and undo."""
+    _key("skip", f"skip_{tag}", "s", queue, partial(book().skip, queue.queue_id, places))
+    _key("undo", f"undo_{tag}", "u", queue, lambda _: book().undo(queue.queue_id))
+
+
+def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
+    """Five passages in the order that they have so far, each with what moves it."""
+    tag = f"{queue.queue_id}_{batch[0].place}"
+    order = [each.place for each in sorted(batch, key=lambda each: (each.position or 0, each.place))]
+    picked = st.session_state.get(_PICKED)
+    at = order.index(picked) if picked in order else 0
+    with st.container(key="card"):
+        st.markdown(f"#### {plain(texts[batch[0].place].question)}")
+    for rank, place in enumerate(order):
+        card = texts[place]
+        with st.container(border=True, key=f"ranked_{'picked' if rank == at else rank}", gap="small"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.button(
+                    f"**{rank + 1}**", key=f"pick{rank}_{tag}", shortcut=str(rank + 1), on_click=_pick,
+                    args=(place,), type="primary" if rank == at else "secondary",
+                )  # fmt: skip
+                st.markdown(f"**{plain(card.title or card.text[:60])}**", width="stretch")
+                for step, icon in ((-1, "upward"), (1, "downward")):
+                    st.button(
+                        "", key=f"move{rank}{step}_{tag}", icon=f":material/arrow_{icon}:",
+                        disabled=not 0 <= rank + step < OF_FIVE, on_click=press,
+                        args=(queue, partial(_move, queue, order, place, step)),
+                    )  # fmt: skip
+            shown, rest = shown_text(upright(card.text))
+            st.text(shown)
+            if rest:
+                with st.expander(f"Read on ({len(rest):,} more characters)", type="compact"):
+                    st.text(rest)
+    with st.container(key="judging"), st.container(horizontal=True, gap="small"):
+        for step, label, key in ((-1, "up", "Up"), (1, "down", "Down")):
+            _key(label, f"{key}_{tag}", key, queue, partial(_move, queue, order, order[at], step))
+        _key(
+            "This is the order", f"order_{tag}", "Enter", queue,
+            partial(book().order, queue.queue_id, order), type="primary",
+        )  # fmt: skip
+        further(queue, order, tag)
+    st.caption(words.KEYS_OF_ORDER)
+
+
+def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
+    """The end of a queue, and what came of it."""
+    skipped = sum(each.skipped for each in items) // (OF_FIVE if queue.mode == "order" else 1)
+    with st.container(horizontal=True):
+        if skipped:
+            said = f"Judge the {count(skipped, 'skipped one')}"
+            _key(said, "judge_skipped", None, queue, lambda _: book().offer_skipped(queue.queue_id))
+        _key("undo", f"undo_{queue.queue_id}", "u", queue, lambda _: book().undo(queue.queue_id))
+    if queue.mode == "settle":
+        into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
+        st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
+    if queue.mode == "order":
+        found = compared(data, queue, items)
+        st.markdown(plain(ordered.sentence(found)))
+        columns = {
+            "query_id": show.text_column("query"),
+            "passages": st.column_config.ListColumn("your order, best first"),
+            "tau": show.signed_column("tau-b", "1 = the same order, −1 = the reverse."),
+        }
+        show.table(found.rows, "orders_by_hand", columns)
+
+
+def press(queue: Queue, change: Callable[[float | None], object]) -> None:
+    """In a callback: keep a keystroke; at the end of a queue of grades the golden set is written too."""
+    since = st.session_state.get(_SINCE)
+    spent = None if since is None else time.monotonic() - since[2]
+    try:
+        door.require()
+        change(spent)
+    except ClqError as error:
+        st.session_state["_act_failed"] = str(error)
+        return
+    items = book().items(queue.queue_id) if queue.mode == "grade" else ()
+    if items and all(each.at is not None for each in items) and any(each.grade for each in items):
+        land(queue)
+
+
+def land(queue: Queue, into: str = "") -> None:
+    """In a callback: write the judge's golden set, or that of two judges settled."""
+    st.session_state[LANDED] = door.act(_land, queue, into)
+
+
+def _land(queue: Queue, into: str) -> str:
+    return words.written(judging.land(cache.store(), book(), queue, into))
+
+
+def _key(
+    label: str,
+    key: str,
+    shortcut: str | None,
+    queue: Queue,
+    change: Callable[[float | None], object],
+    **options: object,
+) -> None:
+    st.button(label, key=key, shortcut=shortcut, on_click=press, args=(queue, change), **options)  # type: ignore[arg-type]
+
+
+def _typed(field: str) -> str:
+    return str(st.session_state[field] or "").strip()
+
+
+def _pick(place: int) -> None:
+    st.session_state[_PICKED] = place
+
+
+def _move(queue: Queue, order: Sequence[int], place: int, step: int, _: float | None) -> None:
+    """Move a passage of five up or down, and go on with it."""
+    moved = list(order)
+    at = moved.index(place)
+    to = min(max(at + step, 0), len(moved) - 1)
+    moved.insert(to, moved.pop(at))
+    book().arrange(queue.queue_id, moved)
+    st.session_state[_PICKED] = place
