@@ -29,11 +29,7 @@ class Context:
         return Store.open(self.path)
 
     def verify(self) -> None:
-        """Refuse a damaged store, all of it, before any of it is used.
-
-        Raises:
-            StoreDamagedError: If anything is damaged.
-        """
+        """Refuse a damaged store, all of it, before any of it is used."""
         damage = [each for each in examine(self.store()).findings if each.level is Level.DAMAGE]
         if damage:
             more = f" ({len(damage) - 1} more)" if damage[1:] else ""

@@ -111,11 +111,7 @@ class Layout:
         return current
 
     def current(self) -> Path | None:
-        """The current catalogue file; None for a store that nobody has written to yet.
-
-        Raises:
-            StoreDamagedError: If the pointer is damaged, or missing from a store that holds something.
-        """
+        """The current catalogue file; None for a store that nobody has written to yet."""
         name = self._pointed()
         if name is None and (held := self._held()):
             name = self._pointed()  # a first write may have come between

@@ -117,13 +117,7 @@ class Ledger:
         self.turn("run", list(runs), "restored")
 
     def turn(self, kind: str, ids: Sequence[str], event: str) -> None:
-        """Record that records were removed or restored; those that are in that state already are left alone.
-
-        Raises:
-            UnknownNameError: If one does not exist.
-            InputError: If one is part of another, which takes it along.
-            StoreError: If one is hidden because its collection is deleted.
-        """
+        """Record that records were removed or restored; those that are in that state already are left alone."""
         if not ids:
             return
         known = {row["id"]: row for row in self._standing(kind).iter_rows(named=True)}

@@ -40,17 +40,7 @@ _component = st.components.v2.component(
 def constraints(
     table: pl.DataFrame, quality: Quality, latency: Latency, jitter_ms: float | None
 ) -> Constraints:
-    """Draw the strip, and the fields that hold the limits.
-
-    Args:
-        table: The stack table, which says what can be limited.
-        quality: The measure that the floor is about.
-        latency: The latency that the SLA is about.
-        jitter_ms: The band that was set; None = that of the table.
-
-    Returns:
-        What they say.
-    """
+    """Draw the strip, and the fields that hold the limits."""
     offered = limits(table, quality, latency)
     st.html(f"<style>{_HIDDEN}</style>")
     with st.container(key=FIELDS, horizontal=True):

@@ -147,11 +147,7 @@ timed_answers = cache.cached(entries=16)(read_answers)
 
 
 def generation(revision: int, scope: Scope) -> Generation | None:
-    """Draw the inputs of the model.
-
-    Returns:
-        The model; None where no speed was typed and none can be fitted.
-    """
+    """Draw the inputs of the model."""
     with st.expander("Generation, modelled", expanded=True):
         typed = [
             st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
@@ -188,14 +184,7 @@ def _speed(typed: list[float | None]) -> Speed | None:
 
 
 def parameters(name: str) -> str:
-    """Draw the parameters of a measure that has any worth moving.
-
-    Args:
-        name: A registered measure, or one that is known from aggregates only.
-
-    Returns:
-        The measure without cutoff as it is written with the chosen values.
-    """
+    """Draw the parameters of a measure that has any worth moving."""
     params = [param for param in REGISTRY[name].params if parameter_key(param)] if name in REGISTRY else []
     if not params:
         return name

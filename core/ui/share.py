@@ -69,11 +69,7 @@ _component = st.components.v2.component(
 
 
 def share(revision: int) -> None:
-    """Draw the button.
-
-    Args:
-        revision: The data that the link pins.
-    """
+    """Draw the button that copies the link."""
     _component(
         key="share",
         data={
@@ -96,14 +92,7 @@ _FILES = (
 def offer(
     place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
 ) -> None:
-    """A button that opens the choice of files.
-
-    Args:
-        view: The workspace whose decision is recorded.
-        link: The pinned link to what is on screen.
-        rule: What is best within the limits.
-        weak: Whether the page shows the paper's form of the frontier.
-    """
+    """A button that opens the choice of files."""
     case = partial(case_of, view, rule, weak=weak)
     with place.popover("Record", icon=":material/fact_check:"):
         st.caption(

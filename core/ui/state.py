@@ -178,16 +178,7 @@ def problems(
     values: Mapping[str, object],
     deleted: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> list[str]:
-    """What of an opened address could not be followed.
-
-    Args:
-        asked: The address's settings as they came.
-        values: The values that the widgets took, by key; a key that no widget of this page has is absent.
-        deleted: Values that were there until somebody deleted them, by key.
-
-    Returns:
-        A plain sentence per setting that is unknown or was refused; empty when the link was followed.
-    """
+    """What of an opened address could not be followed."""
     found = []
     for key, texts in asked.items():
         if key not in SETTINGS:

@@ -29,11 +29,7 @@ _RUNS_LISTED = 300
 
 
 def open_workspace(frame: Frame) -> Place | None:
-    """Draw what a page works on: the workspace and, where the page has them, its settings and limits.
-
-    Returns:
-        The workspace, a `View` on pages that read results; None while the store is empty.
-    """
+    """Draw what a page works on: the workspace and, where the page has them, its settings and limits."""
     _move()
     top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms")
     page = current_page()

@@ -112,11 +112,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
 
 
 def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = True) -> str:
-    """A difference with its interval: ``+0.031 [+0.010, +0.052]``.
-
-    Args:
-        sign: Whether to keep its sign; without, all three are turned to the side of the better one.
-    """
+    """A difference with its interval: ``+0.031 [+0.010, +0.052]``."""
     apart, ends = row["difference"], [row["low"], row["high"]]
     if not sign and apart < 0:
         apart, ends = -apart, [None if end is None else -end for end in reversed(ends)]

@@ -65,12 +65,7 @@ class Grid:
 
 
 def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
-    """Lay grids over the stacks.
-
-    Args:
-        drawn: Rows with x, axis and quality; see `core.views.decision.chart`.
-        log: Whether the latency axis is logarithmic.
-    """
+    """Lay grids over the stacks."""
     x, quality = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
     cell = np.full(drawn.height, -1, dtype=np.int32)
     panels: list[Panel] = []

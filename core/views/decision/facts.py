@@ -216,16 +216,7 @@ STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
 def marked(
     table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
 ) -> pl.DataFrame:
-    """The stack table with what became of every stack.
-
-    Args:
-        across: What the line of the chart is paid in.
-        weak: Whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`.
-
-    Returns:
-        `table` with row (position), feasible, frontier (not dominated in cost, latency and quality), line (on
-        the frontier of quality and `across` alone), status (one of `STATUSES`) and reason (why excluded).
-    """
+    """The stack table with what became of every stack."""
     merit = decision.quality.merit(decision.quality.read(table))
     line = np.zeros(table.height, dtype=np.bool_)
     line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True

@@ -28,14 +28,6 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     """Draw every stack, those that are excluded below the others.
 
     One trace per shape: a shape per mark would be drawn one by one.
-
-    Args:
-        drawn: Rows with x, axis, quality, feasible, reason and alike; see `core.views.decision.chart`.
-        colour: One of `COLOURS`.
-        size: One of `SIZES`.
-
-    Returns:
-        The traces; the first carries the colour scale, whose bar is in its marker's `colorbar`.
     """
     sizes, symbols, data = _sizes(drawn, size), _symbols(drawn), _data(drawn)
     shades, scale = _shades(drawn, colour)

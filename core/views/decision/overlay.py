@@ -29,14 +29,7 @@ _TICKS = (1, 2, 3, 5)
 
 
 def axes(layout: theme.Spec, drawn: pl.DataFrame, across: Axis, quality: Axis) -> Plot:
-    """Set ranges, ticks and the strip of what is unknown.
-
-    Args:
-        layout: Of the figure; is changed.
-
-    Returns:
-        The area that is drawn on, as far as it is known here.
-    """
+    """Set ranges, ticks and the strip of what is unknown."""
     x = across.read(drawn)
     known = x[~np.isnan(x)]
     log = logarithmic(known)

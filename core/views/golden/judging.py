@@ -57,21 +57,7 @@ def book_path(store: Store) -> Path:
 
 
 def pool(snapshot: Snapshot, scope: Scope, base: str | None, k: int) -> pl.DataFrame:
-    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K.
-
-    Args:
-        snapshot: Where to read.
-        scope: The workspace; its runs are those whose holes count.
-        base: The golden set; None for none.
-        k: The cutoff.
-
-    Returns:
-        query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed; only
-        what has its texts in the store.
-
-    Raises:
-        InputError: If nothing has.
-    """
+    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K."""
     judged = pl.DataFrame(schema=TABLES["judgements"]) if base is None else snapshot.judgements(base)
     known = snapshot.golden_sets(scope.collection_id)["golden_set_id"]
     others = [snapshot.judgements(name) for name in known if name != base]
@@ -157,11 +143,7 @@ def begin(
 
 
 def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, judge: str) -> Queue:
-    """Write down a queue of what two golden sets of a collection disagree on.
-
-    Raises:
-        InputError: If the name cannot be used, or they disagree on nothing.
-    """
+    """Write down a queue of what two golden sets of a collection disagree on."""
     collection = snapshot.golden_sets().filter(golden_set_id=first)["collection_id"][0]
     judge = _named(book, snapshot, collection, judge)
     rows = disagreements(snapshot.judgements(first), snapshot.judgements(second))
