@@ -117,7 +117,7 @@ class Ledger:
         self.turn("run", list(runs), "restored")
 
     def turn(self, kind: str, ids: Sequence[str], event: str) -> None:
-        """Record that records were removed or restored; those that are in that state already are left alone."""
+        """Record that records were removed or restored; those that are so already are left alone."""
         if not ids:
             return
         known = {row["id"]: row for row in self._standing(kind).iter_rows(named=True)}

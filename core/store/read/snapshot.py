@@ -27,22 +27,17 @@ def _select(table: str, *conditions: str) -> str:
 
 
 class Snapshot(Revision):
-    """One immutable revision of a store with its rows. Cheap to make; safe to use from several threads."""
+    """One immutable revision of a store with its rows. Cheap to make; safe to use from several threads.
+
+    Every method raises `UnknownNameError` for a record, table or column that does not exist.
+    """
 
     def queries(self, collection_id: str) -> pl.DataFrame:
-        """Queries of a collection, sorted by id.
-
-        Raises:
-            UnknownNameError: If the collection does not exist.
-        """
+        """Queries of a collection, sorted by id."""
         return self._rows("queries", [collection_id])
 
     def passages(self, collection_id: str, passage_ids: Sequence[str] | None = None) -> pl.DataFrame:
-        """Passages of a collection, all or those named (unknown ids are left out), sorted by id.
-
-        Raises:
-            UnknownNameError: If the collection does not exist.
-        """
+        """Passages of a collection, all or those named (unknown ids are left out), sorted by id."""
         if passage_ids is None:
             return self._rows("passages", [collection_id])
         return self._rows(
@@ -69,9 +64,6 @@ class Snapshot(Revision):
             column: One of its columns of texts.
             asked: Only those of these values that exist; None for any.
             most: How many at most; 0 for all.
-
-        Raises:
-            UnknownNameError: If an owner, the table or the column does not exist.
         """
         if column not in TABLES[table]:
             raise UnknownNameError("column", column, TABLES[table], where=table)
@@ -88,11 +80,7 @@ class Snapshot(Revision):
         return self.catalogue.column(sql, {"files": files, "ids": list(owners), **given})
 
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
-        """Judgements of a golden set, sorted by query and passage.
-
-        Raises:
-            UnknownNameError: If the golden set does not exist.
-        """
+        """Judgements of a golden set, sorted by query and passage."""
         return self._rows("judgements", [golden_set_id])
 
     def rankings(
@@ -102,84 +90,45 @@ class Snapshot(Revision):
 
         Args:
             stage: Only "final" or "pool".
-
-        Raises:
-            UnknownNameError: If a run does not exist.
         """
         given = {"stage": stage, "query_id": query_id}
         asked = {name: value for name, value in given.items() if value is not None}
         return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def timings(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Timings of runs, in milliseconds.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """Timings of runs, in milliseconds."""
         return self._rows("timings", run_ids)
 
     def usage(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What runs used (tokens, requests, processor time…).
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """What runs used (tokens, requests, processor time…)."""
         return self._rows("usage", run_ids)
 
     def aggregates(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Results of runs that come without per-query data.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """Results of runs that come without per-query data."""
         return self._rows("aggregates", run_ids)
 
     def signals(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Figures of single queries that are neither time nor usage, such as score margins.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """Figures of single queries that are neither time nor usage, such as score margins."""
         return self._rows("signals", run_ids)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Generated answers with their grades.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """Generated answers with their grades."""
         return self._rows("answers", run_ids)
 
     def chunks(self, collection_id: str) -> pl.DataFrame:
-        """Where the chunks of a collection lie in their source documents.
-
-        Raises:
-            UnknownNameError: If the collection does not exist.
-        """
+        """Where the chunks of a collection lie in their source documents."""
         return self._rows("chunks", [collection_id])
 
     def spans(self, golden_set_id: str) -> pl.DataFrame:
-        """Grades of a golden set that are anchored to characters of source documents.
-
-        Raises:
-            UnknownNameError: If the golden set does not exist.
-        """
+        """Grades of a golden set that are anchored to characters of source documents."""
         return self._rows("spans", [golden_set_id])
 
     def gradings(self, golden_set_id: str) -> pl.DataFrame:
-        """The acts of judging behind a golden set, sorted by query, passage, judge and time.
-
-        Raises:
-            UnknownNameError: If the golden set does not exist.
-        """
+        """The acts of judging behind a golden set, sorted by query, passage, judge and time."""
         return self._rows("gradings", [golden_set_id])
 
     def orders(self, golden_set_id: str) -> pl.DataFrame:
-        """The refined order of a golden set's best passages, sorted by query and rank.
-
-        Raises:
-            UnknownNameError: If the golden set does not exist.
-        """
+        """The refined order of a golden set's best passages, sorted by query and rank."""
         return self._rows("orders", [golden_set_id])
 
     def graded(
@@ -194,9 +143,6 @@ class Snapshot(Revision):
             run_ids: The runs; one named twice counts once.
             stage: "final" or "pool".
             depth: Ranks to keep; None keeps all.
-
-        Raises:
-            UnknownNameError: If a run or the golden set does not exist.
         """
         asked, groups = self._judges(run_ids, golden_set_id)
         with told("reading", self._root, EXAMINE):
@@ -240,20 +186,12 @@ class Snapshot(Revision):
         return asked, groups
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Per run the collection whose passages it ranks: the run's own, or the part with its chunks.
-
-        Raises:
-            UnknownNameError: If a run does not exist.
-        """
+        """Per run the collection whose passages it ranks: the run's own, or the part with its chunks."""
         rows = self._chunked(run_ids).iter_rows()
         return {run_id: chunkings.searched(collection, chunking) for run_id, collection, chunking in rows}
 
     def judging(self, run_ids: Sequence[str], golden_set_id: str) -> dict[str, str]:
-        """Per run the golden set with the grades of its passages: the one named, or its part.
-
-        Raises:
-            UnknownNameError: If a run or the golden set does not exist.
-        """
+        """Per run the golden set with the grades of its passages: the one named, or its part."""
         self._known("golden_set", [golden_set_id])
         runs = self._chunked(run_ids)
         parts = self._records("golden_set", "SELECT * FROM golden_sets").filter(part_of=golden_set_id)
