@@ -104,7 +104,7 @@ def _timed_on(
 
 @cached("Scoring every query…", entries=8)
 def paired(_table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality) -> Paired | None:
-    """Quality per query of a workspace's stacks; see `core.views.workspace.scores.paired`."""
+    """Quality per query of a workspace's stacks; see `core.views.workspace.query_sets.paired`."""
     return read_paired(snapshot, _table, scope, quality)
 
 

@@ -186,7 +186,7 @@ def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[f
     """First token and whole answer against prompt tokens: timed answers as points, the model as lines.
 
     Args:
-        timed: Of `core.views.latency.generation.timed_answers`.
+        timed: Of `core.views.latency.page.timed_answers`.
         model: The model; None = none.
         prompts: Prompt tokens of the stacks shown, marked on the axis.
     """
