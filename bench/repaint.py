@@ -28,7 +28,9 @@ _PLOT = ".js-plotly-plot"
 _WATCH = """() => {
   const drawn = () => {
     const plot = document.querySelector('.js-plotly-plot');
-    const line = plot && plot.querySelector('.shapelayer path') && plot.layout.shapes[0];
+    // the strip of the jitter comes before the limits
+    const lines = plot?.querySelector('.shapelayer path') ? plot.layout.shapes : [];
+    const line = lines.find(({ type }) => type !== 'rect');
     return line ? line.x0 : null;
   };
   window.addEventListener('keydown', () => {
