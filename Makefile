@@ -7,6 +7,8 @@ PORT ?= 8501
 HOST ?= localhost
 NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
+# Compiled modules are kept, else every process of a test run compiles all of them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run demo test slow check format e2e bench clean
 

@@ -65,60 +65,36 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
-    """Open a page in a context of its own; afterwards nothing may have left this machine."""
-    visits: list[Visit] = []
-
-    def open_page(url: str, *, width: int = 1280, height: int = 800, dark: bool = False) -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        visits.append(_opened(context, url))
-        return visits[-1]
-
-    yield open_page
-    for each in visits:
-        each.page.context.close()
-        _check(each)
-
-
 @pytest.fixture(scope="session")
-def returning(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that keeps what it has loaded."""
-    context = browser.new_context()
-    yield context
-    context.close()
+def visitors(browser: Browser) -> Iterator[list[BrowserContext]]:
+    """Contexts that keep the files they have loaded, and nothing else from test to test."""
+    contexts: list[BrowserContext] = []
+    yield contexts
+    for each in contexts:
+        each.close()
 
 
 @pytest.fixture
-def see(returning: BrowserContext) -> Iterator[Callable[..., Visit]]:
-    """Open a page as a returning visitor, to look only; afterwards nothing may have left this machine."""
+def visit(browser: Browser, visitors: list[BrowserContext]) -> Iterator[Callable[..., Visit]]:
+    """Open a page, each in a context of its own; afterwards nothing may have left this machine."""
     visits: list[Visit] = []
 
-    def open_page(url: str, *, height: int = 800) -> Visit:
-        visits.append(_opened(returning, url, height))
+    def open_page(url: str, *, width: int = WINDOW["width"], height: int = WINDOW["height"]) -> Visit:
+        if len(visits) == len(visitors):
+            visitors.append(browser.new_context(permissions=["clipboard-read", "clipboard-write"]))
+        page = visitors[len(visits)].new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        visits.append(Visit(page))
+        page.goto(url)
+        visits[-1].settle()
         return visits[-1]
 
     yield open_page
     for each in visits:
+        each.page.evaluate("localStorage.clear()")
+        each.page.context.clear_cookies()
         each.page.close()
-        _check(each)
-
-
-def _opened(context: BrowserContext, url: str, height: int | None = None) -> Visit:
-    page = context.new_page()
-    if height:
-        page.set_viewport_size(WINDOW | {"height": height})
-    made = Visit(page)
-    page.goto(url)
-    made.settle()
-    return made
-
-
-def _check(seen: Visit) -> None:
-    assert seen.outside == [], "requests that left this machine"
-    assert seen.errors == [], "errors in the browser's console"
-    assert seen.dialogs == [], "a dialog opened"
+    for each in visits:
+        assert each.outside == [], "requests that left this machine"
+        assert each.errors == [], "errors in the browser's console"
+        assert each.dialogs == [], "a dialog opened"

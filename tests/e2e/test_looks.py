@@ -32,10 +32,10 @@ IN_README = ("decision", "headroom")
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_page_fits_its_window(server: Server, see: Open, place: str) -> None:
+def test_a_page_fits_its_window(server: Server, visit: Open, place: str) -> None:
     page, _, section = place.partition("/")
     asked = ASKED.get(place, {}) | ({SECTION: section} if section else {})
-    seen = see(f"{server.url}/{page}?{urlencode(asked)}")
+    seen = visit(f"{server.url}/{page}?{urlencode(asked)}")
     name = place.replace("/", "-").replace(" ", "-")
     SHOTS.mkdir(parents=True, exist_ok=True)
     for look in ("light", "dark", "narrow"):
@@ -53,8 +53,8 @@ def empty_server(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) ->
         yield running
 
 
-def test_an_empty_store_says_what_to_do(empty_server: Server, see: Open) -> None:
-    page = see(empty_server.url)
+def test_an_empty_store_says_what_to_do(empty_server: Server, visit: Open) -> None:
+    page = visit(empty_server.url)
     walked = []
     for name in page.walk():
         walked.append(name)
@@ -72,8 +72,8 @@ def hostile_server(hostile_store: Path, tmp_path_factory: pytest.TempPathFactory
         yield running
 
 
-def test_markup_in_names_and_passages_stays_text(hostile_server: Server, see: Open) -> None:
-    page = see(hostile_server.url, height=1600)
+def test_markup_in_names_and_passages_stays_text(hostile_server: Server, visit: Open) -> None:
+    page = visit(hostile_server.url, height=1600)
     main = page.page.locator("[data-testid=stMain]")
     for name in page.walk():
         page.page.wait_for_timeout(500)

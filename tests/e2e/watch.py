@@ -9,6 +9,18 @@ from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, 
 
 LOCAL = {"localhost", "127.0.0.1"}
 PATIENCE_MS = 30_000
+QUIET_MS = 300
+"""How long nothing may be computed or drawn until a page counts as settled."""
+_QUIET = """([round, long]) => {
+  const busy = document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')
+    || document.querySelector('[data-stale=true]')
+    || !document.querySelector('[data-test-script-state=notRunning]')
+    || document.querySelector('.clq-strip[aria-busy=true], .clq-strip:not(.clq-ready)')
+    || document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)');
+  const now = performance.now();
+  if (busy || window.clqRound !== round) [window.clqRound, window.clqBusy] = [round, now];
+  return now - window.clqBusy >= long;
+}"""
 WINDOW: ViewportSize = {"width": 1280, "height": 800}
 
 
@@ -27,6 +39,7 @@ class Visit:
         self.outside: list[str] = []
         self.errors: list[str] = []
         self.dialogs: list[str] = []
+        self._settled = 0
         page.set_default_timeout(PATIENCE_MS)
         page.on("request", self._request)
         page.on("console", self._console)
@@ -49,15 +62,8 @@ class Visit:
     def settle(self) -> None:
         """Wait until the page has its heading and nothing is being computed or drawn."""
         expect(self.page.locator("[data-testid=stMain] h1").first).to_be_visible(timeout=60_000)
-        self.page.wait_for_function(
-            """() => !document.querySelector('[data-testid=stSkeleton]')
-                 && !document.querySelector('[data-testid=stStatusWidget]')
-                 && !document.querySelector('[data-stale=true]')
-                 && document.querySelector('[data-test-script-state=notRunning]')
-                 && !document.querySelector('.clq-strip[aria-busy=true], .clq-strip:not(.clq-ready)')
-                 && !document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)')"""
-        )
-        self.page.wait_for_timeout(400)
+        self._settled += 1
+        self.page.wait_for_function(_QUIET, arg=[self._settled, QUIET_MS], timeout=60_000)
 
     @property
     def answer(self) -> str:
@@ -111,7 +117,6 @@ class Visit:
         """Turn the system's colours, and the window's size, under the open page."""
         self.page.emulate_media(color_scheme="dark" if dark else "light")
         self.page.set_viewport_size({"width": 390, "height": 844} if narrow else WINDOW)
-        self.page.wait_for_timeout(200)
         self.settle()
 
     def overflow(self) -> int:

@@ -25,7 +25,7 @@ from core.importers.formats.optuna.storage import MAGIC
 from tests.importers.formats import test_excel
 from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, up, zipped
-from tests.importers.samples import SAMPLES
+from tests.importers.samples import SAMPLES, by_name
 
 LINES = {"trec-run": 6, "trec-qrels": 4}
 
@@ -243,7 +243,7 @@ def essence(made: Import) -> tuple[object, ...]:
     return tables, runs, made.golden_sets, made.collections, sorted(map(repr, kept))
 
 
-@pytest.mark.parametrize("name", UNPACKED)
+@pytest.mark.parametrize("name", by_name(UNPACKED))
 def test_what_is_said_is_so(name):
     """Without a part that is left out the same is brought; without one that is taken it is not."""
     files = members(SAMPLES[name][1])

@@ -14,7 +14,7 @@ from core.importers import load
 from tests.importers.fuzzing import OPTIONS, chance
 from tests.importers.grouped import Group, groups
 from tests.importers.helpers import members, up, zipped
-from tests.importers.samples import SAMPLES
+from tests.importers.samples import SAMPLES, by_name
 from tests.importers.test_account import accounts_of, covers, essence, unpacked
 
 TRIED = 10
@@ -81,7 +81,7 @@ def foreign(name: str, rows: Sequence[Any]) -> Iterator[Any]:
     yield from (emptied(row, at) for at in some(name, len(row), CELLS))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", by_name())
 def test_no_row_vanishes(name):
     found = groups_of(name)
     assert bool(found) == (name not in WITHOUT)
@@ -104,7 +104,7 @@ def test_no_row_vanishes(name):
             assert twice != whole, (file, group.where, rows[at], "twice")
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", by_name())
 def test_no_foreign_row_vanishes(name):
     for file, group in groups_of(name):
         whole = outcome(name, file, group.write(group.rows))

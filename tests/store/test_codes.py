@@ -185,6 +185,7 @@ def naive(judged: dict, ranked: dict, run_ids: list[str], stage: str, depth: int
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(stores(), st.integers(0, 3), st.sampled_from([None, 1, 3, 20]), st.booleans())
 def test_the_join_equals_a_join_in_loops(tmp_path_factory, world, split, depth, old) -> None:

@@ -234,6 +234,7 @@ def test_a_store_made_again_in_the_same_place(filled: Store) -> None:
     assert filled.read().runs()["run_id"].to_list() == ["z"]
 
 
+@pytest.mark.slow
 def test_threads_never_see_half_a_run(filled: Store) -> None:
     problems: list[str] = []
     stop = threading.Event()
