@@ -1,4 +1,4 @@
-"""Batches of records out, in formats of the field; one file per format and one line here.
+"""Batches of records out, in formats of the field; one function per format and one line here.
 
 Nothing here reads a store: the caller gathers a batch. What a format cannot hold is left out and said.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import UnknownNameError
-from core.exporters import beir, ranx, trec
 from core.exporters.base import Written
+from core.exporters.formats import write_beir, write_ranx, write_trec
 from core.importers import Import, export
 from core.records import Batch
 
@@ -35,9 +35,9 @@ def _own(batch: Batch, path: Path) -> Written:
 
 FORMATS: Mapping[str, Format] = {
     "own": Format("CLQ Explorer export", "everything, as it is", _own),
-    "trec": Format("TREC runs and qrels", "final rankings and judgements", trec.write),
-    "beir": Format("BEIR folder", "passages, queries and judgements of one collection", beir.write),
-    "ranx": Format("ranx runs and qrels (JSON)", "final rankings and judgements", ranx.write),
+    "trec": Format("TREC runs and qrels", "final rankings and judgements", write_trec),
+    "beir": Format("BEIR folder", "passages, queries and judgements of one collection", write_beir),
+    "ranx": Format("ranx runs and qrels (JSON)", "final rankings and judgements", write_ranx),
 }
 
 

@@ -13,7 +13,7 @@ from core.errors import InputError, UnknownNameError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
-from core.importers.read.outline import outline
+from core.importers.read.jsons import outline
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table

@@ -9,8 +9,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
 from core.importers.naming import Value, measure_name, named
-from core.importers.read.jsons import Json, at, expect, number, optional, read_json
-from core.importers.read.outline import outline
+from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_json
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.reported import MEASURES

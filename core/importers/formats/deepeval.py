@@ -14,8 +14,7 @@ from datetime import datetime
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import Format, Import, Options, counted
-from core.importers.read.jsons import Json, amount, at, expect, number, optional, read_json, texts
-from core.importers.read.outline import outline
+from core.importers.read.jsons import Json, amount, at, expect, number, optional, outline, read_json, texts
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import place, quoted, shown

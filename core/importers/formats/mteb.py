@@ -18,8 +18,7 @@ from pathlib import PurePosixPath
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
 from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counted, merged
-from core.importers.read.jsons import Json, at, expect, number, optional, read_object
-from core.importers.read.outline import outline
+from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_object
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import shown
 from core.importers.reported import MEASURES, Figure, Reported, reported_runs

@@ -23,13 +23,13 @@ from typing import Any, TypeVar
 import polars as pl
 
 from core.errors import InputError
+from core.files import target
 from core.importers.account import TAKEN, Account, Parts, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.read.jsons import Json, expect, json_rows, optional
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
-from core.importers.target import target
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.tables import TABLES
 

@@ -24,10 +24,10 @@ from core.importers.read.jsons import (
     kind_of_value,
     number,
     optional,
+    outline,
     read_json,
     texts,
 )
-from core.importers.read.outline import outline
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import PARQUET, Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import place, shown

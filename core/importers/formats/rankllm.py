@@ -18,8 +18,17 @@ from pathlib import PurePosixPath
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import Format, Import, Options, counted, merged
-from core.importers.read.jsons import Json, amount, at, expect, kind_of_value, number, objects, optional
-from core.importers.read.outline import outline
+from core.importers.read.jsons import (
+    Json,
+    amount,
+    at,
+    expect,
+    kind_of_value,
+    number,
+    objects,
+    optional,
+    outline,
+)
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.reported import MEASURES, Figure, Reported, reported_runs

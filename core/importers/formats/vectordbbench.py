@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, Options, counted, merged
-from core.importers.read.jsons import Json, amount, expect, number, objects, optional
-from core.importers.read.outline import outline
+from core.importers.read.jsons import Json, amount, expect, number, objects, optional, outline
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
 from core.importers.reported import Figure, Reported, reported_runs

@@ -22,12 +22,14 @@ from core.pipeline.anchors.derive import (
     COVERAGE,
     Anchored,
     Derived,
+    Spans,
     anchor,
     derive,
+    holds_spans,
     judged,
+    read_spans,
     require_comparable,
 )
-from core.pipeline.anchors.read import Spans, holds_spans, read_spans
 
 __all__ = [
     "COVERAGE",

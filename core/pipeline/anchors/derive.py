@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
+from core.importers import Limits, Options
+from core.importers.formats.spans.placing import ROLES, are_spans, placed, span_rows, span_set
+from core.importers.naming import roles_by
+from core.importers.read.source import opened
+from core.importers.read.tabular import header, kind_of, read_table
+from core.importers.read.text import shown
 from core.pipeline.chunk.run import Chunked
 from core.records import GoldenSet, part_id
 from core.tables import TABLES, frame
@@ -184,3 +191,46 @@ def require_comparable(
             where="golden_set",
             do="Anchor the grades to characters of the documents (spans), or compare stacks of one chunker.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What was read."""
+
+    golden_set: GoldenSet  # the record
+    spans: pl.DataFrame  # frame of `TABLES["spans"]`
+    notes: tuple[str, ...]  # decisions made on the way, as sentences
+
+
+def holds_spans(path: Path) -> bool:
+    """Whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
+    try:
+        with opened([path], Limits()) as (tree,):
+            piece = tree.pieces[0]
+            kind = kind_of(piece)
+            return kind is not None and are_spans(roles_by(header(piece, kind), {}, ROLES, path.name))
+    except (InputError, UnknownNameError):
+        return False
+
+
+def read_spans(path: Path, documents: pl.DataFrame, options: Options | None = None) -> Spans:
+    """Read a golden set whose grades are anchored to documents."""
+    options = options or Options()
+    with opened([path], options.limits) as (tree,):
+        piece = tree.pieces[0]
+        kind = kind_of(piece)
+        if len(tree.pieces) > 1 or kind is None:
+            raise InputError("This is not a table.", where=shown(path, 200), do="Offer one file.")
+        found = placed(span_rows(read_table(piece, kind), options), documents, piece.name)
+    if found.misplaced:
+        raise found.misplaced[0].first
+    made = span_set(found.rows, piece.name, piece.stem, options)
+    if len(made.golden_sets) > 1:
+        judges = ", ".join(shown(each.judge) for each in made.golden_sets)
+        raise InputError(
+            f"Several judged the same characters: {judges}.",
+            where=piece.name,
+            do="Import the file and name the golden set of one of them, or merge them (judges merge).",
+        )
+    again = (f"{piece.name}: {each.count} {each.reason}." for each in made.left_out)
+    return Spans(made.golden_sets[0], made.frames["spans"].lazy().collect(), (*made.notes, *again))

@@ -6,7 +6,7 @@ chunks say where each lies, which is what grades anchored to characters are deri
 `canonical` adds the defaults and `chunking_name` names the result.
 """
 
-from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name, is_late
+from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name, is_late
 from core.pipeline.chunk.run import Chunked, chunk, late_vectors, vectors_of
 
 __all__ = [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
-from core.params import Param
+from core.errors import InputError, UnknownNameError
+from core.params import Param, Value, read_options
 from core.pipeline.chunk.base import Chunker, Span, Work, next_word
 from core.pipeline.chunk.gauge import TOKENIZERS
 from core.pipeline.chunk.units import LANGUAGES, pack, paragraphs, sentences
+from core.records import JsonMap, canonical_json, short_hash
 
 SMALLEST, LARGEST = 16, 32_768
 
@@ -226,3 +229,44 @@ def _whole(work: Work) -> list[Span]:
 
 
 NONE = Chunker(method="none", text="Documents are passages, as they are.", split=_whole, params=(TOKENIZER,))
+
+
+CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
+    {each.method: each for each in (FIXED, SENTENCE, RECURSIVE, PARAGRAPH, PAGE, NONE)}
+)
+_METHOD = "method"
+
+
+def canonical(chunker: JsonMap) -> dict[str, Value]:
+    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``."""
+    method = str(chunker.get(_METHOD, ""))
+    if method not in CHUNKERS:
+        raise UnknownNameError("chunker", method, CHUNKERS)
+    where = f"chunker {method}"
+    given = {name: _word(value) for name, value in chunker.items() if name != _METHOD}
+    options = read_options(CHUNKERS[method].params, given, where=where)
+    overlap, size = options.get("overlap", 0), options.get("size", 0)
+    if isinstance(overlap, int) and isinstance(size, int) and overlap and overlap * 2 >= size:
+        raise InputError(
+            f"overlap={overlap} is not below half of size={size}.",
+            where=where,
+            do="Lower the overlap or raise the size.",
+        )
+    return {_METHOD: method, **options}
+
+
+def _word(value: object) -> object:
+    return ("no", "yes")[value] if isinstance(value, bool) else value
+
+
+def chunking_name(chunker: JsonMap) -> str | None:
+    """The name of what a chunker makes: method, size and four digits that stand for all parameters."""
+    whole = canonical(chunker)
+    if whole[_METHOD] == NONE.method:
+        return None
+    return f"{whole[_METHOD]}-{whole['size']}-{short_hash(canonical_json(whole))[:4]}"
+
+
+def is_late(chunker: JsonMap | None) -> bool:
+    """Whether vectors come from whole documents (late chunking); only encoders with token vectors fit."""
+    return chunker is not None and canonical(chunker).get("late") == "yes"

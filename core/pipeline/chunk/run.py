@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.jobs import cores, spread
 from core.pipeline.chunk.base import Span, Work
 from core.pipeline.chunk.gauge import Tokenizer
-from core.pipeline.chunk.registry import CHUNKERS, canonical, chunking_name
+from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name
 from core.providers.embed.base import TokenEmbedder
 from core.providers.embed.vectors import Vectors
 from core.providers.tokens import ESTIMATE

@@ -1,6 +1,6 @@
 """Figures of single queries that are neither time nor usage.
 
-How sure a stack was of itself (`core.pipeline.ranking.signals`) by the scores of its pool; with the prefix
+How sure a stack was of itself (`core.pipeline.ranking.hits`) by the scores of its pool; with the prefix
 "dense_" by those of the vector search of a hybrid, and with "rerank_" by the reranker's. What an approximate
 index found of the exact neighbours ("ann_recall"). What a reranker or a rewrite told about itself.
 """
@@ -17,8 +17,7 @@ from core.pipeline.evaluate.asking import ordered
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.index import INDEXES, ann_recall
-from core.pipeline.ranking.hits import DenseSearcher, Hits
-from core.pipeline.ranking.signals import signals
+from core.pipeline.ranking.hits import DenseSearcher, Hits, signals
 from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)

@@ -5,8 +5,7 @@
 """
 
 from core.pipeline.index.dense import DenseIndex, ann_recall, load_index, make_index
-from core.pipeline.index.kinds import INDEXES, Kind, expected_bytes, index_options
-from core.pipeline.index.metric import METRICS, check_metric
+from core.pipeline.index.kinds import INDEXES, METRICS, Kind, check_metric, expected_bytes, index_options
 
 __all__ = [
     "INDEXES",

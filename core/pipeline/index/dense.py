@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.params import Options, whole
-from core.pipeline.index.kinds import INDEXES, Kind, Training, index_options
-from core.pipeline.index.metric import BLOCK_ROWS, METRICS, blocks, check_metric, row_lengths, unit
+from core.pipeline.index.kinds import (
+    BLOCK_ROWS,
+    INDEXES,
+    METRICS,
+    Kind,
+    Training,
+    blocks,
+    check_metric,
+    index_options,
+    row_lengths,
+    unit,
+)
 from core.pipeline.index.saved import about_folder, new_folder
 from core.pipeline.ranking.hits import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors

@@ -19,7 +19,7 @@ from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, shown
 from core.importers.runs import slug
 from core.pipeline.anchors import read_spans
-from core.pipeline.anchors.read import holds_spans
+from core.pipeline.anchors.derive import holds_spans
 from core.pipeline.documents import Documents, read_documents
 from core.pipeline.documents.read import READERS
 from core.pipeline.sweep.model import CollectionSource, GoldenSource

@@ -6,8 +6,18 @@ import pytest
 
 from core.errors import InputError
 from core.importers import Limits
-from core.importers.read.jsons import at, expect, json_rows, number, optional, parsed, plain, read_json, texts
-from core.importers.read.outline import outline
+from core.importers.read.jsons import (
+    at,
+    expect,
+    json_rows,
+    number,
+    optional,
+    outline,
+    parsed,
+    plain,
+    read_json,
+    texts,
+)
 from core.importers.read.piece import Piece
 
 

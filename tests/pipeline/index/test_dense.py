@@ -21,9 +21,9 @@ from core.pipeline.index import (
     check_metric,
     expected_bytes,
     index_options,
+    kinds,
     load_index,
     make_index,
-    metric,
 )
 from core.pipeline.ranking.hits import Hits
 from tests.pipeline.corpora import hits, unit_vectors
@@ -221,7 +221,7 @@ def test_the_size_is_known_before_it_is_built(name: str):
 def test_blocks_and_mapped_files_change_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     np.save(tmp_path / "vectors.npy", VECTORS[:500])
     whole = make_index(name, VECTORS[:500])
-    monkeypatch.setattr(metric, "BLOCK_ROWS", 33)
+    monkeypatch.setattr(kinds, "BLOCK_ROWS", 33)
     blocks = make_index(name, np.load(tmp_path / "vectors.npy", mmap_mode="r"))
     if name == "hnsw-int8":  # the graph grows in another order
         assert ann_recall(blocks.search(QUERIES[0], 50), whole.search(QUERIES[0], 50), 50) > 0.9
@@ -232,7 +232,7 @@ def test_blocks_and_mapped_files_change_nothing(name: str, tmp_path: Path, monke
 def test_eight_bits_learn_from_extremes_what_they_learn_from_all():
     learned = make_index("int8", VECTORS)._index
     peer = faiss.IndexScalarQuantizer(32, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-    peer.train(metric.unit(VECTORS, metric.row_lengths(VECTORS)))
+    peer.train(kinds.unit(VECTORS, kinds.row_lengths(VECTORS)))
     np.testing.assert_array_equal(
         faiss.vector_to_array(learned.sq.trained), faiss.vector_to_array(peer.sq.trained)
     )

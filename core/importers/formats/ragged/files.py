@@ -19,8 +19,7 @@ from core.importers.account import TAKEN
 from core.importers.base import Import, LeftOut, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.read.jsonl import read_lines
-from core.importers.read.jsons import at, expect, objects, optional, texts
-from core.importers.read.outline import outline
+from core.importers.read.jsons import at, expect, objects, optional, outline, texts
 from core.importers.read.piece import Piece
 from core.importers.read.rows import again, refuse
 

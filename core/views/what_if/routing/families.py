@@ -12,7 +12,7 @@ import polars as pl
 
 from core.decide.routing.replay import missing, replayed
 from core.errors import ClqError
-from core.pipeline.ranking.signals import SIGNALS, signals
+from core.pipeline.ranking.hits import SIGNALS, signals
 from core.providers.config import ModelConfig
 from core.providers.rerank import Reranker, make_reranker
 from core.records import stack_label
