@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import UnknownNameError
-from core.exporters.base import Written
-from core.exporters.formats import write_beir, write_ranx, write_trec
+from core.exporters.formats import Written, write_beir, write_ranx, write_trec
 from core.importers import Import, export
 from core.records import Batch
 

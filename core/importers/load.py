@@ -14,8 +14,7 @@ from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Loo
 from core.importers.formats.spans.placing import with_brought
 from core.importers.meaning import Row
 from core.importers.read.jsons import broken
-from core.importers.read.piece import Tree
-from core.importers.read.progress import Progress, watched
+from core.importers.read.piece import Progress, Tree, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
 from core.importers.read.text import SAVE_AS, UTF16, shown

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
-from core.exporters.base import file_names, scored
+from core.exporters.formats import file_names, scored
 from core.importers import Options, load
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store

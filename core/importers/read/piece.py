@@ -1,4 +1,4 @@
-"""One readable file of an offer, and trees of them: bounded while read, whatever they are packed in."""
+"""A readable file of an offer, and trees of them, bounded however packed; and how far reading them is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,73 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from core.errors import InputError
-from core.importers.read.progress import current
 from core.importers.read.text import shown
+
+_CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
+
+
+class Progress:
+    """How far an import is; told whenever it got further.
+
+    Args:
+        tell: Called with this; often, so that it should take no time.
+
+    Attributes:
+        stage: What is being done, in a few words.
+        read: Stored bytes that were read.
+        total: Stored bytes that were offered; 0 while that is unknown.
+        rows: Rows that were read of rankings.
+    """
+
+    def __init__(self, tell: Callable[[Progress], None]) -> None:
+        self._tell = tell
+        self._at: dict[str, int] = {}
+        self.stage = "reading"
+        self.total = self.rows = 0
+
+    @property
+    def read(self) -> int:
+        """Stored bytes that were read, of all files; what is read twice counts once."""
+        return min(self.total, sum(self._at.values())) if self.total else sum(self._at.values())
+
+    def at(self, name: str, position: int) -> None:
+        """A file was read up to a position."""
+        if position > self._at.get(name, 0):
+            self._at[name] = position
+            self._tell(self)
+
+    def more(self, rows: int) -> None:
+        """Rows were read."""
+        self.rows += rows
+        self._tell(self)
+
+    def step(self, stage: str) -> None:
+        """Something else is being done now."""
+        self.stage = stage
+        self._tell(self)
+
+
+@contextmanager
+def watched(progress: Progress | None) -> Iterator[None]:
+    """Whatever is read here tells its progress."""
+    token = _CURRENT.set(progress)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Progress | None:
+    """Whom to tell, if anybody."""
+    return _CURRENT.get()
+
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HEAD_BYTES = 64 * KIB

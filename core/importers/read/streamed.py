@@ -22,7 +22,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.read import ordering
 from core.importers.read.ordering import TieOrder
-from core.importers.read.progress import current
+from core.importers.read.piece import current
 from core.importers.read.text import place
 from core.tables import Pieces
 
