@@ -3,6 +3,7 @@ from typing import Any
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.axes import COST, LATENCY
 from core.decide.near import near_misses
@@ -11,7 +12,9 @@ from core.ui.cache import cached
 from core.ui.live import pareto_chart
 from core.ui.pages import PAGES
 from core.ui.pick import pick_stack
+from core.ui.sections.confidence import drawn
 from core.ui.view import View, current_frame, current_view
+from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.cost.stack import recorded
 from core.views.decision import limits as ranges
 from core.views.decision import words
@@ -47,10 +50,14 @@ def timed_on(view: View) -> str:
     return environment(view.snapshot, view.scope)
 
 
-def answer(view: View) -> None:
-    """Draw the three numbers of the chosen stack, and how firm the choice is."""
+def answer(view: View) -> DeltaGenerator | None:
+    """Draw the three numbers of the chosen stack, and how firm the choice is.
+
+    Returns:
+        Where that stands, for `noise` to say it anew; None where nothing is chosen.
+    """
     if view.decision.chosen is None:
-        return
+        return None
     row = view.table.row(view.decision.chosen, named=True)
     with current_frame().numbers:
         for card in words.cards(row, view.quality, view.latency, bill(view, row["run_id"])):
@@ -59,8 +66,21 @@ def answer(view: View) -> None:
                 badge = f":gray-badge[{plain(card.basis)}]" if card.basis else ""
                 st.caption(f"{plain(card.note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):
-            st.metric("How firm", words.firmness(view.table, view.decision))
+            place = st.empty()
+            place.metric("How firm", words.firmness(view.table, view.decision))
             firm(view, row)
+    return place
+
+
+def noise(view: View, place: DeltaGenerator | None) -> None:
+    """Say how firm the choice is with judge noise: last of all, for its drawing takes a while."""
+    if view.noise is None or place is None:
+        return
+    found = drawn(view, view.noise, leading(view.table, view.decision), QUICK)
+    if found is not None:
+        made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
+        said = noise_words(view.table, view.decision, made, found, view.quality)
+        place.metric("How firm", words.firmness(*made), help=plain(said))
 
 
 def firm(view: View, row: Mapping[str, Any]) -> None:
@@ -208,10 +228,10 @@ view = current_view()
 show.head(
     words.title(view.table, view.decision, view.quality), words.why(view.table, view.decision, view.quality)
 )
-answer(view)
+firmness = answer(view)
 offers(view)
 way, marks = options(view)
-drawn = pareto(
+marked = pareto(
     view.table,
     view.decision,
     view.constraints,
@@ -220,10 +240,11 @@ drawn = pareto(
     across=VIEWS[way] or LATENCY,
     **marks,
 )
-chart(view, way, drawn, marks["selected"])
+chart(view, way, marked, marks["selected"])
 if view.decision.chosen is None or marks["selected"] != view.table["run_id"][view.decision.chosen]:
     show.card(view.table, marks["selected"], view.quality)
     st.page_link(PAGES["queries"].file, label="Its queries", icon=PAGES["queries"].icon)
-table(view, drawn)
-if not drawn.undrawn.is_empty():
-    st.caption(f"Of unknown quality, so not on the chart: {count(drawn.undrawn.height, 'stack')}.")
+table(view, marked)
+if not marked.undrawn.is_empty():
+    st.caption(f"Of unknown quality, so not on the chart: {count(marked.undrawn.height, 'stack')}.")
+noise(view, firmness)

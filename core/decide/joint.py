@@ -42,6 +42,9 @@ class JointSample:
             to `fixed_harm`.
         fixed_harm: [S], the reported harm of stacks without values per query; NaN = unknown.
         band: [S], within which a latency is not told apart; ms. Empty = the paper's for all.
+        query_ids: [Q], which queries; empty where nobody asks.
+        noisy: [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`);
+            empty = only the queries are drawn. Of a row without any value `quality` counts.
     """
 
     quality: Floats
@@ -53,6 +56,8 @@ class JointSample:
     harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
     fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
     band: Floats = field(default_factory=lambda: np.empty(0))
+    query_ids: tuple[str, ...] = ()
+    noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -97,7 +102,7 @@ class JointSample:
     def take(self, rows: Sequence[int]) -> JointSample:
         """Some of the stacks."""
         kept = np.asarray(rows, dtype=np.intp)
-        each = (field.name for field in fields(self) if field.name != "share")
+        each = (field.name for field in fields(self) if field.name not in ("share", "query_ids"))
         return replace(self, **{name: values[kept] for name in each if len(values := getattr(self, name))})
 
     def required(self, limits: Constraints) -> tuple[Axis, ...]:
@@ -169,6 +174,7 @@ def chances(
         constraints: SLA, budget, floor, harm cap, jitter band and the direction of the quality.
         rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
             the best quality within the jitter band of the fastest.
+        resamples: How many; with judge noise as many as it was drawn in.
         seed: Of the resampling; the same seed draws the same queries as every other interval here.
 
     Returns:
@@ -184,11 +190,16 @@ def chances(
     required, known = sample.required(constraints), sample.known()
     rule = objective(rule, required)
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
+    resamples = sample.noisy.shape[1] or resamples
     weighed = weights(queries, resamples, seed)
     sums = np.zeros((4, stacks))
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):
         values = sample.drawn(weighed[start : start + block], required)
+        if sample.noisy.size:
+            noisy = sample.noisy[:, start : start + block]
+            drawn_too = ~np.isnan(sample.noisy).all(axis=1, keepdims=True)
+            values[QUALITY.key] = np.where(drawn_too, noisy, values[QUALITY.key])
         merit, latency = quality_axis.merit(values[QUALITY.key]), values[LATENCY.key]
         feasible = feasible_in(values, constraints, (rule, required), known=known)
         sums[0] += _on_frontier(merit, latency, sample.cost)

@@ -138,6 +138,17 @@ class Paired:
         return found
 
 
+class PairedReplicates(Paired):
+    """Means of stacks in joint resamples, as `values` [S, R], where more is drawn than the queries."""
+
+    def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
+        """Which stacks do not differ significantly from the best of them; takes what `Paired.alike` does."""
+        gap = self.values[rows] - self.values[best]
+        low, high = interval(np.nanmean(gap, axis=1), gap, level=LEVEL)
+        moved = shift[rows] - shift[best]
+        return np.asarray((low + moved <= _NOISE) & (high + moved >= -_NOISE))
+
+
 def printed_alike(quality: Floats, interval_of_best: tuple[float, float], best: float) -> Mask:
     """Which averages do not differ from the best: within its interval, or printed alike without one [m]."""
     low, high = interval_of_best

@@ -15,6 +15,7 @@ from core.report.words import question
 from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
+from core.views.confidence.noise import noisy_rows, redecided
 from core.views.decision import overview
 from core.views.decision import words as decide
 from core.views.decision.facts import Asked, record, status_rows
@@ -79,8 +80,24 @@ def decision_data(case: Case, found: Verdict) -> dict[str, object]:
         "golden_set": case.scope.golden_set_id,
         "prices": case.book.title,
         "seed": case.seed,
-        "resamples": RESAMPLES,
+        "resamples": RESAMPLES if found.noise is None else found.noise.means.shape[1],
+        "judge_noise": judge_noise(case, found),
         "revision": case.snapshot.revision,
+    }
+
+
+def judge_noise(case: Case, found: Verdict) -> dict[str, object] | None:
+    """The judge noise in the chances, with the chosen stack's quality with it; None where none is."""
+    drawn, chosen = found.noise, found.decision.chosen
+    if drawn is None:
+        return None
+    rows = noisy_rows(found.table, drawn)
+    limits = case.asked.constraints, case.asked.rule
+    return {
+        "golden_set": drawn.golden_set_id,
+        "passages": drawn.passages,
+        "ties": len(redecided(found.table, found.decision, limits, drawn)[1].ties),
+        "chosen": None if chosen is None else rows.drop("run_id").row(chosen, named=True),
     }
 
 

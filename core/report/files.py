@@ -19,6 +19,7 @@ from core.report.render import Chart
 from core.report.tables import Data, finalists
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, text, theme
+from core.views.confidence.noise import OFF, auditors, usual_auditor
 from core.views.decision.chart import pareto
 from core.views.decision.verdict import Verdict
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
@@ -154,6 +155,8 @@ def pinned_link(case: Case, dashboard: str) -> str:
         values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
     elif asked.latency.machine:
         values["env"] = asked.latency.machine
+    if auditors(case.snapshot, case.scope):
+        values["noise"] = asked.noise or OFF
     if asked.rule != "quality":  # the other pages know no rule
         words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
         values, dashboard = {**values, "rule": words}, urljoin(dashboard, "confidence")
@@ -175,10 +178,11 @@ def command(case: Case) -> str | None:
         or found.pop("generation") is not None  # no option says how fast the generator is
     ):
         return None
+    usual = {**DEFAULTS, "judge_noise": usual_auditor(case.snapshot, case.scope) or OFF}
     words = [
         word
         for name, value in {"revision": case.snapshot.revision, **found}.items()
-        if value != DEFAULTS.get(name)
+        if value != usual.get(name)
         for word in _option(name, value)
     ]
     return shlex.join(["python", "-m", "core", "decide", *words])

@@ -14,6 +14,7 @@ from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION
 from core.stats.latency import Generation
 from core.views import text
+from core.views.confidence.noise import OFF
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict
 from core.views.decision.words import numbers
@@ -46,6 +47,7 @@ class Again(BaseModel):
     price: list[str] = []
     seed: Annotated[int, Field(ge=0)]
     every_golden_set: bool
+    judge_noise: str = OFF
     together: bool
     generation: Generation | None
 

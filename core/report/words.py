@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core.report.tables import Data, basis, finalists, record_tables
 from core.stats.intervals import SEED
 from core.views import text
+from core.views.confidence.noise import OFF
 from core.views.decision.near import HEADING, PROMISING
 from core.views.workspace.query_sets import WORDS
 from core.views.workspace.scope import Latency
@@ -109,6 +110,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
         ("Frontier", _FORMS[asked["frontier"]]),
         ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
         ("Golden set", _judged(space["golden_set"])),
+        ("Judge noise", noise_words(data["judge_noise"], asked["measure"])),
         ("Stacks compared", f"{data['runs']['count']:,} ({origins})"),
         ("Prices", f"price book {data['prices']}"),
     )
@@ -121,6 +123,19 @@ def _judged(golden: Data | None) -> str:
         f"{golden['name'] or golden['golden_set_id']}: {golden['judgements']:,} judgements of "
         f"{text.count(golden['queries'], 'query', 'queries')}, "
         f"{'judged by ' + golden['judge'] if golden['judge'] else 'judge not stated'}"
+    )
+
+
+def noise_words(noise: Data | None, measure: str) -> str:
+    """Whose grades are drawn in the percentages, and what they make of the chosen stack's quality."""
+    if noise is None:
+        return "not in the percentages: the judge's grades count as the truth"
+    words = f"in the percentages, from {noise['passages']:,} passages that {noise['golden_set']} grades too"
+    row = noise["chosen"]
+    if row is None or row["noisy"] is None:
+        return words
+    return f"{words}; {measure} with it {text.score(row['noisy'])}" + text.interval(
+        row["noisy_low"], row["noisy_high"]
     )
 
 
@@ -178,6 +193,7 @@ def question(case: Case) -> dict[str, object]:
         "price": list(case.book.changes),
         "seed": case.seed,
         "every_golden_set": case.scope.judging.everywhere,
+        "judge_noise": asked.noise or OFF,
         "together": bool(case.remarks and not narrowed(case)),
         "generation": None if model is None else asdict(model),
     }

@@ -15,6 +15,7 @@ from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import still_offered
 from core.ui.state import bound
+from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.page import fitted
 from core.views.latency.page import timed_answers as read_answers
 from core.views.latency.words import speed as in_words
@@ -43,6 +44,32 @@ def compared(
     """Draw a control for whatever differs between the runs of a workspace, and read what compares."""
     choices, reads = _Asking(quality), Reads(cache.stacks, cache.query_sets, _offer)
     return narrow(snapshot, scope, quality, latency, book, choices=choices, reads=reads)
+
+
+def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | None:
+    """Offer to draw another judge's grades in the chances, where one graded enough of the same passages.
+
+    Returns:
+        The golden set of that judge; None = off.
+    """
+    known = _auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
+    if not known:
+        return None
+    options = [*known, OFF]
+    still_offered("noise", options)
+    chosen: str = st.selectbox(
+        "Judge noise",
+        options,
+        **bound("noise", _usual(snapshot, scope) or OFF),
+        index=options.index(_usual(snapshot, scope) or OFF),
+        format_func=lambda name: name if name == OFF else f"as {name} grades {known[name]:,} of the passages",
+        help="Draws in every resample what another judge would have graded, from the passages that both "
+        "judged: P(best), intervals and what ties take the judge's mistakes in. The choice stays.",
+    )
+    return None if chosen == OFF else chosen
+
+
+_auditors, _usual = cache.cached(entries=64)(auditors), cache.cached(entries=64)(usual_auditor)
 
 
 class _Asking(Choices):

@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from core.decide.rules import Rule, decide
 from core.report.data import Case
 from core.report.files import command, record_file, snapshot_file
+from core.ui.sections.confidence import chances, drawn
 from core.ui.view import View
-from core.views.confidence.hold import certainty
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict
 
@@ -150,7 +150,7 @@ def _writer(view: View, ending: str, link: str, case: Callable[[], Case]) -> Cal
 
 def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
     """What a page shows, as a case to record."""
-    asked = Asked(view.constraints, rule, view.quality, view.latency, weak)
+    asked = Asked(view.constraints, rule, view.quality, view.latency, weak, view.noise)
     case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
     return replace(case, command=command(case))
 
@@ -160,12 +160,5 @@ def decided(view: View, rule: Rule = "quality") -> Verdict:
     decision = (
         view.decision if rule == "quality" else decide(view.table, view.constraints, rule, paired=view.paired)
     )
-    chances = certainty(
-        view.snapshot,
-        view.table,
-        view.scope,
-        (view.constraints, rule),
-        quality=view.quality,
-        latency=view.latency,
-    )
-    return Verdict(view.table, decision, chances, view.paired)
+    shares = chances(view, view.constraints, rule, view.noise)
+    return Verdict(view.table, decision, shares, view.paired, drawn(view, view.noise))

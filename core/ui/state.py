@@ -73,6 +73,7 @@ SETTINGS: Mapping[str, Setting] = {
     "env": Setting("machine of the latencies", dependent=True, rare=True),
     "gq": Setting("golden sets that judge the queries", dependent=True, rare=True),
     "jq": Setting("share of the Top-K that is judged", dependent=True, rare=True),
+    "noise": Setting("judge noise", dependent=True, rare=True),
     "book": Setting("price book", rare=True),
     "price": Setting("changed price"),
     "rev": Setting("data revision", number=True, rare=True),

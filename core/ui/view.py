@@ -67,6 +67,7 @@ class View(Place):
         decision: The stack that the constraints select.
         paired: Quality per query of the stacks, where it is known.
         compared: What differs between the runs and is kept off the charts.
+        noise: The golden set whose grades are drawn in the chances; None = no judge noise in them.
     """
 
     quality: Quality
@@ -77,6 +78,7 @@ class View(Place):
     decision: Decision
     paired: Paired | None
     compared: Comparability
+    noise: str | None = None
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:

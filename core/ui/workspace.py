@@ -15,7 +15,7 @@ from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
 from core.ui.pick import still_offered
-from core.ui.settings import compared, generation, parameters
+from core.ui.settings import compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
 from core.views.workspace.choices import ALL, Choices
@@ -89,6 +89,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         found = compared(snapshot, scope, quality, latency, book)
     scope, latency, table = found.scope, found.latency, found.table
     with differing:
+        drawn = judge_noise(snapshot, scope, quality)
         band = jitter(table)
     if current_page().limits:
         with frame.strip:
@@ -107,6 +108,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         decision=decide(table, asked, paired=paired),
         paired=paired,
         compared=found.compared,
+        noise=drawn,
     )
 
 

@@ -12,8 +12,8 @@ from tests.pages.reading import answer, assert_sound, everything, rows
 
 def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
     by_quality = open_page(demo_store, "confidence")
-    by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1")
-    for app in (by_quality, by_cost):
+    by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1", noise="off")
+    for app, resamples in ((by_quality, "500"), (by_cost, "2,000")):  # with and without judge noise
         assert_sound(app, "Confidence")
         assert not app.warning
         shown = rows(app)
@@ -21,7 +21,8 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
         equal = shown["stack"].str.extract(r"\(\+(\d+) equal\)$").cast(pl.Int64).fill_null(0)
         assert (shown["p_best"] * (1 + equal)).sum() == pytest.approx(100.0, abs=2.0)  # percent
         assert shown["p_best"].is_sorted(descending=True)
-        assert "2,000 resamples of " in everything(app)
+        assert f"{resamples} resamples of " in everything(app)
+        assert ("with judge noise" in everything(app)) == (app is by_quality)
     assert (
         rows(by_cost).filter(status="chosen")["cost"].item()
         == rows(by_cost).filter(p_feasible=100.0)["cost"].min()

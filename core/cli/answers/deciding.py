@@ -88,6 +88,7 @@ class Question:
     together: bool
     judged: Judged
     every_golden_set: bool
+    judge_noise: str | None
     seed: int
     generation: Generation | None = None
     """How fast the generator is; no option says so, a record may."""
@@ -96,6 +97,7 @@ class Question:
         """Find what is asked about."""
         # Here because the frontier's library takes long to load, which no other command should wait for.
         from core.report.data import Case  # noqa: PLC0415
+        from core.views.confidence.noise import auditor  # noqa: PLC0415
         from core.views.decision.facts import Asked  # noqa: PLC0415
 
         books = context.books()
@@ -123,7 +125,8 @@ class Question:
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine
         for words in remarks:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
-        asked = Asked(limits, self.rule.value, quality, found.latency)
+        drawn = auditor(snapshot, found.scope, self.judge_noise)
+        asked = Asked(limits, self.rule.value, quality, found.latency, noise=drawn)
         return Case(snapshot, found.scope, asked, book, self.seed, remarks=remarks)
 
     def _compared(
@@ -201,6 +204,14 @@ def question(
         bool,
         typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge."),
     ] = False,
+    judge_noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Golden set of another judge whose grades are drawn in the chances, or off. By default one "
+            "that grades 50 or more passages of this one as a sample.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
 ) -> Question:
     """The options, as one value."""
@@ -224,6 +235,7 @@ def question(
         together=together,
         judged=judged,
         every_golden_set=every_golden_set,
+        judge_noise=judge_noise,
         seed=seed,
     )
 

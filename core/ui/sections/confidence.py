@@ -19,6 +19,15 @@ from core.ui.view import View, end
 from core.views.confidence import charts, weights, words
 from core.views.confidence.flips import excluded_rows, front, turn_rows
 from core.views.confidence.hold import BEST, joint_sample, share_rows, shares, tie_rows
+from core.views.confidence.noise import (
+    RESAMPLES,
+    Noise,
+    noise,
+    noise_words,
+    noisy_rows,
+    redecided,
+    with_noise,
+)
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import merged
 from core.views.decision.facts import Asked, warnings
@@ -32,24 +41,28 @@ def would_it_hold(view: View) -> None:
     """Draw the section."""
     head = st.container()
     rule, decision = ask_rule(view)
-    asked = Asked(view.constraints, rule, view.quality, view.latency)
-    known, drawn = sample(view), chances(view, view.constraints, rule)
+    asked = Asked(view.constraints, rule, view.quality, view.latency, noise=view.noise)
+    known, counted = sample(view), chances(view, view.constraints, rule, view.noise)
+    noisy = drawn(view, view.noise)
     queries = 0 if known is None else int(known.quality.shape[1])
-    sentence = words.held(view.table, decision, asked, drawn)
+    sentence = words.held(view.table, decision, asked, counted)
     with head:
         show.head(sentence)
-        if numbers := words.held_cards(view.table, decision, asked, drawn, queries):
+        if numbers := words.held_cards(view.table, decision, asked, counted, (queries, noisy)):
             show.cards(*numbers)
-        rows = view.table.join(drawn, on="run_id", how="left", maintain_order="left")
+        rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
         show.caveats({
-            "how it is counted": words.about_chances(queries, SEED) if queries else "",
+            "how it is counted": words.about_chances(queries, SEED, noisy) if queries else "",
+            "judge noise": judge_noise(view, decision, rule, noisy),
             "what else to know": " ".join(warnings(rows, decision, asked)),
         })  # fmt: skip
-    rows = share_rows(view.table, decision, drawn)
+    rows = share_rows(view.table, decision, counted)
+    rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     grouped = merged(rows, pl.col("status").is_in(["chosen", "runner-up"]), SAME_CHANCES)
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         show.chart(figure, "chances", alt=sentence)
-    show.table(grouped, "chances", CHANCES, more=CHANCES_MORE, whole=rows)
+    columns = CHANCES if noisy is None else {**CHANCES, **NOISY}
+    show.table(grouped, "chances", columns, more=CHANCES_MORE, whole=rows)
 
     st.subheader("What ties with it", anchor=False)
     tied = tie_rows(view.table, decision, known)
@@ -59,6 +72,14 @@ def would_it_hold(view: View) -> None:
     if tied.height > 1:
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         show.table(merged(tied, best, SAME_GAP), "ties", TIES, more=TIES_MORE, whole=tied)
+
+
+def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:
+    """Return what judge noise does to the choice; empty where there is none."""
+    if noisy is None or decision.chosen is None:
+        return ""
+    other = redecided(view.table, decision, (view.constraints, rule), noisy)
+    return noise_words(view.table, decision, other, noisy, view.quality)
 
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:
@@ -86,9 +107,25 @@ def sample(view: View) -> JointSample | None:
 
 
 @cache.cached("Drawing the queries again…", entries=64)
-def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
+def chances(view: View, constraints: Constraints, rule: Rule, reference: str | None) -> pl.DataFrame:
     """Return how often each stack does what."""
-    return shares(view.table, sample(view), (constraints, rule))
+    noisy = with_noise(view.table, sample(view), drawn(view, reference))
+    return shares(view.table, noisy, (constraints, rule))
+
+
+@cache.cached("Drawing the grades again…", entries=16)
+def drawn(
+    view: View, reference: str | None, among: tuple[str, ...] = (), resamples: int = RESAMPLES
+) -> Noise | None:
+    """Return the judge noise of the stacks, or of some of them; None where there is to be none."""
+    known = None if reference is None else sample(view)
+    if reference is None or known is None:
+        return None
+    table = view.table.filter(pl.col("run_id").is_in(among)) if among else view.table
+    return noise(
+        view.snapshot, table, view.scope, view.quality, reference,
+        resamples=resamples, queries=known.query_ids,
+    )  # fmt: skip
 
 
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
@@ -105,6 +142,11 @@ CHANCES: Mapping[str, Any] = {
     "p_frontier": show.percent_column("P(frontier)", "In cost, latency and quality, limits or not."),
     **show.NUMBERS,
     "unknown": show.text_column("unknown because"),
+}
+NOISY: Mapping[str, Any] = {
+    "noisy": show.score_column("with judge noise", "Mean on the grades that the other judge would give."),
+    "noisy_low": show.score_column("its low", "Lower end of its 95 % interval."),
+    "noisy_high": show.score_column("its high", "Upper end of its 95 % interval."),
 }
 CHANCES_MORE: Mapping[str, Any] = {
     "p_sla": show.percent_column("P(SLA)", "Empty without an SLA, or where the latency is unknown."),

@@ -33,7 +33,7 @@ class Money:
 
 def worth_measuring_more(view: View) -> None:
     """Draw the section."""
-    rows = worth.leading(view.table, view.decision, chances(view, view.constraints, "quality"))
+    rows = worth.leading(view.table, view.decision, chances(view, view.constraints, "quality", view.noise))
     if sample(view) is None or not rows:
         show.head(words.unknown_answer(view.table, view.decision, view.quality))
     else:

@@ -30,33 +30,6 @@ BEST, ALIKE, SAME, AVERAGE = (
 """What is known of a stack that ties, beside the best of them."""
 
 
-def certainty(
-    snapshot: Snapshot,
-    table: pl.DataFrame,
-    scope: Scope,
-    limits: tuple[Constraints, Rule],
-    *,
-    quality: Quality,
-    latency: Latency,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pl.DataFrame:
-    """Resample the queries of a workspace and count how often each stack does what.
-
-    Args:
-        table: The stack table, or some of its rows; the shares are among these stacks.
-        quality: The measure that stands for quality.
-        latency: The latency that the SLA is about.
-        seed: Of the resampling; show it beside the shares.
-
-    Returns:
-        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown), varies
-        ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
-    """
-    sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
-    return shares(table, sample, limits, resamples=resamples, seed=seed)
-
-
 def shares(
     table: pl.DataFrame,
     sample: JointSample | None,
@@ -65,7 +38,19 @@ def shares(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> pl.DataFrame:
-    """What `certainty` counts, from results per query that were read already (`joint_sample`)."""
+    """Resample the queries of a workspace and count how often each stack does what.
+
+    Args:
+        table: The stack table, or some of its rows; the shares are among these stacks.
+        sample: Of `joint_sample`, with judge noise where that counts; None = no results per query.
+        limits: Constraints and rule.
+        resamples: How many.
+        seed: Of the resampling; show it beside the shares.
+
+    Returns:
+        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown), varies
+        ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
+    """
     if sample is None:
         return _unknown(table, "no results per query: nothing can be resampled")
     constraints, rule = limits
@@ -110,6 +95,7 @@ def joint_sample(
         share=SHARES[latency.percentile],
         harm=_matrix(harmful, ids, queries),
         fixed_harm=HARM.read(table),
+        query_ids=tuple(queries),
     )
 
 
@@ -163,7 +149,7 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     """Every stack with its chances, the likeliest best first.
 
     Args:
-        chances: From `core.views.confidence.hold.certainty` on the same rows.
+        chances: From `core.views.confidence.hold.shares` on the same rows.
 
     Returns:
         run_id, name, status, p_best, p_frontier, p_sla, p_feasible (0..1, null = unknown), quality with

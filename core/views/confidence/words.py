@@ -16,6 +16,7 @@ from core.stats.significance.bootstrap import RESAMPLES
 from core.views import text
 from core.views.compare.page import LEVEL
 from core.views.confidence.flips import Front
+from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
 from core.views.decision.facts import Asked
@@ -49,7 +50,11 @@ def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.Data
 
 
 def held_cards(
-    table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame, queries: int
+    table: pl.DataFrame,
+    decision: Decision,
+    asked: Asked,
+    chances: pl.DataFrame,
+    drawn: tuple[int, Noise | None],
 ) -> list[Card]:
     """The chances of the chosen stack and its quality; without chances its three numbers."""
     if decision.chosen is None:
@@ -61,9 +66,14 @@ def held_cards(
         latency = ("Latency", text.ms(choice["latency_ms"]), choice["latency_basis"] or "")
         return [quality, latency, ("Cost", text.cost_of(choice, ""), "per 1,000 queries")]
     within = limits(decision.applied(asked.constraints), asked.latency).strip() or "no limit is set"
-    drawn = f"{RESAMPLES:,} resamples of {text.count(queries, 'query', 'queries')}"
+    queries, noisy = drawn
+    resamples = f"{_resamples(noisy):,} resamples of {text.count(queries, 'query', 'queries')}"
+    if noisy is not None:
+        resamples += ", with judge noise"
+        held = noisy_rows(table, noisy).row(decision.chosen, named=True)
+        quality = (*quality[:2], f"{quality[2]}; with judge noise {as_written(held)}")
     return [
-        ("Best", text.percent(row["p_best"]), drawn),
+        ("Best", text.percent(row["p_best"]), resamples),
         ("Feasible", text.percent(row["p_feasible"]), within),
         ("On the frontier", text.percent(row["p_frontier"]), "limits or not"),
         quality,
@@ -76,12 +86,16 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
     return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()
 
 
-def about_chances(queries: int, seed: int) -> str:
+def _resamples(noisy: Noise | None) -> int:
+    return RESAMPLES if noisy is None else noisy.means.shape[1]
+
+
+def about_chances(queries: int, seed: int, noisy: Noise | None = None) -> str:
     """How the chances are counted."""
     return (
-        f"{RESAMPLES:,} resamples of {text.count(queries, 'query', 'queries')}, seed {seed}: one draw serves "
-        "quality and latency of every stack, and equal bests share one. What other queries and other days "
-        "would bring is not in it."
+        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query', 'queries')}, seed {seed}: one "
+        "draw serves quality and latency of every stack, and equal bests share one. What other queries and "
+        "other days would bring is not in it."
     )
 
 

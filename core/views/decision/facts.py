@@ -58,6 +58,7 @@ class Asked:
         quality: The measure that stands for quality.
         latency: The latency that the SLA is about.
         weak: Whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`.
+        noise: The golden set whose grades stand for the truth in the chances; None = no judge noise in them.
     """
 
     constraints: Constraints
@@ -65,6 +66,7 @@ class Asked:
     quality: Quality
     latency: Latency
     weak: bool = False
+    noise: str | None = None
 
 
 def stack_row(row: dict[str, object]) -> dict[str, object]:
@@ -161,7 +163,7 @@ def record(
 
     Args:
         table: The stack table that was decided on.
-        chances: Of `core.views.confidence.hold.certainty` on the same rows, where they are wanted.
+        chances: Of `core.views.confidence.hold.shares` on the same rows, where they are wanted.
         paired: Quality per query, where it is known.
 
     Returns:

@@ -12,7 +12,8 @@ from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.stats.intervals import SEED
 from core.store import Snapshot
-from core.views.confidence.hold import certainty
+from core.views.confidence.hold import joint_sample, shares
+from core.views.confidence.noise import Noise, noise, with_noise
 from core.views.decision.facts import Asked
 from core.views.workspace.choices import choices
 from core.views.workspace.query_sets import paired
@@ -27,14 +28,16 @@ class Verdict:
     Attributes:
         table: The stack table.
         decision: What was selected from it.
-        chances: How sure that is, row by row; see `core.views.confidence.hold.certainty`.
+        chances: How sure that is, row by row; see `core.views.confidence.hold.shares`.
         paired: Quality per query of the stacks, where it is known.
+        noise: The judge noise that is in the chances; None = none is.
     """
 
     table: pl.DataFrame
     decision: Decision
     chances: pl.DataFrame
     paired: Paired | None = None
+    noise: Noise | None = None
 
     @property
     def sure_table(self) -> pl.DataFrame:
@@ -60,13 +63,10 @@ def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, 
         raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
     pairs = paired(snapshot, table, scope, asked.quality, seed=seed)
     decision = decide(table, asked.constraints, asked.rule, paired=pairs)
-    shares = certainty(
-        snapshot,
-        table,
-        scope,
-        (asked.constraints, asked.rule),
-        quality=asked.quality,
-        latency=asked.latency,
-        seed=seed,
-    )
-    return Verdict(table, decision, shares, pairs)
+    sample = joint_sample(snapshot, table, scope, quality=asked.quality, latency=asked.latency)
+    drawn = None
+    if asked.noise is not None and sample is not None:
+        drawn = noise(snapshot, table, scope, asked.quality, asked.noise, seed=seed, queries=sample.query_ids)
+    sample = with_noise(table, sample, drawn)
+    chances = shares(table, sample, (asked.constraints, asked.rule), seed=seed)
+    return Verdict(table, decision, chances, pairs, drawn)

@@ -74,7 +74,7 @@ def test_without_results_per_query_averages_tie_and_the_chances_are_unknown():
     assert tied["d_quality"].null_count() == tied.height == 3
     assert set(tied["reading"]) == {hold.BEST, hold.AVERAGE}
     assert "is unknown: no results per query" in words.held(TABLE, decision, wanted, chances)
-    shown = words.held_cards(TABLE, decision, wanted, chances, 60)
+    shown = words.held_cards(TABLE, decision, wanted, chances, (60, None))
     assert [(label, value) for label, value, _ in shown][1:] == [("Latency", "100 ms"), ("Cost", "$1.00")]
     assert shown[0][2].endswith("n = 60")
     assert charts.chances(hold.share_rows(TABLE, decision, chances)) is None
@@ -87,7 +87,7 @@ def test_the_answer_says_how_often_the_choice_is_the_best_alone_and_with_its_twi
     )
     cards = {
         label: (value, about)
-        for label, value, about in words.held_cards(TABLE, decision, wanted, chances, 60)
+        for label, value, about in words.held_cards(TABLE, decision, wanted, chances, (60, None))
     }
     assert cards["Feasible"] == ("100.0 %", "within 200 ms (p50)")
     assert cards["RA-nWG@10"][1].endswith("n = 60")

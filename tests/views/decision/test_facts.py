@@ -5,7 +5,7 @@ import pytest
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED
-from core.views.confidence.hold import CHANCES, certainty, joint_sample
+from core.views.confidence.hold import CHANCES, joint_sample, shares
 from core.views.decision.facts import Asked, frontier_rows, record, status_rows, warnings
 from core.views.decision.verdict import verdict
 from core.views.workspace.scope import Latency, Quality
@@ -144,9 +144,8 @@ def test_without_results_per_query_nothing_is_resampled(tmp_path):
     snapshot = lab(tmp_path)
     question = asked(quality=AT_1)
     table = verdict(snapshot, LAB, question, BOOK).table.filter(pl.col("run_id") == "told")
-    found = certainty(
-        snapshot, table, LAB, (question.constraints, "quality"), quality=AT_1, latency=Latency()
-    )
+    sample = joint_sample(snapshot, table, LAB, quality=AT_1, latency=Latency())
+    found = shares(table, sample, (question.constraints, "quality"))
     assert found["reason"].to_list() == ["no results per query: nothing can be resampled"]
     assert np.isnan(found.select(CHANCES).cast(pl.Float64).to_numpy()).all()
 

@@ -1,0 +1,219 @@
+"""Judge noise: what a reference judge would have graded, drawn for every judged passage (metrics.md §7).
+
+Estimand: a stack's mean over the population of queries on the reference's grades. A bootstrap of queries
+alone knows nothing of the judge's mistakes, which also shift the mean: they look like chance to a ranking,
+so that a good stack scores too low. Each resample of the queries therefore also draws
+
+1. the reference's grades given the judge's, P(reference | grade), a row from a Dirichlet: audited passages
+   of that grade plus a prior of one passage that falls to a quarter a grade apart, so
+   that a row of few counts stays near its diagonal;
+2. which grades stand where: a judge who does not see ranks errs alike on all of them, but good passages stand
+   on top. What a stack has at its ranks is told from the grades seen there by expectation and maximisation
+   with the mistakes of 1. as given (Dawid & Skene 1979, Appl. Statist. 28, with known error rates), in a few
+   latent classes of queries, since queries differ in how much good there is to find;
+3. a grade for every judged passage by Bayes' rule from both; one the reference graded keeps its grade.
+
+P(reference | grade) alone, the same at every rank, would move scores away from the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.stats.judges import GRADES
+
+Floats = NDArray[np.float64]
+Grades = NDArray[np.int8]
+Whole = NDArray[np.intp]
+Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
+"""Values [n, Q] from grades of slots [n, Q, K] and counts of pools [n, Q, 5]; NaN = not applicable."""
+
+REACHES = (1, 3, 6, 10, 20)
+"""Last ranks of the places that are told apart; what lies beyond, or is not ranked, is one more."""
+PLACES = len(REACHES) + 1
+CLASSES = 4
+TABLES = 2
+"""Tables of grades per resample: their mean keeps the chance of the drawing itself out of the interval."""
+_PRIOR, _APART = 1.0, 4.0
+_TILT = 0.8
+_OWN = 3.0
+"""Passages' worth of the whole that a class or a place is drawn towards."""
+_ROUNDS, _MORE_ROUNDS = 60, 6
+"""Of expectation and maximisation: at first, and from there on in every resample."""
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """P judged passages of Q queries, and where S stacks have them.
+
+    Attributes:
+        query: [P], number of the query, rising from 0; every query has a passage.
+        grade: int8 [P], 1..5.
+        known: int8 [P], the reference's grade; 0 = not audited.
+        place: int8 [S, P], which of the `PLACES` the passage stands in, see `places`.
+        slots: [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none.
+    """
+
+    query: Whole
+    grade: Grades
+    known: Grades
+    place: Grades
+    slots: Whole
+
+
+def places(rank: NDArray[np.int64]) -> Grades:
+    """In which place ranks stand; 0 = not ranked."""
+    return np.where(rank > 0, np.searchsorted(REACHES, rank), PLACES - 1).astype(np.int8)
+
+
+def audited(grade: Grades, known: Grades) -> Floats:
+    """Count the audited passages [5, 5]: the judge's grade by row, the reference's by column."""
+    both = known > 0
+    counts = np.zeros((GRADES, GRADES))
+    np.add.at(counts, (grade[both].astype(np.intp) - 1, known[both].astype(np.intp) - 1), 1.0)
+    return counts
+
+
+def posterior(counts: Floats) -> Floats:
+    """The Dirichlet of P(reference | grade), row by row [5, 5]: counts and prior."""
+    apart = np.abs(np.subtract.outer(np.arange(GRADES), np.arange(GRADES)))
+    return np.asarray(counts + _PRIOR * _shares(_APART ** -apart.astype(np.float64)))
+
+
+def replicates(
+    judged: Judged,
+    counts: Floats,
+    scoring: Scoring,
+    drawn: Floats,
+    *,
+    seed: int,
+    tables: int = TABLES,
+) -> Floats:
+    """The mean of every stack on the reference's grades in every resample of the queries.
+
+    Args:
+        judged: What is judged, and where stacks have it.
+        counts: From `audited`; may count passages of other queries too.
+        scoring: The measure.
+        drawn: [R, Q], how often each query counts in a resample; a row of zeros gives NaN.
+        seed: Of the drawing; each resample has a generator of its own.
+        tables: How many tables of grades are drawn per resample.
+
+    Returns:
+        [S, R]; NaN where the measure applies to no query of a resample.
+    """
+    model = _Model(judged, posterior(counts))
+    means = np.full((len(judged.slots), len(drawn)), np.nan)
+    for place, weight in enumerate(drawn):
+        if weight.any():
+            random = np.random.default_rng((seed, place))
+            means[:, place] = model.means(random, scoring, weight, tables)
+    return means
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Behind:
+    """What grades stand behind those seen, as far as they were told: where the next telling starts."""
+
+    sizes: Floats  # [C], shares of the classes of queries
+    of_class: Floats  # [C, 5], shares of the reference's grades
+    at_place: Floats  # [S, C, places, 5]
+
+
+class _Model:
+    """What stays the same from resample to resample."""
+
+    def __init__(self, judged: Judged, rows: Floats) -> None:
+        stacks, queries, _ = judged.slots.shape
+        self.judged, self.queries, self.rows = judged, queries, rows
+        self.start = np.searchsorted(judged.query, np.arange(queries))
+        seen = judged.grade.astype(np.intp) - 1
+        self.mix = np.zeros((queries, GRADES))
+        np.add.at(self.mix, (judged.query, seen), 1.0)
+        cell = judged.place.astype(np.intp) * GRADES + seen
+        flat = (np.arange(stacks)[:, None] * queries + judged.query) * (PLACES * GRADES) + cell
+        size = stacks * queries * PLACES * GRADES
+        self.seen = np.bincount(flat.ravel(), minlength=size).reshape(stacks, queries, -1).astype(np.float64)
+        self.cell = cell + np.arange(stacks)[:, None] * (CLASSES * PLACES * GRADES)
+        self.slots = judged.slots.reshape(stacks, -1)
+        self.slots = self.slots + np.arange(stacks)[:, None] * (len(judged.query) + 2)
+        self.audited = np.flatnonzero(judged.known)
+        tilt = np.linspace(-_TILT, _TILT, CLASSES)[:, None] * (np.arange(GRADES) - 1.0)
+        whole = self._errors(_shares(rows), np.ones(queries))[1]
+        of_class = _shares(whole * np.exp(tilt))
+        at_place = np.broadcast_to(of_class[:, None], (stacks, CLASSES, PLACES, GRADES))
+        first = _Behind(np.full(CLASSES, 1 / CLASSES), of_class, at_place)
+        self.first = self._told(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
+
+    def _errors(self, confusion: Floats, weight: Floats) -> tuple[Floats, Floats]:
+        """P(grade | reference) [5, 5], and how frequent the reference's grades are over all [5]."""
+        joint = _shares(weight @ self.mix)[:, None] * confusion
+        overall = joint.sum(axis=0)
+        return joint / np.maximum(overall, _TINY), overall
+
+    def _told(
+        self, confusion: Floats, weight: Floats, start: _Behind, rounds: int
+    ) -> tuple[tuple[Floats, Floats], _Behind]:
+        """The errors and how likely each query is of each class [Q, C], and what stands behind the grades."""
+        errors, overall = self._errors(confusion, weight)
+        sizes, of_class, at_place = start.sizes, start.of_class, start.at_place
+        for _ in range(rounds):
+            likely = self.mix @ np.log(np.maximum(of_class @ errors.T, _TINY)).T + np.log(sizes)
+            member = _shares(np.exp(likely - likely.max(axis=1, keepdims=True)))
+            mine = member * weight[:, None]
+            sizes = _shares(mine.sum(axis=0) + 1)
+            of_class = _better(errors, mine.T @ self.mix, of_class, overall)
+        seen = np.matmul(mine.T, self.seen).reshape(at_place.shape)
+        for _ in range(rounds):
+            at_place = _better(errors, seen, at_place, of_class[:, None])
+        return (errors, member), _Behind(sizes, of_class, at_place)
+
+    def means(self, random: np.random.Generator, scoring: Scoring, weight: Floats, tables: int) -> Floats:
+        """The mean of every stack in one resample [S]."""
+        confusion = _shares(random.standard_gamma(self.rows) + _TINY)
+        (errors, member), behind = self._told(confusion, weight, self.first, _MORE_ROUNDS)
+        running = _shares(errors * behind.at_place[..., None, :]).cumsum(axis=-1)[..., :-1]
+        limits = np.ascontiguousarray(running.reshape(-1, GRADES - 1).T, dtype=np.float32)
+        grades, counts = zip(*(self._table(random, limits, member) for _ in range(tables)), strict=True)
+        values = scoring(np.concatenate(grades), np.concatenate(counts))
+        there = ~np.isnan(values)
+        sums, of = np.where(there, values, 0.0) @ weight, there @ weight
+        means = np.divide(sums, of, out=np.full(len(of), np.nan), where=of > 0)
+        return np.asarray(means.reshape(tables, -1).mean(axis=0))
+
+    def _table(
+        self, random: np.random.Generator, limits: NDArray[np.float32], member: Floats
+    ) -> tuple[Grades, NDArray[np.int32]]:
+        """Grades of the slots [S, Q, K] and counts of the pools [S, Q, 5], one chance for all stacks."""
+        judged = self.judged
+        of_class = (random.random((self.queries, 1)) > member.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        cell = self.cell + (of_class * (PLACES * GRADES))[judged.query]
+        chance = random.random(len(judged.query), dtype=np.float32)
+        stacks, passages = cell.shape
+        table = np.empty((stacks, passages + 2), dtype=np.int8)
+        table[:, -2], table[:, -1] = 0, -1
+        grade = table[:, :-2]
+        grade[...] = 1
+        for limit in limits:
+            grade += chance > limit.take(cell)
+        grade[:, self.audited] = judged.known[self.audited]
+        counts = [
+            np.add.reduceat(grade == each, self.start, axis=1, dtype=np.int32)
+            for each in range(1, GRADES + 1)
+        ]
+        return table.take(self.slots).reshape(judged.slots.shape), np.stack(counts, axis=-1)
+
+
+def _better(errors: Floats, seen: Floats, shares: Floats, toward: Floats) -> Floats:
+    """One round of expectation and maximisation: the grades behind those seen, as shares [..., 5]."""
+    expected = shares * ((seen / np.maximum(shares @ errors.T, _TINY)) @ errors)
+    return _shares(expected + _OWN * toward)
+
+
+def _shares(numbers: Floats) -> Floats:
+    return np.asarray(numbers / np.maximum(numbers.sum(axis=-1, keepdims=True), _TINY))

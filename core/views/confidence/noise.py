@@ -1,0 +1,296 @@
+"""Judge noise of a workspace: who audited its golden set, and the stacks' means on the auditor's grades."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.decide.joint import JointSample
+from core.decide.paired import PairedReplicates
+from core.decide.rules import Constraints, Decision, Rule, decide
+from core.errors import UnknownNameError
+from core.metrics import Measure
+from core.stats.intervals import SEED
+from core.stats.judge_noise import Judged, audited, places, replicates
+from core.stats.significance import weights
+from core.store import Snapshot
+from core.views import text
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import Evidence, Floats, evidence
+
+LEAST = 50
+"""Passages of the golden set in use that another judge must have graded to be drawn from."""
+MOST_STACKS = 200
+LEADING = 30
+"""Stacks that may tie for the best of which is looked at where time is short."""
+QUICK = 200
+"""Resamples where time is short."""
+RESAMPLES = 500
+"""Resamples with grades drawn in; fewer than without, since each scores every stack again."""
+OFF = "off"
+_PAIR = ("query_id", "passage_id")
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The means of stacks with judge noise, resample by resample.
+
+    Attributes:
+        golden_set_id: The golden set whose grades stand for the truth.
+        passages: How many passages both judged.
+        run_ids: The stacks.
+        means: [S, R]; NaN = not applicable.
+        seed: Of the drawing.
+    """
+
+    golden_set_id: str
+    passages: int
+    run_ids: tuple[str, ...]
+    means: Floats
+    seed: int = SEED
+
+
+def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
+    """Golden sets of the same collection, of another judge, with `LEAST` passages of the one in use or more.
+
+    Returns:
+        By its id how many passages both judge, the most first. A set that is made of the one in use, or that
+        this one is made of, is none: it would agree with itself.
+    """
+    own = scope.golden_set_id
+    if own is None:
+        return {}
+    sets = snapshot.golden_sets(scope.collection_id).filter(pl.col("judgements") >= LEAST)
+    mine = sets.filter(pl.col("golden_set_id") == own)
+    if mine.is_empty() or sets.height < 2:
+        return {}
+    judge, parents = mine["judge"][0], list(mine["parents"][0])
+    others = sets.filter(
+        (pl.col("golden_set_id") != own)
+        & ~pl.col("golden_set_id").is_in(parents)
+        & ~pl.col("parents").list.contains(own)
+        & (pl.col("judge").ne_missing(judge) | pl.lit(not judge))
+    )
+    judged = snapshot.judgements(own).select(_PAIR)
+    common = {
+        name: judged.join(snapshot.judgements(name).select(_PAIR), on=_PAIR, how="semi").height
+        for name in others["golden_set_id"]
+    }
+    return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= LEAST}
+
+
+def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
+    """The golden set that is drawn from where nobody says: of `auditors` the first that is a mere sample.
+
+    Of two whole golden sets neither is the truth for the other unless somebody says so.
+    """
+    sizes = dict(snapshot.golden_sets(scope.collection_id).select("golden_set_id", "judgements").rows())
+    found = auditors(snapshot, scope)
+    return next((name for name in found if sizes[name] < sizes[str(scope.golden_set_id)]), None)
+
+
+def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
+    """The golden set to draw from: the one asked for, none where it is `OFF`, the usual one for None.
+
+    Raises:
+        UnknownNameError: If that set does not audit the one in use.
+    """
+    if asked is None:
+        return usual_auditor(snapshot, scope)
+    known = auditors(snapshot, scope)
+    if asked not in (*known, OFF):
+        raise UnknownNameError("golden set that audits this one", asked, [*known, OFF])
+    return None if asked == OFF else asked
+
+
+def about_grades(quality: Quality) -> bool:
+    """Whether a measure is told from grades and ranks alone."""
+    measure = quality.measure
+    return measure is not None and not measure.info.needs and not measure.info.needs_pool
+
+
+def refusal(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality) -> str:
+    """Why no judge noise can be drawn; empty where it can."""
+    measure, ranked = quality.measure, table.filter("has_rankings")["run_id"].to_list()
+    if measure is None or scope.golden_set_id is None or not ranked:
+        return "there are no results per query"
+    if not about_grades(quality):
+        return f"{quality.name} looks at more than grades and ranks"
+    if len(ranked) > MOST_STACKS:
+        return f"{text.count(len(ranked), 'stack')} are too many to score anew ({MOST_STACKS} at most)"
+    if set(snapshot.judging(ranked, scope.golden_set_id).values()) != {scope.golden_set_id}:
+        return "the grades are anchored to documents"
+    return ""
+
+
+def noise(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    scope: Scope,
+    quality: Quality,
+    reference: str,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    queries: Sequence[str] = (),
+) -> Noise | None:
+    """Draw the grades of a reference judge in the bootstrap of a workspace's queries.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table, or some of its rows.
+        scope: The workspace.
+        quality: The measure.
+        reference: The golden set whose grades stand for the truth, one of `auditors`.
+        resamples: How many.
+        seed: Of the resampling and of the drawing.
+        queries: The queries that are resampled, others than the judged ones too; empty = the judged ones.
+
+    Returns:
+        None where it cannot be drawn (`refusal`), or nothing was judged by both.
+    """
+    measure, golden = quality.measure, scope.golden_set_id
+    if refusal(snapshot, table, scope, quality) or measure is None or golden is None:
+        return None
+    ranked = table.filter("has_rankings")["run_id"].to_list()
+    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    rows = snapshot.judgements(golden).join(
+        snapshot.judgements(reference).select(*_PAIR, known="grade"), on=_PAIR, how="left"
+    )
+    grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
+    counts = audited(grade, known)
+    if not counts.any() or not found.query_ids:
+        return None
+    asked = pl.Series(list(queries or found.query_ids), dtype=pl.String)
+    drawn = weights(len(asked), resamples, seed)
+    columns = [asked.index_of(name) for name in found.query_ids]
+    never = np.zeros(resamples)  # queries to which the measure applies on no stack are not resampled
+    drawn = np.column_stack([never if at is None else drawn[:, at] for at in columns])
+    judged = of_rows(found, rows, snapshot.rankings(ranked, stage="final"), measure)
+
+    def scoring(grades: np.ndarray, pools: np.ndarray) -> Floats:
+        return found.rescored(measure, grades, pools)
+
+    means = replicates(judged, counts, scoring, drawn, seed=seed)
+    return Noise(reference, int(counts.sum()), found.run_ids, means, seed)
+
+
+def of_rows(found: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
+    """Judged passages and where the stacks have them.
+
+    Args:
+        found: The evidence whose stacks and queries count.
+        rows: Judgements with known (the reference's grade, null = not audited), sorted by query.
+        rankings: Final rankings of the stacks.
+        measure: At its cutoff.
+    """
+    queries = {name: place for place, name in enumerate(found.query_ids)}
+    rows = (
+        rows.filter(pl.col("query_id").is_in(list(queries)))
+        .with_columns(query=pl.col("query_id").replace_strict(queries, return_dtype=pl.Int64))
+        .sort("query", maintain_order=True)
+        .with_row_index("row")
+    )
+    runs = {name: place for place, name in enumerate(found.run_ids)}
+    met = rankings.join(rows.select(*_PAIR, "row", "query"), on=_PAIR).select(
+        "row", "query", "rank", run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64)
+    )
+    run, query, row, rank = (met[name].to_numpy() for name in ("run", "query", "row", "rank"))
+    rank_of = np.zeros((len(runs), rows.height), dtype=np.int64)
+    rank_of[run, row] = rank
+    top = found.grades[:, :, : measure.k]
+    slots = np.where(top < 0, rows.height + 1, rows.height).astype(np.intp)
+    shown = rank <= slots.shape[2]
+    slots[run[shown], query[shown], rank[shown] - 1] = row[shown]
+    return Judged(
+        query=rows["query"].to_numpy().astype(np.intp),
+        grade=rows["grade"].to_numpy().astype(np.int8),
+        known=rows["known"].fill_null(0).to_numpy().astype(np.int8),
+        place=places(rank_of),
+        slots=slots,
+    )
+
+
+def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | None) -> JointSample | None:
+    """Results per query with the judge noise of their stacks; as they are where none was drawn."""
+    if sample is None or drawn is None:
+        return sample
+    rows = pl.DataFrame({"run_id": drawn.run_ids, "place": range(len(drawn.run_ids))})
+    places = table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")["place"]
+    means = np.vstack([drawn.means, np.full(drawn.means.shape[1], np.nan)])
+    return replace(sample, noisy=means[places.fill_null(-1).to_numpy()])
+
+
+def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
+    """Quality with its 95 % interval on the reference's grades, row by row of a table.
+
+    Returns:
+        run_id, noisy, noisy_low, noisy_high; null where nothing was drawn.
+    """
+    names = ("noisy", "noisy_low", "noisy_high")
+    rows = pl.DataFrame(schema={"run_id": pl.String, **dict.fromkeys(names, pl.Float64)})
+    if drawn is not None:
+        enough = (~np.isnan(drawn.means)).sum(axis=1) > 1
+        means = drawn.means[enough]
+        low, high = np.nanquantile(means, (0.025, 0.975), axis=1)
+        ids = pl.Series(drawn.run_ids, dtype=pl.String).filter(pl.Series(enough))
+        rows = pl.DataFrame(
+            {"run_id": ids, "noisy": np.nanmean(means, axis=1), "noisy_low": low, "noisy_high": high}
+        )
+    return table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")
+
+
+def leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
+    """The stacks that may tie for the best: those that tie without noise, and the best within the limits."""
+    merit = decision.quality.merit(decision.quality.read(table))
+    best = [int(row) for row in np.argsort(-merit, kind="stable") if decision.feasible[row]]
+    return tuple(table["run_id"].gather(list(dict.fromkeys([*decision.ties, *best]))[:LEADING]))
+
+
+def redecided(
+    table: pl.DataFrame, decision: Decision, limits: tuple[Constraints, Rule], drawn: Noise
+) -> tuple[pl.DataFrame, Decision]:
+    """What would be chosen on the reference's grades among the stacks within the limits.
+
+    Returns:
+        Their rows with quality and interval as `noisy_rows` has them, and the decision among these.
+    """
+    constraints, rule = limits
+    rows = (
+        table.filter(pl.Series(decision.feasible) & pl.col("run_id").is_in(drawn.run_ids))
+        .join(noisy_rows(table, drawn), on="run_id", maintain_order="left")
+        .with_columns(quality="noisy", quality_low="noisy_low", quality_high="noisy_high")
+    )
+    means = PairedReplicates(drawn.run_ids, drawn.means, drawn.seed)
+    return rows, decide(rows, replace(constraints, floor=None), rule, paired=means)
+
+
+def as_written(row: Mapping[str, Any]) -> str:
+    """The quality of a row of `noisy_rows` with its interval."""
+    return f"{text.score(row['noisy'])}{text.interval(row['noisy_low'], row['noisy_high'])}"
+
+
+def noise_words(
+    table: pl.DataFrame,
+    decision: Decision,
+    redecided: tuple[pl.DataFrame, Decision],
+    noisy: Noise,
+    quality: Quality,
+) -> str:
+    """What another judge's grades make of the choice: its quality, and what ties."""
+    rows, other = redecided
+    chosen = table["run_id"][decision.chosen or 0]
+    held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
+    ties = [rows["run_id"][row] for row in other.ties]
+    place = "the choice among them" if chosen in ties else "the choice not among them"
+    tied = f"{text.count(len(ties), 'stack')} may be the best on them, {place}" if ties else "nothing is left"
+    return (
+        f"From {noisy.passages:,} passages that {noisy.golden_set_id} grades too, the grades that it would "
+        f"give are drawn for all passages: {quality.name} of the choice is {as_written(held)} on them, not "
+        f"{text.score(table['quality'][decision.chosen or 0])}; {tied}."
+    )

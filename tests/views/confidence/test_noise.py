@@ -1,0 +1,112 @@
+"""Whose grades are drawn, and what they do to the answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.decide.rules import Constraints
+from core.errors import UnknownNameError
+from core.pipeline import demo
+from core.records import Batch, Collection, GoldenSet
+from core.report.data import Case, decision_data
+from core.store import Store
+from core.tables import frame
+from core.views.confidence.noise import OFF, auditor, auditors, noise, redecided, refusal, usual_auditor
+from core.views.decision.facts import Asked
+from core.views.workspace.scope import Latency, Quality, Scope
+from tests.views.made import AT_10, BOOK, DEMO
+
+SECOND = demo.SECOND_SET_ID
+
+
+@pytest.mark.parametrize(
+    ("sets", "found", "usual"),
+    [
+        ({"mine": (100, "a", ())}, {}, None),
+        ({"mine": (100, "a", ()), "few": (49, "b", ())}, {}, None),
+        ({"mine": (100, "a", ()), "enough": (50, "b", ())}, {"enough": 50}, "enough"),
+        ({"mine": (100, "a", ()), "whole": (100, "b", ())}, {"whole": 100}, None),
+        (
+            {"mine": (100, "a", ()), "whole": (100, "b", ()), "some": (60, "c", ())},
+            {"whole": 100, "some": 60},
+            "some",
+        ),
+        ({"mine": (100, "a", ()), "own": (60, "a", ())}, {}, None),
+        ({"mine": (100, "", ()), "unnamed": (60, "", ())}, {"unnamed": 60}, "unnamed"),
+        ({"mine": (100, "a", ()), "made of it": (60, "a, b", ("mine",))}, {}, None),
+        ({"mine": (100, "a, b", ("part",)), "part": (60, "b", ())}, {}, None),
+    ],
+    ids=["alone", "few", "sample", "whole", "both", "same judge", "unnamed", "child", "parent"],
+)  # fmt: skip
+def test_who_audits(tmp_path, sets, found, usual):
+    rows = [
+        {"golden_set_id": name, "query_id": "q", "passage_id": f"p{at}", "grade": 3, "raw": 3, "judge": judge}
+        for name, (size, judge, _) in sets.items()
+        for at in range(size)
+    ]  # fmt: skip
+    golden = tuple(
+        GoldenSet(golden_set_id=name, collection_id="c", name=name, judge=judge, parents=parents)
+        for name, (_, judge, parents) in sets.items()
+    )
+    store = Store(tmp_path / "store")
+    with store.write("test") as writer:
+        frames = {"judgements": frame("judgements", rows)}
+        collections = (Collection(collection_id="c", name="c"),)
+        writer.add(Batch(collections=collections, golden_sets=golden, frames=frames))
+    snapshot, scope = store.read(), Scope("c", "mine")
+
+    assert auditors(snapshot, scope) == found
+    assert usual_auditor(snapshot, scope) == auditor(snapshot, scope, None) == usual
+    assert auditor(snapshot, scope, OFF) is None
+    with pytest.raises(UnknownNameError):
+        auditor(snapshot, scope, "nobody")
+
+
+@pytest.fixture(scope="module")
+def case(demo_store):
+    snapshot = Store.open(demo_store).read()
+    return Case(snapshot, DEMO, Asked(Constraints(), "quality", AT_10, Latency()), BOOK)
+
+
+def test_only_the_chances_change(case):
+    off, on = case.decided(), replace(case, asked=replace(case.asked, noise=SECOND)).decided()
+    assert on.table.equals(off.table)
+    assert on.decision.chosen == off.decision.chosen
+    assert off.noise is None
+    assert on.noise.passages == 240
+    assert on.noise.means.shape == (10, 500)
+    best = (off.chances["p_best"], on.chances["p_best"])
+    assert all(shares.sum() == pytest.approx(1.0) for shares in best)
+    assert best[0].to_list() != best[1].to_list()
+
+
+def test_the_record_says_whose_grades_are_drawn(case):
+    said = decision_data(case, case.decided())
+    assert said["judge_noise"] is None
+    assert said["resamples"] == 2000
+    noisy = replace(case, asked=replace(case.asked, noise=SECOND))
+    found = noisy.decided()
+    said = decision_data(noisy, found)
+    held = said["judge_noise"]
+    assert (held["golden_set"], held["passages"], said["resamples"]) == (SECOND, 240, 500)
+    chosen = held["chosen"]
+    assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
+    assert held["ties"] == len(
+        redecided(found.table, found.decision, (Constraints(), "quality"), found.noise)[1].ties
+    )
+
+
+def test_some_stacks_alone_have_the_same_means_as_among_all(case):
+    table = case.decided().table
+    whole = noise(case.snapshot, table, DEMO, AT_10, SECOND, resamples=3)
+    some = noise(case.snapshot, table[2:4], DEMO, AT_10, SECOND, resamples=3)
+    places = [whole.run_ids.index(name) for name in some.run_ids]
+    assert np.allclose(whole.means[places], some.means)
+
+
+@pytest.mark.parametrize("name", ["PROC[RA-nWG]", "Novelty-RA-nWG"])
+def test_a_measure_of_more_than_grades_is_refused(case, name):
+    quality, table = Quality(name, 10), case.decided().table
+    assert refusal(case.snapshot, table, DEMO, quality)
+    assert noise(case.snapshot, table, DEMO, quality, SECOND) is None
