@@ -46,6 +46,11 @@ OTHER_COLUMNS = {
     "other_set": show.text_column("other golden set"),
     "other_grade": show.number_column("its grade", 0),
 }
+MET_COLUMNS = {
+    "grade": show.number_column("its grade", 0),
+    "n": show.number_column("n", 0, "Passages that both judged."),
+    **{f"to_{grade}": show.text_column(f"the other says {grade}") for grade in range(1, 6)},
+}
 PAIR_COLUMNS = {
     "first": show.text_column("judge"),
     "second": show.text_column("and judge"),
@@ -188,8 +193,11 @@ def two_by_two(found: judges.Judged, pairs: pl.DataFrame) -> None:
         still_offered("judges", labels)
         label = st.selectbox("Grade by grade", labels, key="judges", bind="query-params")
     row = pairs.row(labels.index(label), named=True)
-    places = [found.names.index(row[side]) for side in ("first", "second")]
+    places = judges.rows_first(found, *(found.names.index(row[side]) for side in ("first", "second")))
     show.chart(judges.pair_figure(found, *places), "judges", alt=f"Grades of {label}, met with one another")
+    met = judges.met(found, *places)
+    st.caption(plain(words.met(*(found.names[place] for place in places))))
+    show.table(judges.met_shown(met), "confusion", MET_COLUMNS, whole=met)
     show.table(pairs, "judges_agree", PAIR_COLUMNS, more=MORE_OF_PAIRS)
 
 

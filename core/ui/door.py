@@ -109,7 +109,7 @@ def act(change: Callable[..., str], *args: object) -> bool:
     In a callback, so that the next script run shows the new revision everywhere.
 
     Args:
-        change: Does it and says so in a sentence.
+        change: Does it and says so in a sentence; empty where the page shows it anyway.
 
     Returns:
         Whether it was done.
@@ -125,7 +125,7 @@ def act(change: Callable[..., str], *args: object) -> bool:
 
 def outcome() -> None:
     """What the last change did, once."""
-    if _SAID in st.session_state:
-        st.success(plain(st.session_state.pop(_SAID)), icon=":material/check:")
+    if said := st.session_state.pop(_SAID, ""):
+        st.success(plain(said), icon=":material/check:")
     if _FAILED in st.session_state:
         st.error(plain(st.session_state.pop(_FAILED)), icon=":material/error:")

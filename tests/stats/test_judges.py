@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from core.stats.judges import alpha, alpha_of, coincidences, confusion, kappa, kappa_of
+from core.stats.intervals import SEED, resample_weights
+from core.stats.judges import RESAMPLES, alpha, alpha_of, coincidences, confusion, kappa, kappa_of, shares_of
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
 TEXTBOOK = np.array(
@@ -103,3 +104,28 @@ def test_one_query_has_no_interval():
     empty = kappa_of(confusion(*(np.zeros(0, dtype=np.int64),) * 3))
     assert np.isnan(empty.value)
     assert (empty.n, empty.queries) == (0, 0)
+
+
+def test_shares_of_a_row_and_their_intervals():
+    source = np.random.default_rng(3)
+    first, second = source.integers(1, 6, 400), source.integers(1, 5, 400)
+    query = source.integers(0, 40, 400)
+    counts = confusion(first, second, query)
+    share, low, high = shares_of(counts)
+    weights = resample_weights(40, RESAMPLES, SEED)
+    for row in range(5):
+        of_row = first == row + 1
+        drawn = [
+            weight[query[of_row & (second == 2)]].sum() / weight[query[of_row]].sum() for weight in weights
+        ]
+        assert share[row, 1] == pytest.approx((of_row & (second == 2)).sum() / of_row.sum())
+        assert (low[row, 1], high[row, 1]) == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])))
+    assert share.sum(axis=1) == pytest.approx(np.ones(5))
+    assert share[:, 4].sum() == 0
+
+
+@pytest.mark.parametrize("queries", [0, 1])
+def test_shares_of_too_few(queries: int):
+    share, low, _ = shares_of(np.ones((queries, 5, 5)))
+    assert np.isnan(low).all()
+    assert np.isnan(share).all() == (queries == 0)

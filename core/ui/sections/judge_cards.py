@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.views.golden import judging, ordered, words
-from core.views.golden.judging import Card
+from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
 from core.views.text import count, plain
 
@@ -77,9 +77,8 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
     if queue.mode == "order":
         five(queue, items[item.place : item.place + OF_FIVE], texts)
     else:
-        passage(texts[item.place])
-        if queue.mode == "settle":
-            both(data, queue, item)
+        said = opinions(data, queue)[item.query_id, item.passage_id] if queue.mode == "settle" else ()
+        passage(texts[item.place], said)
         grades(queue, item)
     st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
@@ -92,23 +91,17 @@ def how_far(queue: Queue, items: Sequence[Item]) -> None:
     door.outcome()
 
 
-def passage(card: Card) -> None:
-    """The question and the passage, in full, as text."""
+def passage(card: Card, said: Sequence[Opinion]) -> None:
+    """The question, what two judges said where they are settled, and the passage in full, as text."""
     with st.container(key="card"):
         st.markdown(f"#### {plain(card.question)}")
+        if said:
+            for place, (name, grade, note) in zip(st.columns(len(said)), said, strict=True):
+                place.markdown(f"**{plain(name)}**: grade {grade}, {RUBRIC[grade]}  \n{plain(note)}")
         with st.container(border=True):
             if card.title:
                 st.markdown(f"**{plain(card.title)}**")
             st.text(upright(card.text) or judging.NO_TEXTS)
-
-
-def both(data: Snapshot, queue: Queue, item: Item) -> None:
-    """What the two judges said of a card, side by side."""
-    said = opinions(data, queue)[item.query_id, item.passage_id]
-    for place, (name, grade, note) in zip(st.columns(2), said, strict=True):
-        with place.container(border=True, gap=None):
-            st.markdown(f"**{plain(name)}**: grade {grade}, {RUBRIC[grade]}")
-            st.caption(plain(note) or "no note")
 
 
 def grades(queue: Queue, item: Item) -> None:
@@ -155,8 +148,8 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
         st.markdown(f"#### {plain(texts[batch[0].place].question)}")
     for rank, place in enumerate(order):
         card = texts[place]
-        with st.container(border=True, key=f"ranked_{'picked' if rank == at else rank}", gap="small"):
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(border=True, gap="small"):
+            with st.container(key=f"rank{rank}", horizontal=True, vertical_alignment="center", gap="small"):
                 st.button(
                     f"**{rank + 1}**", key=f"pick{rank}_{tag}", shortcut=str(rank + 1), on_click=_pick,
                     args=(place,), type="primary" if rank == at else "secondary",

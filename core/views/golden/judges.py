@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from core.errors import InputError, UnknownNameError
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet
-from core.stats.judges import GRADES, Agreement, alpha_of, coincidences, combined, confusion, kappa_of
+from core.stats.judges import (
+    GRADES,
+    Agreement,
+    alpha_of,
+    coincidences,
+    combined,
+    confusion,
+    kappa_of,
+    shares_of,
+)
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views import text, theme
@@ -211,18 +220,68 @@ def write_merged(store: Store, golden_set_ids: Sequence[str], policy: Policy, in
     return golden
 
 
+def rows_first(found: Judged, one: int, other: int) -> tuple[int, int]:
+    """Two judges, the one that judges more first: usually a machine, whose grades the other audits."""
+    more = (found.grades[[one, other]] > 0).sum(axis=1)
+    return (other, one) if more[1] > more[0] else (one, other)
+
+
+def met(found: Judged, one: int, other: int) -> pl.DataFrame:
+    """How often each grade of one judge met each grade of another.
+
+    Returns:
+        grade (of the one), other_grade, passages, n (passages with that grade of the one), share (of n; null
+        where n is 0) with its 95 % bootstrap interval over queries in low and high.
+    """
+    counts = table_of(found, one, other)
+    total = counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES))
+    row, column = (axis.ravel() + 1 for axis in np.indices((GRADES, GRADES)))
+    share, low, high = (each.ravel() for each in shares_of(counts))
+    return pl.DataFrame(
+        {
+            "grade": row,
+            "other_grade": column,
+            "passages": total.ravel().astype(np.int64),
+            "n": total.sum(axis=1).astype(np.int64)[row - 1],
+            "share": share,
+            "low": low,
+            "high": high,
+        }
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
+    """`met` as people read it: a row per grade, a column per grade of the other with share and interval."""
+    said = pl.Series(
+        [
+            "–"
+            if share is None
+            else f"{100 * share:.0f} %" + f" [{100 * low:.0f}, {100 * high:.0f}]" * (low is not None)
+            for share, low, high in rows.select("share", "low", "high").iter_rows()
+        ]
+    )
+    wide = rows.with_columns(said=said).pivot("other_grade", index=["grade", "n"], values="said")
+    return wide.rename({str(grade): f"to_{grade}" for grade in range(1, GRADES + 1)})
+
+
 def pair_figure(found: Judged, one: int, other: int) -> go.Figure:
-    """How often the first judge's grade met each grade of the second."""
-    counts = table_of(found, one, other).sum(axis=0) if found.pairs.height else np.zeros((GRADES, GRADES))
+    """How often the first judge's grade (rows) met each grade of the second, with the share of the row."""
+    rows = met(found, one, other)
+    grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
+    told = [
+        f"{passages:,}" + f"<br>{text.percent(share)}" * bool(passages)
+        for passages, share in rows.select("passages", "share").iter_rows()
+    ]
     labels = [str(grade) for grade in range(1, GRADES + 1)]
     cells = go.Heatmap(
-        z=counts,
+        z=grid,
         x=labels,
         y=labels,
+        text=np.array(told).reshape(GRADES, GRADES),
         colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
         textfont={"color": "#111111"},
-        texttemplate="%{z:,}",
-        hovertemplate="first %{y}, second %{x}: %{z:,} passages<extra></extra>",
+        texttemplate="%{text}",
+        hovertemplate="row %{y}, column %{x}: %{z:,} passages<extra></extra>",
         colorbar={"title": {"text": "passages"}},
     )
     names = [text.shorten(text.escape(found.names[place]), 40) for place in (one, other)]

@@ -23,6 +23,8 @@ from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
 _PAIR = ["query_id", "passage_id"]
+Opinion = tuple[str, int, str]
+"""What one judge said of a passage: golden set, grade, note."""
 NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
 
@@ -96,9 +98,9 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
     return [Card(questions.get(each.query_id, ""), *texts.get(each.passage_id, ("", ""))) for each in items]
 
 
-def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
-    """What two judges said of the passages to be settled: by query and passage golden set, grade, note."""
-    said: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
+def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opinion]]:
+    """What two judges said of the passages to be settled, by query and passage."""
+    said: dict[tuple[str, str], list[Opinion]] = {}
     for name in (queue.base, queue.other):
         notes = snapshot.gradings(name).drop_nulls("note").group_by(_PAIR).agg(pl.col("note").last())
         rows = snapshot.judgements(name).join(notes, on=_PAIR, how="left").select(*_PAIR, "grade", "note")

@@ -143,6 +143,11 @@ def merged(golden_set_id: str) -> str:
     return f"Written in one transaction: golden set {golden_set_id}. Choose it in the settings."
 
 
+def met(one: str, other: str) -> str:
+    """What the table of grades that met says."""
+    return f"Rows: grades of {one}. Columns: how {other} grades the same, share of the row, 95 % interval."
+
+
 def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
     """The agreement in one sentence."""
     if not overall.n:
@@ -175,11 +180,6 @@ KEYS_OF_ORDER = "Keys: 1 to 5 choose a passage, Up and Down move it, Enter next,
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
 SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
 OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
-
-
-def begun(queue: Queue) -> str:
-    """That a queue is there, and that its address leads back to it."""
-    return f"Queue {queue.queue_id} of {queue.judge}: the page's address leads back to it."
 
 
 def another(queue: Queue, name: str) -> str:

@@ -50,6 +50,28 @@ def test_agreement_of_every_two(store: Store):
     assert figure.data[0].z.sum() == 3
 
 
+def test_how_grades_met(store: Store):
+    two = judged(store.read(), ["anne", "ben"])
+    rows = judges.met(two, 0, 1)
+    assert rows.height == 25
+    assert rows.filter(pl.col("passages") > 0).select(
+        "grade", "other_grade", "passages", "n", "share"
+    ).rows() == [
+        (1, 1, 1, 1, 1.0),
+        (4, 1, 1, 1, 1.0),
+        (5, 4, 1, 1, 1.0),
+    ]
+    assert rows.filter(grade=2)["share"].null_count() == 5
+    shown = judges.met_shown(rows)
+    assert shown.columns == ["grade", "n", "to_1", "to_2", "to_3", "to_4", "to_5"]
+    assert shown.row(0)[:3] == (1, 1, "100 % [100, 100]")
+    assert shown.row(1)[2:] == ("–",) * 5
+    assert judges.rows_first(two, 1, 0) == (1, 0), "as many: as they were named"
+    apart = Lab().judge({"q": {"a": 1}}, "x").judge({"q": {"b": 2}}, "y").write(store.path.parent / "apart")
+    nothing = judged(apart.read(), ["x", "y"])
+    assert judges.met(nothing, 0, 1)["passages"].sum() == 0
+
+
 MERGED = {
     "latest": [4, 2, 4, 2, 4, 5],
     "majority": [4, 1, 3, 2, 4, 5],
