@@ -65,6 +65,7 @@ class Refinement(Protocol):
     """The refinement of one query; items are positions 0..n-1.
 
     Attributes:
+        ids: As given.
         settings: As given.
         turns: Batches judged or skipped.
         skips: Batches that were skipped.
@@ -74,6 +75,7 @@ class Refinement(Protocol):
         contradictions: Pairs judged against a path of locks, as they were judged, one for each time.
     """
 
+    ids: list[str]
     settings: RefineSettings
     turns: int
     skips: int
@@ -125,12 +127,13 @@ class Turns(ABC):
             raise InputError(f"{len(grades)} grades, {len(ranks)} ranks and {len(ids)} ids do not match.")
         if len(set(ids)) < len(ids):
             raise InputError("A passage is there twice.", do="Give every passage once.")
+        self.ids = list(ids)
         self.settings = settings
         self.turns = self.skips = 0
         self.curve: list[Point] = []
         self.locks: list[Pair] = []
         self.contradictions: list[Pair] = []
-        self._given = {"grades": list(grades), "ranks": list(ranks), "ids": list(ids), "seed": seed}
+        self._given = {"grades": list(grades), "ranks": list(ranks), "ids": self.ids, "seed": seed}
         self._grades = [float(grade) for grade in grades]
         self._log: list[list[int] | None] = []
         self._exposures = [0] * len(ids)

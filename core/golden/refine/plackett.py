@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,9 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_SOLVING = Lock()  # their limit is the whole process's, and a judge may be asked by several threads
+
+
 class Map(Turns):
     """The state of `map` for one query."""
 
@@ -95,14 +99,15 @@ class Map(Turns):
             from scipy.optimize import minimize  # noqa: PLC0415 - takes long to import
 
             given = (self._orders(), self._centre, self.settings.prior)
-            with _blas().limit(limits=1):
+            with _SOLVING, _blas().limit(limits=1):
                 found = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
             self._mode, self._solved = found.x, len(self._told)
         return self._mode
 
     def _covariance(self) -> Floats:
-        with _blas().limit(limits=1):
-            return np.asarray(np.linalg.inv(curvature(self._solve(), self._orders(), self.settings.prior)))
+        table = curvature(self._solve(), self._orders(), self.settings.prior)
+        with _SOLVING, _blas().limit(limits=1):
+            return np.asarray(np.linalg.inv(table))
 
     def order(self) -> list[int]:
         """Best first by score, then rank, id."""

@@ -1,0 +1,153 @@
+"""What refining did (stage S6): how it came to rest, what it locked, what the judge contradicted.
+
+All of it is read off a `Refinement`, as `core.golden.refine.restore` makes one of a question's checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.golden.refine import Pair, Point, Refinement
+from core.golden.refine.locks import Graph
+from core.views import theme
+from core.views.text import escape, shorten
+
+MOST = 40
+"""Passages of the graph at most, from the best down."""
+_BEND = np.linspace(0.0, 1.0, 13)
+_GAP = (None,)
+
+
+def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
+    """The points behind `convergence`.
+
+    Args:
+        refined: Refinements by question.
+
+    Returns:
+        query_id, turn, changed (places of the Top-20 with another passage than at the point before), settled
+        (pairs locked, or by `map` how sure the Top-20 is, 0..1).
+    """
+    rows = [(query, *point) for query, state in refined.items() for point in state.curve]
+    names = ("query_id", *Point._fields)
+    return pl.DataFrame(rows, schema=dict(zip(names, _TYPES, strict=True)), orient="row")
+
+
+_TYPES = (pl.String, pl.Int64, pl.Int64, pl.Float64)
+
+
+def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
+    """Draw how the Top-20 of some questions, a handful, comes to rest.
+
+    Args:
+        refined: Refinements by question; all by one method.
+    """
+    maps = any(state.settings.method == "map" for state in refined.values())
+    settled = "How sure the Top-20 is" if maps else "Pairs locked"
+    panels = theme.Panels(("Places of the Top-20 that changed", settled), across=2, x="turn", height=240)
+    colours = theme.colours_for(refined)
+    for query, state in refined.items():
+        points = state.curve
+        turns = [point.turn for point in points]
+        for place, values in enumerate(([p.changed for p in points], [p.settled for p in points])):
+            line = go.Scatter(
+                x=turns, y=values, name=escape(shorten(query, 30)), mode="lines",
+                line={"color": colours[query], "shape": "hv"},
+                hovertemplate="turn %{x}: %{y:.3~g}<extra>" + escape(shorten(query, 30)) + "</extra>",
+            )  # fmt: skip
+            panels.add(place, line, group=query)
+    panels.figure.update_yaxes(rangemode="tozero")
+    return panels.figure
+
+
+def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
+    """The locks that no path of others implies, from which all the others follow.
+
+    Args:
+        locks: Acyclic pairs, the better first.
+        items: How many items there are.
+    """
+    graph = Graph(items)
+    for pair in locks:
+        graph.lock(pair)
+    return [(better, worse) for better, worse in locks if not graph.below[better] & graph.above[worse]]
+
+
+def lock_graph(refined: Refinement, names: Mapping[str, str] | None = None) -> go.Figure:
+    """Draw the passages from the best down, locks on the right, contradictions dashed on the left.
+
+    Of the locks those are drawn that no path of others implies.
+
+    Args:
+        refined: The refinement of one question.
+        names: What to call passages in the hover, by id; others are called by their id.
+    """
+    order = refined.order()[:MOST]
+    place = {item: rank for rank, item in enumerate(order, start=1)}
+    locks = [pair for pair in needed(refined.locks, len(refined.ids)) if place.keys() >= set(pair)]
+    against = [pair for pair in dict.fromkeys(refined.contradictions) if place.keys() >= set(pair)]
+    titles = [escape(shorten((names or {}).get(refined.ids[item], refined.ids[item]), 60)) for item in order]
+    traces = [
+        _arcs(locks, place, 1, name="locked", color=theme.FRONTIER, width=1.5),
+        _arcs(against, place, -1, name="judged against a lock", color=theme.ACCENT, width=1.5, dash="dot"),
+        go.Scatter(
+            x=[0] * len(order), y=list(place.values()), mode="markers", showlegend=False,
+            marker={"color": theme.NEUTRAL, "size": 9}, customdata=titles,
+            hovertemplate="%{y}: %{customdata}<extra></extra>",
+        ),
+    ]  # fmt: skip
+    fig = theme.figure(traces, y="rank", height=120 + 16 * max(len(order), 10))
+    fig.update_xaxes(visible=False, range=[-1.1, 1.1], fixedrange=True)
+    return fig.update_yaxes(range=[len(order) + 0.6, 0.4], showgrid=False)
+
+
+def _arcs(
+    pairs: Sequence[Pair], place: Mapping[int, int], side: int, *, name: str, **line: object
+) -> go.Scatter:
+    """One line of arcs, further out the more ranks they span."""
+    widest = max(len(place) - 1, 1)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for better, worse in pairs:
+        start, end = place[better], place[worse]
+        out = side * (0.06 + 0.94 * abs(end - start) / widest)
+        x += [*(out * 4 * _BEND * (1 - _BEND)).tolist(), *_GAP]
+        y += [*(start + (end - start) * _BEND).tolist(), *_GAP]
+    return go.Scatter(x=x, y=y, name=name, mode="lines", line=line, opacity=0.7, hoverinfo="skip")
+
+
+def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> pl.DataFrame:
+    """The locks of some questions, or the judgements that contradict them.
+
+    Args:
+        refined: Refinements by question.
+        contradicted: The judgements against a path of locks, instead of the locks.
+
+    Returns:
+        query_id, better, worse (passages, as they were judged), rank_better, rank_worse (in the final order),
+        times (judged so against locks; of a lock 1): the most contradicted first, then by rank.
+    """
+    rows = []
+    for query, state in refined.items():
+        place = {item: rank for rank, item in enumerate(state.order(), start=1)}
+        for (one, other), times in Counter(state.contradictions if contradicted else state.locks).items():
+            rows.append((query, state.ids[one], state.ids[other], place[one], place[other], times))
+    table = pl.DataFrame(rows, schema=_PAIRS, orient="row")
+    return table.sort(
+        "times", "query_id", "rank_better", "rank_worse", descending=[True, False, False, False]
+    )
+
+
+_PAIRS = {
+    "query_id": pl.String,
+    "better": pl.String,
+    "worse": pl.String,
+    "rank_better": pl.Int64,
+    "rank_worse": pl.Int64,
+    "times": pl.Int64,
+}
