@@ -222,7 +222,14 @@ def write_merged(names: list[str], policy: Policy, into: str) -> str:
     return words.merged(judges.write_merged(cache.store(), names, policy, into).golden_set_id)
 
 
+def build_one(view: View) -> None:
+    """The form, its plan, and what is being built."""
+    from core.ui.sections.build import build  # noqa: PLC0415 - with the engines, a second
+
+    build(view)
+
+
 PAGE = PAGES["golden"]
-SECTIONS = dict(zip(PAGE.sections, (is_sound, do_judges_agree, judge), strict=True))
+SECTIONS = dict(zip(PAGE.sections, (is_sound, do_judges_agree, build_one, judge), strict=True))
 view = current_view(runs=False)
 SECTIONS[pick_section(PAGE)](view)

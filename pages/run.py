@@ -1,4 +1,3 @@
-import time
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
@@ -7,14 +6,13 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import ClqError
 from core.pipeline.evaluate import launch
 from core.pipeline.evaluate.launch import Known
-from core.pipeline.sweep import Problem, SpecError, load
+from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
 from core.store import Snapshot
-from core.ui import cache, door, show
+from core.ui import cache, door, show, work
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
 from core.views.run import form as asked
@@ -30,12 +28,9 @@ from core.views.run.plan import (
     stack_rows,
     time_and_memory,
 )
-from core.views.text import count, plain
+from core.views.text import plain
 
-DRAFT, DRAFTED, SLOW = "_draft", "_drafted", "_plan_slow"
-RUNS, WATCHED = "_running", "_watched"  # evaluations that run, and those that this visitor saw run
 PATH_SEEN = 20  # letters of a path that its field shows
-SLOW_S, LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; evaluations with a row each
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
 
@@ -151,42 +146,6 @@ def splits_of(path: str, changed: int) -> tuple[str, ...]:
     return asked.splits(Path(path))
 
 
-def draft(written: str) -> str:
-    """The specification as text: from the form as it is now, or from a file, then edited."""
-    given = st.file_uploader(
-        "From a file", type=["toml", "yaml", "yml", "json"], label_visibility="collapsed"
-    )
-    source = written if given is None else given.getvalue().decode("utf-8-sig", "replace")
-    if st.session_state.get(DRAFTED) != source or DRAFT not in st.session_state:
-        st.session_state[DRAFTED] = st.session_state[DRAFT] = source
-    return st.text_area(
-        "Specification",
-        key=DRAFT,
-        height=300,
-        help="TOML or YAML. `python -m core plan --schema` prints every key.",
-    )
-
-
-def planned(text: str) -> Plan | SpecError | None:
-    """The plan of a specification, what is wrong with it, or nothing yet where planning takes long.
-
-    A specification names files of this machine, so that only who may start it may have it read.
-    """
-    door.require()
-    slow = st.session_state.get(SLOW, (text, 0.0))
-    if slow[0] != text and slow[1] > SLOW_S and not st.button(f"Update the plan (about {slow[1]:.0f} s)"):
-        return None
-    began = time.monotonic()
-    try:
-        return plan_of(cache.snapshot(None), text + "\n")
-    except SpecError as error:
-        return error
-    except ClqError as error:
-        return SpecError([Problem("", str(error))])
-    finally:
-        st.session_state[SLOW] = (text, time.monotonic() - began)
-
-
 @cache.cached("Reading the corpus and counting…", entries=8)
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
     """What would run, made once per specification and revision."""
@@ -199,15 +158,9 @@ def point_out(problems: Sequence[Problem], form: Form | None, places: Places) ->
     fields, others = asked.by_field(problems, form) if form else ({}, problems)
     for key, some in fields.items():
         for problem in some:
-            say(places.get(key, st.container()), problem)
+            work.say(places.get(key, st.container()), problem)
     for problem in others:
-        say(st.container(), problem)
-
-
-def say(place: DeltaGenerator, problem: Problem) -> None:
-    """One mistake, or what its owner should know."""
-    warns = str(problem.severity) == "warning"
-    (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
+        work.say(st.container(), problem)
 
 
 def start(text: str, made: Plan) -> None:
@@ -253,60 +206,22 @@ def tables(made: Plan) -> None:
     show.table(stacks, "planned_stacks", columns)
 
 
-@st.fragment(run_every=1.0)
-def underway(*, may_start: bool) -> None:
-    """Those that run with their progress, and those that this visitor saw run; looks again every second."""
-    known = launch.known(cache.store().path)
-    running = [one for one in known if str(one.status.state) == told.RUNNING]
-    names = [one.name for one in running]
-    if st.session_state.get(RUNS) != names:
-        st.session_state[RUNS] = names
-        st.session_state[WATCHED] = {*st.session_state.get(WATCHED, ()), *names}
-        st.rerun()
-    for one in running:
-        with st.container(border=True):
-            st.markdown(f"**{plain(one.status.name)}**")
-            st.progress(one.status.share, plain(told.progress(one.status)))
-            actions(one, st.container(horizontal=True), may_start=may_start)
-    for one in known:
-        if one.name in st.session_state.get(WATCHED, ()) and one not in running:
-            how_it_ended(one, may_start=may_start)
-
-
-def earlier(*, may_start: bool) -> None:
-    """The latest of the others with how they ended, and all as a table."""
-    known = launch.known(cache.store().path)
-    shown = {*st.session_state.get(RUNS, ()), *st.session_state.get(WATCHED, ())}
-    for one in [one for one in known if one.name not in shown][:LATEST]:
-        how_it_ended(one, may_start=may_start)
-    if len(known) > LATEST:
-        with st.expander(f"All {count(len(known), 'evaluation')}"):
-            columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
-            rows = told.table([one.status for one in known])
-            show.table(rows, "evaluations", {name: columns.get(name) for name in rows.columns})
-
-
-def how_it_ended(one: Known, *, may_start: bool) -> None:
-    """One that does not run, with what can be done about it."""
-    with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(f"**{plain(one.status.name)}** · {plain(told.ended(one.status))}", width="stretch")
-        actions(one, st.container(horizontal=True, width="content"), may_start=may_start)
-
-
-def actions(one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
-    """Cancel, resume, and the way to its workspace."""
-    press = partial(bar.button, disabled=not may_start)
-    if str(one.status.state) == told.RUNNING:
-        if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
-            door.require()
-            launch.cancel(one)
-    elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
-        door.require()
-        launch.resume(one, cache.store().path)
-        st.rerun()
+def finish(one: Known, bar: DeltaGenerator) -> None:
+    """The way to the workspace that an evaluation fills."""
     if one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
         go_to_workspace(one.status.collection_id)
         st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
+
+
+EVALUATIONS = work.Kind(
+    noun="evaluation",
+    known=lambda: launch.known(cache.store().path),
+    resume=lambda one: launch.resume(one, cache.store().path),
+    progress=told.progress,
+    ended=told.ended,
+    finish=finish,
+    table=lambda known: told.table([one.status for one in known]),
+)
 
 
 def new_evaluation() -> None:
@@ -320,13 +235,13 @@ def new_evaluation() -> None:
     with as_form:
         filled, written, places = fill_in(begin, offered[begin])
     with as_text:
-        text = draft(written)
+        text = work.draft(written, "run", "TOML or YAML. `python -m core plan --schema` prints every key.")
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not filled.documents:
         places["collection"].caption("Choose what is searched, or type a path.")
         return
-    found = planned(text)
+    found = work.planned(text, "run", partial(plan_of, cache.snapshot(None)))
     if found is not None:
         point_out(found.problems, *((filled, places) if text == written else (None, {})))
     if isinstance(found, Plan):
@@ -334,8 +249,8 @@ def new_evaluation() -> None:
 
 
 forbidden = door.forbidden()
-show.head(told.headline([one.status for one in launch.known(cache.store().path)]), forbidden)
-underway(may_start=not forbidden)
+show.head(told.headline([one.status for one in EVALUATIONS.known()]), forbidden)
+work.underway(EVALUATIONS, may_start=not forbidden)
 if not forbidden:
     new_evaluation()
-earlier(may_start=not forbidden)
+work.earlier(EVALUATIONS, may_start=not forbidden)

@@ -154,9 +154,8 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Golden sets",
             ":material/fact_check:",
             "How many judgements carry the scores, and whether judging more could change them.",
-            ("soundness", "judges", "judge"),
+            ("soundness", "judges", "build", "judge"),
             moved={"evidence": ""},
-            needs="judgements",
         ),
         Page(
             "measures",

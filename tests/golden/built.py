@@ -11,7 +11,6 @@ from typing import Any
 
 import openai  # noqa: F401 - loaded once for all processes
 import polars as pl
-from core.views.golden.build import landing
 
 from core.golden.build import Outcome, run_job
 from core.golden.job import GoldenJob
@@ -21,6 +20,7 @@ from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
+from core.views.golden.build import landing
 from tests.vendors import keys_for
 
 QUESTIONS = {"q1": "sort a frame", "q2": "mean of rows", "q3": "plot a chart"}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import typer
 
-from core.cli.golden import simulate
+from core.cli.golden import build, plan, simulate, status
 
 app = typer.Typer(
     help="Build golden sets: pools of candidates, judges, refinement.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command("plan")(plan.run)
+app.command("build")(build.run)
+app.command("resume")(build.resume)
+app.command("status")(status.run)
 app.command("simulate")(simulate.run)
-with suppress(ModuleNotFoundError):  # core/views/golden/build was left out of a commit by .gitignore
-    from core.cli.golden import build, plan, status
-
-    app.command("plan")(plan.run)
-    app.command("build")(build.run)
-    app.command("resume")(build.resume)
-    app.command("status")(status.run)

@@ -11,8 +11,6 @@ from core.views.golden.build import landing, words
 
 def run(ctx: typer.Context, form: FormatOption = Format.TABLE) -> None:
     """List the builds that were begun, newest first."""
-    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
-
     context: Context = ctx.obj
-    known = launch.known_in(landing.work_of(context.store().path))
+    known = landing.known(context.store().path)
     emit(words.table([(one.name, one.status) for one in known]), form, empty="No golden set was built here.")

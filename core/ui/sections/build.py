@@ -1,0 +1,168 @@
+"""Section Build of Golden sets: a form with its plan, what is being built, and what was built."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.golden.plan import GoldenPlan, plan
+from core.golden.prompts import KINDS, prompt
+from core.golden.spec import load
+from core.pipeline.evaluate.launch import Known
+from core.store import Snapshot
+from core.ui import cache, door, show, work
+from core.ui.pages import SECTION
+from core.ui.view import View
+from core.views.golden.build import form as asked
+from core.views.golden.build import landing, words
+from core.views.golden.build.form import Form
+from core.views.run.plan import line_rows
+from core.views.text import plain
+
+_LINES = {
+    "stage": show.text_column("stage"),
+    "model": show.text_column("model"),
+    "calls": show.number_column("calls", 0),
+    "unit": show.text_column("unit"),
+    "amount": show.number_column("amount", 0),
+    "counted": show.text_column("counted"),
+    "usd": show.dollar_column("$", "Empty = unknown."),
+    "unknown": show.text_column("unknown because"),
+}
+
+
+def build(view: View) -> None:
+    """Draw what is being built, the form, and what was built before."""
+    forbidden = door.forbidden()
+    kind = _kind(view)
+    show.head(words.headline([one.status for one in kind.known()]), forbidden)
+    work.underway(kind, may_start=not forbidden)
+    if not forbidden:
+        _new(view)
+    work.earlier(kind, may_start=not forbidden)
+
+
+def _kind(view: View) -> work.Kind:
+    path = cache.store().path
+    return work.Kind(
+        noun="build",
+        known=lambda: landing.known(path),
+        resume=lambda one: landing.resume(one, path),
+        progress=words.progress,
+        ended=words.ended,
+        finish=partial(_finish, view.scope.collection_id),
+        table=lambda known: words.table([(one.status.name, one.status) for one in known]),
+    )
+
+
+def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
+    """The way to the label mix of what was built."""
+    made = str(one.status.facts.get("golden_set_id") or "")
+    if made and one.status.collection_id == collection_id:
+        bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,))
+
+
+def _open(golden_set_id: str) -> None:
+    st.session_state["gs"] = golden_set_id
+    st.session_state[SECTION] = "soundness"
+
+
+def _new(view: View) -> None:
+    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    collection = view.scope.collection_id
+    if lacking := asked.lacks(view.snapshot, collection):
+        st.info(plain(f"The store has no {lacking} of {collection}, so there is nothing to judge."))
+        st.page_link("pages/add.py", label=f"Import {lacking}", icon=":material/upload:")
+        return
+    as_form, as_text, as_told = st.tabs(["Form", "Text", "What judges are told"])
+    with as_form:
+        filled = _fill_in(view, collection)
+    with as_text:
+        written = asked.specification(filled)
+        text = work.draft(written, "golden", "TOML or YAML; the README has every key.")
+    with as_told:
+        _prompts(asked.LANGUAGES[filled.language])
+    if text != written:
+        st.caption("The text was edited, and counts; a change in the form writes it anew.")
+    elif not (filled.judges or filled.grades):
+        st.caption("Choose a judge.")
+        return
+    found = work.planned(text, "golden", partial(_plan_of, view.snapshot))
+    for problem in found.problems if found is not None else ():
+        work.say(st.container(), problem)
+    if isinstance(found, GoldenPlan):
+        _start(text, found)
+
+
+def _fill_in(view: View, collection: str) -> Form:
+    """Draw the form."""
+    begun = Form(name=f"{collection}-judged", collection=collection)
+    first, second, third = st.columns([2, 3, 1]), st.columns([3, 2, 1]), st.columns([2, 1, 1, 1])
+    name = first[0].text_input("Name", begun.name, key=f"golden_name_{collection}")
+    sources = first[1].multiselect(
+        "Candidates from", asked.sources(), begun.sources, key="golden_sources",
+        help="Pool what you will compare, so that few of its passages stay unjudged.",
+    )  # fmt: skip
+    depth = first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth")
+    judges = second[0].multiselect(
+        "Judges (chat models)", asked.models(), key="golden_judges", accept_new_options=True,
+        placeholder="choose a model", help="Of several the majority counts; ties take the lower grade.",
+    )  # fmt: skip
+    taken = second[1].selectbox(
+        "Take over the grades of", asked.judged(view.snapshot, collection), index=None, placeholder="none",
+        key=f"golden_grades_{collection}", help="Only what it lacks is judged; it is named as the parent.",
+    )  # fmt: skip
+    language = second[2].selectbox("Instructions", list(asked.LANGUAGES), key="golden_language")
+    refine = third[0].selectbox(
+        "Put the best in order", list(asked.REFINE), key="golden_refine",
+        help="A judge orders five passages at a time, 100 to 270 calls a question; a noisy one loses by it.",
+    )  # fmt: skip
+    keep = third[1].number_input("of so many", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no")
+    limit = third[2].number_input(
+        "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
+    )
+    budget = third[3].number_input(
+        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="golden_budget",
+        help="It stops before it would spend more, and keeps what was judged.",
+    )  # fmt: skip
+    return Form(
+        name=name or begun.name, collection=collection, limit=limit, sources=tuple(sources), depth=depth,
+        judges=tuple(judges), language=language, grades=taken or "", refine=refine, keep=keep, budget=budget,
+    )  # fmt: skip
+
+
+def _prompts(language: str) -> None:
+    """The instructions, as they are sent."""
+    st.caption(words.RISK)
+    for kind in KINDS:
+        st.markdown(f"**{words.PROMPTS[kind]}**")
+        st.code(prompt(kind, "fr" if language == "fr" else "en"), language=None, wrap_lines=True)
+
+
+@cache.cached("Finding the candidates and counting…", entries=8)
+def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
+    """What would be judged, made once per specification and revision."""
+    job, problems = landing.read(snapshot, load(text), cache.books(), to_run=False)
+    return plan(job, problems=problems)
+
+
+def _start(text: str, made: GoldenPlan) -> None:
+    """The plan in a line, the button that begins, and the plan whole."""
+    missing = any(str(problem.severity) == "missing" for problem in made.problems)
+    with st.container(border=True):
+        said, press = st.columns([2, 1], vertical_alignment="center")
+        said.markdown(plain(f"{words.size_of(made)}. {words.dollars(made)}"))
+        pressed = press.button(
+            plain(words.button(made)), type="primary", key="build_now", disabled=missing, width="stretch"
+        )
+        lines = line_rows(made)
+        if not lines.is_empty():
+            with st.expander("The plan: calls, tokens, dollars"):
+                show.table(lines, "golden_plan", _LINES)
+    if pressed:
+        door.require()
+        landing.begin(text, cache.store().path)
+        st.toast("It runs; its progress stands above.", icon=":material/arrow_upward:")
+        st.rerun()

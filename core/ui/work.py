@@ -1,0 +1,144 @@
+"""Long work begun from a page: its specification as text, its plan, what runs now, and how the rest ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import polars as pl
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import ClqError
+from core.pipeline.evaluate import Status, launch
+from core.pipeline.evaluate.launch import Known
+from core.pipeline.sweep import Problem, SpecError
+from core.ui import door, show
+from core.views.run import plan as told
+from core.views.text import count, plain
+
+_DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
+_RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
+_SLOW_S, _LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; ended work with a row each
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of work.
+
+    Attributes:
+        noun: What one is called: "evaluation".
+        known: All that was begun, newest first.
+        resume: Lets one go on.
+        progress: How far one is, in words.
+        ended: How one ended, in words.
+        finish: Draws the way to what one made, in its bar.
+        table: All of them.
+    """
+
+    noun: str
+    known: Callable[[], list[Known]]
+    resume: Callable[[Known], None]
+    progress: Callable[[Status], str]
+    ended: Callable[[Status], str]
+    finish: Callable[[Known, DeltaGenerator], None]
+    table: Callable[[list[Known]], pl.DataFrame]
+
+
+def draft(written: str, kind: str, help_text: str) -> str:
+    """The specification as text: from the form as it is now, or from a file, then edited."""
+    key, source_key = f"{_DRAFT}_{kind}", f"{_DRAFTED}_{kind}"
+    given = st.file_uploader(
+        "From a file", type=["toml", "yaml", "yml", "json"], label_visibility="collapsed", key=f"file_{kind}"
+    )
+    source = written if given is None else given.getvalue().decode("utf-8-sig", "replace")
+    if st.session_state.get(source_key) != source or key not in st.session_state:
+        st.session_state[source_key] = st.session_state[key] = source
+    return str(st.text_area("Specification", key=key, height=300, help=help_text))
+
+
+def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError | None:
+    """The plan of a specification, what is wrong with it, or nothing yet where planning takes long.
+
+    A specification names files of this machine, so that only who may start it may have it read.
+    """
+    door.require()
+    key = f"{_SLOW}_{kind}"
+    slow = st.session_state.get(key, (text, 0.0))
+    if slow[0] != text and slow[1] > _SLOW_S and not st.button(f"Update the plan (about {slow[1]:.0f} s)"):
+        return None
+    began = time.monotonic()
+    try:
+        return plan_of(text + "\n")
+    except SpecError as error:
+        return error
+    except ClqError as error:
+        return SpecError([Problem("", str(error))])
+    finally:
+        st.session_state[key] = (text, time.monotonic() - began)
+
+
+def say(place: DeltaGenerator, problem: Problem) -> None:
+    """One mistake, or what its owner should know."""
+    warns = str(problem.severity) == "warning"
+    (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
+
+
+@st.fragment(run_every=1.0)
+def underway(kind: Kind, *, may_start: bool) -> None:
+    """What runs with its progress, and what this visitor saw run; looks again every second."""
+    runs, watched = f"{_RUNS}_{kind.noun}", f"{_WATCHED}_{kind.noun}"
+    known = kind.known()
+    running = [one for one in known if str(one.status.state) == told.RUNNING]
+    names = [one.name for one in running]
+    if st.session_state.get(runs) != names:
+        st.session_state[runs] = names
+        st.session_state[watched] = {*st.session_state.get(watched, ()), *names}
+        st.rerun()
+    for one in running:
+        with st.container(border=True):
+            st.markdown(f"**{plain(one.status.name)}**")
+            st.progress(one.status.share, plain(kind.progress(one.status)))
+            _actions(kind, one, st.container(horizontal=True), may_start=may_start)
+    for one in known:
+        if one.name in st.session_state.get(watched, ()) and one not in running:
+            _how_it_ended(kind, one, may_start=may_start)
+
+
+def earlier(kind: Kind, *, may_start: bool) -> None:
+    """The latest of the others with how they ended, and all as a table."""
+    known = kind.known()
+    keys = (f"{_RUNS}_{kind.noun}", f"{_WATCHED}_{kind.noun}")
+    shown = {name for key in keys for name in st.session_state.get(key, ())}
+    for one in [one for one in known if one.name not in shown][:_LATEST]:
+        _how_it_ended(kind, one, may_start=may_start)
+    if len(known) > _LATEST:
+        with st.expander(f"All {count(len(known), kind.noun)}"):
+            columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
+            rows = kind.table(known)
+            show.table(rows, f"{kind.noun}s", {name: columns.get(name) for name in rows.columns})
+
+
+def _how_it_ended(kind: Kind, one: Known, *, may_start: bool) -> None:
+    """One that does not run, with what can be done about it."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"**{plain(one.status.name)}** · {plain(kind.ended(one.status))}", width="stretch")
+        _actions(kind, one, st.container(horizontal=True, width="content"), may_start=may_start)
+
+
+def _actions(kind: Kind, one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
+    """Cancel, resume, and the way to what it made."""
+    press = partial(bar.button, disabled=not may_start)
+    if str(one.status.state) == told.RUNNING:
+        if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
+            door.require()
+            launch.cancel(one)
+    elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
+        door.require()
+        kind.resume(one)
+        st.rerun()
+    kind.finish(one, bar)

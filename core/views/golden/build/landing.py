@@ -1,0 +1,117 @@
+"""A finished golden set in the store: under its own id, or as the next version that names the one before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.records import Batch
+from core.store import Snapshot, Store
+from core.views.run.plan import StoreShelf
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.job import GoldenJob
+    from core.golden.spec import GoldenSpec
+    from core.pipeline.evaluate.launch import Known
+    from core.pipeline.sweep import Problem
+    from core.prices import PriceBook
+
+_TABLES = ("judgements", "orders")
+
+
+def work_of(store: Path) -> Path:
+    """The folder of all builds whose golden sets go into a store."""
+    return store.absolute().parent / "golden"
+
+
+def begin(text: str, store: Path) -> None:
+    """Start a build as a process of its own; its paths are relative to the current folder.
+
+    Raises:
+        SpecError: If the text is no specification; nothing was started.
+    """
+    from core.golden.spec import load  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate import launch  # noqa: PLC0415
+
+    spec = load(text + "\n")
+    told = spec.model_dump(mode="json", exclude_none=True)
+    launch.start(work_of(store), spec.name, store, ["golden", "build", "--yes"], told)
+
+
+def resume(one: Known, store: Path) -> None:
+    """Let a build that was stopped go on."""
+    from core.pipeline.evaluate import launch  # noqa: PLC0415
+
+    launch.start(work_of(store), one.status.name, store, ["golden", "resume", one.name])
+
+
+def known(store: Path) -> list[Known]:
+    """Every build whose golden set goes into a store, newest first."""
+    from core.pipeline.evaluate import launch  # noqa: PLC0415
+
+    return launch.known_in(work_of(store))
+
+
+def land(store: Store, batch: Batch) -> str:
+    """Write a finished golden set; one with the same grades and orders is left alone.
+
+    Returns:
+        The id that it has in the store.
+    """
+    (golden,) = batch.golden_sets
+    snapshot = store.read()
+    versions = versions_of(snapshot, golden.golden_set_id)
+    there = {str(name) for name in snapshot.golden_sets(golden.collection_id)["golden_set_id"]}
+    last = next((name for name in reversed(versions) if name in there), None)
+    if last is not None and _same(snapshot, last, batch):
+        return last
+    name = golden.golden_set_id if not versions else _next(golden.golden_set_id, versions)
+    parents = tuple(dict.fromkeys((*golden.parents, *([last] if last else []))))
+    record = replace(golden, golden_set_id=name, parents=parents)
+    own = pl.lit(name).alias("golden_set_id")
+    frames = {table: rows.lazy().with_columns(own).collect() for table, rows in batch.frames.items()}
+    with store.write("build golden set", f"{name}: {record.notes}"[:500]) as writer:
+        writer.add(Batch(golden_sets=(record,), frames=frames))
+    return name
+
+
+def versions_of(snapshot: Snapshot, name: str) -> list[str]:
+    """Ids of a golden set and its later versions, oldest first, deleted ones included."""
+    pattern = re.compile(rf"{re.escape(name)}(?:-(\d+))?")
+    known = snapshot.with_deleted().golden_sets(parts=True)["golden_set_id"].to_list()
+    found = [(int(match[1] or 1), each) for each in known if (match := pattern.fullmatch(each))]
+    return [each for _, each in sorted(found)]
+
+
+def _next(name: str, versions: list[str]) -> str:
+    number = len(versions) + 1
+    while f"{name}-{number}" in versions:
+        number += 1
+    return f"{name}-{number}"
+
+
+def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
+    held = {"judgements": snapshot.judgements(known), "orders": snapshot.orders(known)}
+    for table in _TABLES:
+        offered = batch.frames.get(table)
+        rows = held[table].clear() if offered is None else offered.lazy().collect()
+        if (
+            not rows.drop("golden_set_id")
+            .sort(pl.all())
+            .equals(held[table].drop("golden_set_id").sort(pl.all()))
+        ):
+            return False
+    return True
+
+
+def read(
+    snapshot: Snapshot, spec: GoldenSpec, books: dict[str, PriceBook], *, to_run: bool
+) -> tuple[GoldenJob, list[Problem]]:
+    """Read what a specification names, with a store as its shelf."""
+    from core.golden.job import read_job  # noqa: PLC0415 - with the engines, a second
+
+    return read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)

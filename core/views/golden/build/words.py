@@ -1,0 +1,129 @@
+"""A build of a golden set as sentences and tables: its plan, how far it is, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from core.views.run.plan import RUNNING, duration, line_rows
+from core.views.text import count, usd
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.plan import GoldenPlan
+    from core.pipeline.evaluate import Status
+
+RISK = (
+    "Passages may carry instructions for the judge; they stand between marks that they cannot foresee and "
+    "answers of another form are refused, but a model can still be swayed: have people judge a sample."
+)
+
+
+PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in order"}
+
+
+def headline(known: Sequence[Status]) -> str:
+    """How many were built and which are now."""
+    if not known:
+        return "No golden set was built here yet."
+    names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
+    now = f"{names} {'are' if ' and ' in names else 'is'} being built" if names else "none is under way"
+    return f"{count(len(known), 'golden set')} begun; {now}."
+
+
+def size_of(made: GoldenPlan) -> str:
+    """What will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
+    about = "" if made.known else "≈ "
+    taken = f", {made.taken:,} grades taken over" if made.taken else ""
+    passages = f"{about}{made.pool:,} passages in the pools"
+    return f"{count(made.questions, 'question')}, {passages}, {about}{count(made.to_judge, 'text')} to judge{taken}"
+
+
+def dollars(made: GoldenPlan) -> str:
+    """What it costs, how long it takes, and whether the budget is enough."""
+    if not made.lines:
+        return "Nothing is paid for: everything runs on this machine."
+    total = "unknown, at least " if made.usd is None else ""
+    parts = [f"{total}{usd(made.usd_known, '')}", f"about {duration(made.seconds)}", f"{made.calls:,} calls"]
+    if made.limit is None:
+        parts.append("no budget")
+    else:
+        enough = "it stops before its end" if made.over_budget else "enough as far as is known"
+        parts.append(f"budget {usd(made.limit, '')}: {enough}")
+    return ", ".join(parts)
+
+
+def button(made: GoldenPlan) -> str:
+    """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
+    price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
+    act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
+    return f"{act} · {price} · about {duration(made.seconds)}"
+
+
+def as_json(made: GoldenPlan) -> dict[str, Any]:
+    """Everything about a plan."""
+    return {
+        "name": made.name,
+        "questions": made.questions,
+        "pool": made.pool,
+        "to_judge": made.to_judge,
+        "pools_known": made.known,
+        "grades_taken": made.taken,
+        "stages": line_rows(made).to_dicts(),
+        "calls": made.calls,
+        "usd": made.usd,
+        "usd_known": made.usd_known,
+        "budget_usd": made.limit,
+        "over_budget": made.over_budget,
+        "seconds": made.seconds,
+        "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
+    }
+
+
+def progress(status: Status) -> str:
+    """How far one is: stage, passages or questions, time left, dollars so far."""
+    parts = [status.stage, status.so_far]
+    if status.eta_s is not None:
+        parts.append(f"about {duration(status.eta_s)} left")
+    if status.usd or status.usd_limit is not None:
+        limit = "" if status.usd_limit is None else f" of {usd(status.usd_limit, '')}"
+        parts.append(f"{usd(status.usd, '')} spent{limit}")
+    return " · ".join(part for part in parts if part)
+
+
+def ended(status: Status) -> str:
+    """How it ended, in a sentence or two."""
+    parts = [f"{status.state}"]
+    if name := status.facts.get("golden_set_id"):
+        parts[0] += f": the golden set {name} is in the store"
+    if status.usd:
+        parts[0] += f", {usd(status.usd, '')} spent"
+    if ungraded := status.facts.get("ungraded"):
+        parts.append(f"{count(int(ungraded), 'text')} got no grade in three tries.")
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
+    if status.message:
+        parts.append(status.message)
+    parts[0] += "."
+    return " ".join(parts)
+
+
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """All of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
+    rows = [
+        (name, str(each.state), each.stage, each.facts.get("golden_set_id") or None, each.usd,
+         each.started_at, each.message)
+        for name, each in known
+    ]  # fmt: skip
+    columns: dict[str, Any] = {
+        "name": pl.String(),
+        "state": pl.String(),
+        "stage": pl.String(),
+        "golden_set": pl.String(),
+        "usd": pl.Float64(),
+        "began": pl.Datetime("us", "UTC"),
+        "message": pl.String(),
+    }
+    return pl.DataFrame(rows, schema=columns, orient="row")
