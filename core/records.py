@@ -66,49 +66,33 @@ def now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """A corpus with its queries.
+    """A corpus with its queries."""
 
-    Attributes:
-        collection_id: Short stable name; part of links.
-        name: What people read.
-        source: Where it comes from, in words.
-        notes: Limits, licence, anything a reader must know.
-        part_of: The collection of which this one holds the chunks that one chunker made; its queries are
-            there, its id is "<that id>@<chunking>". None for a collection of its own.
-    """
-
-    collection_id: str
-    name: str
-    source: str = ""
-    notes: str = ""
+    collection_id: str  # short stable name; part of links
+    name: str  # what people read
+    source: str = ""  # where it comes from, in words
+    notes: str = ""  # limits, licence, anything a reader must know
+    # The collection of which this one holds the chunks that one chunker made; its queries are there, its id
+    # is "<that id>@<chunking>". None for a collection of its own.
     part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSet:
-    """Graded judgements of one collection.
+    """Graded judgements of one collection."""
 
-    Attributes:
-        golden_set_id: Short stable name; part of links.
-        collection_id: The collection that is judged.
-        name: What people read.
-        mapping: How raw grades became 1..5, for example "1-5" (as they are) or "binary: 0→1, 1→5".
-        judge: Who judged, in words.
-        notes: How the pool was made, limits.
-        part_of: The golden set with grades anchored to spans whose grades for the chunks of one chunker
-            these are; the id is "<that id>@<chunking>". None for a golden set of its own.
-        parents: Golden sets that it was made from: the version before, or both judges of an adjudication.
-        manifest: How it was built: hashes of prompts, models, digest of prices, seeds, label mix, policy.
-    """
-
-    golden_set_id: str
-    collection_id: str
-    name: str
-    mapping: str = "1-5"
-    judge: str = ""
-    notes: str = ""
+    golden_set_id: str  # short stable name; part of links
+    collection_id: str  # the collection that is judged
+    name: str  # what people read
+    mapping: str = "1-5"  # how raw grades became 1..5, for example "1-5" (as they are) or "binary: 0→1, 1→5"
+    judge: str = ""  # who judged, in words
+    notes: str = ""  # how the pool was made, limits
+    # The golden set with grades anchored to spans whose grades for the chunks of one chunker these are; the
+    # id is "<that id>@<chunking>". None for a golden set of its own.
     part_of: str | None = None
+    # Golden sets that it was made from: the version before, or both judges of an adjudication
     parents: tuple[str, ...] = ()
+    # How it was built: hashes of prompts, models, digest of prices, seeds, label mix, policy
     manifest: JsonMap = field(default_factory=dict, hash=False)
 
 
@@ -181,32 +165,23 @@ def _settings(table: JsonMap, *shown: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One stack executed (or reported) once on one collection.
+    """One stack executed (or reported) once on one collection."""
 
-    Attributes:
-        run_id: Stable identity; equal content gives an equal id, so a repeated import is seen.
-        collection_id: What was searched.
-        stack: The configuration.
-        label: What people read; untrusted text.
-        origin: Measured here, imported or published.
-        pool: Named convention of the candidate pool, for example "dense@50", "bm25@100", "rrf100@100",
-            "post-rerank@50"; None when the run has no pool. Two conventions are never compared silently.
-        environment: Where it ran (processor, versions, load); decides whether latencies compare.
-        manifest: Everything needed to repeat it, and "cost_scope" where costs cover only some stages.
-        created_at: When it was run or reported, with zone.
-        chunking: Name of the chunking whose chunks were searched; its passages are those of the collection
-            "<collection_id>@<chunking>". None when the passages are the collection's own.
-    """
-
-    run_id: str
-    collection_id: str
-    stack: Stack
-    label: str
-    origin: Origin
+    run_id: str  # stable identity; equal content gives an equal id, so a repeated import is seen
+    collection_id: str  # what was searched
+    stack: Stack  # the configuration
+    label: str  # what people read; untrusted text
+    origin: Origin  # measured here, imported or published
+    # Named convention of the candidate pool, for example "dense@50", "bm25@100", "rrf100@100", "post-
+    # rerank@50"; None when the run has no pool. Two conventions are never compared silently.
     pool: str | None = None
+    # Where it ran (processor, versions, load); decides whether latencies compare
     environment: JsonMap = field(default_factory=dict, hash=False)
+    # Everything needed to repeat it, and "cost_scope" where costs cover only some stages
     manifest: JsonMap = field(default_factory=dict, hash=False)
-    created_at: datetime = field(default_factory=now)
+    created_at: datetime = field(default_factory=now)  # when it was run or reported, with zone
+    # Name of the chunking whose chunks were searched; its passages are those of the collection
+    # "<collection_id>@<chunking>". None when the passages are the collection's own.
     chunking: str | None = None
 
 

@@ -20,44 +20,26 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """One axis.
+    """One axis."""
 
-    Attributes:
-        key: Its name in rules and keys.
-        column: Its column of the stack table.
-        bound: Its column of what the number is at least where it is not known itself; empty = there is none.
-        word: Its name in a sentence.
-        unit: Of its numbers; empty for a share.
-        unit_words: The unit written out.
-        written: A number with its unit, as people read it; says so where it is unknown.
-        pattern: Where the digits of a number stand beside its unit.
-        decimals: Of an amount of `least` or more; a smaller one has two significant digits.
-        least: See `decimals`.
-        higher_is_better: Which direction is good.
-        compared: Whether the frontier compares it.
-        limit: What its limit is called in links and reasons.
-        field: The limit's field of `core.decide.rules.Constraints`.
-        limit_word: The limit in a sentence.
-        missing: What a stack is called of which its number is unknown.
-        remedy: What to do about that.
-    """
-
-    key: str
-    column: str
-    word: str
-    unit: str = ""
-    unit_words: str = ""
+    key: str  # its name in rules and keys
+    column: str  # its column of the stack table
+    word: str  # its name in a sentence
+    unit: str = ""  # of its numbers; empty for a share
+    unit_words: str = ""  # the unit written out
+    # A number with its unit, as people read it; says so where it is unknown
     written: Callable[[float | None], str] = score
-    pattern: str = "{}"
-    decimals: int = 3
-    least: float = 0.001
-    higher_is_better: bool = False
-    compared: bool = True
-    limit: str
-    field: str
-    limit_word: str
-    missing: str
-    remedy: str
+    pattern: str = "{}"  # where the digits of a number stand beside its unit
+    decimals: int = 3  # of an amount of `least` or more; a smaller one has two significant digits
+    least: float = 0.001  # see `decimals`
+    higher_is_better: bool = False  # which direction is good
+    compared: bool = True  # whether the frontier compares it
+    limit: str  # what its limit is called in links and reasons
+    field: str  # the limit's field of `core.decide.rules.Constraints`
+    limit_word: str  # the limit in a sentence
+    missing: str  # what a stack is called of which its number is unknown
+    remedy: str  # what to do about that
+    # Its column of what the number is at least where it is not known itself; empty = there is none
     bound: str = ""
 
     @property

@@ -29,34 +29,25 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSample:
-    """What is known of S stacks on Q queries.
+    """What is known of S stacks on Q queries."""
 
-    Attributes:
-        quality: [S, Q], 0..1; NaN = not applicable. A row without any value falls back to `fixed_quality`.
-        latency_ms: [S, Q]; ms; NaN = not timed. A row without any value falls back to `fixed_latency`.
-        cost: [S], $ per 1,000 queries; NaN = unknown.
-        fixed_quality: [S], the reported mean of stacks without values per query; NaN = unknown.
-        fixed_latency: [S], the reported latency of stacks without timings; NaN = unknown.
-        share: The percentile of the latency, 0.5 or 0.95 for example.
-        harm: [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back
-            to `fixed_harm`.
-        fixed_harm: [S], the reported harm of stacks without values per query; NaN = unknown.
-        band: [S], within which a latency is not told apart; ms. Empty = the paper's for all.
-        query_ids: [Q], which queries; empty where nobody asks.
-        noisy: [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`);
-            empty = only the queries are drawn. Of a row without any value `quality` counts.
-    """
-
+    # [S, Q], 0..1; NaN = not applicable. A row without any value falls back to `fixed_quality`.
     quality: Floats
-    latency_ms: Floats
-    cost: Floats
-    fixed_quality: Floats
-    fixed_latency: Floats
-    share: float = 0.5
+    latency_ms: Floats  # [S, Q]; ms; NaN = not timed. A row without any value falls back to `fixed_latency`.
+    cost: Floats  # [S], $ per 1,000 queries; NaN = unknown
+    fixed_quality: Floats  # [S], the reported mean of stacks without values per query; NaN = unknown
+    fixed_latency: Floats  # [S], the reported latency of stacks without timings; NaN = unknown
+    share: float = 0.5  # the percentile of the latency, 0.5 or 0.95 for example
+    # [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back to
+    # `fixed_harm`.
     harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    # [S], the reported harm of stacks without values per query; NaN = unknown
     fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
+    # [S], within which a latency is not told apart; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
-    query_ids: tuple[str, ...] = ()
+    query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
+    # [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`); empty =
+    # only the queries are drawn. Of a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
@@ -135,28 +126,20 @@ def _varies(values: Floats) -> Mask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chances:
-    """Shares of the resamples, 0..1, per stack [S].
+    """Shares of the resamples, 0..1, per stack [S]."""
 
-    Attributes:
-        frontier: In which the stack is on the frontier of the compared axes; NaN where one of its numbers
-            there is unknown, and where quality is the only axis.
-        sla: In which it meets the SLA; NaN without an SLA or where the latency is unknown.
-        feasible: In which it meets every constraint; NaN where a number that is required is unknown.
-        best: In which it is the best under the rule; equal bests share one. The tie-breaks of the rule are
-            left out: this is about which stack is best, not about which of two alike is taken.
-        varies: Whether anything of the stack varies between resamples; where not, a share only says what
-            the others do.
-        resamples: How many.
-        seed: Of the resampling.
-    """
-
+    # In which the stack is on the frontier of the compared axes; NaN where one of its numbers there is
+    # unknown, and where quality is the only axis
     frontier: Floats
-    sla: Floats
-    feasible: Floats
+    sla: Floats  # in which it meets the SLA; NaN without an SLA or where the latency is unknown
+    feasible: Floats  # in which it meets every constraint; NaN where a number that is required is unknown
+    # In which it is the best under the rule; equal bests share one. The tie-breaks of the rule are left out:
+    # this is about which stack is best, not about which of two alike is taken.
     best: Floats
+    # Whether anything of the stack varies between resamples; where not, a share only says what the others do
     varies: Mask
-    resamples: int
-    seed: int
+    resamples: int  # how many
+    seed: int  # of the resampling
 
 
 def chances(

@@ -37,23 +37,15 @@ class _Noise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearFit:
-    """Latency = intercept + slope × K over the figures that keep to it.
+    """Latency = intercept + slope × K over the figures that keep to it."""
 
-    Attributes:
-        slope: ms per candidate; None where it is withheld.
-        intercept: ms at K = 0; None where it is withheld.
-        expected: The line at every figure [n]; ms, NaN where withheld.
-        departs: Which figures leave the line by more than the tolerance [n].
-        breaks_at: The smallest depth from which on the median of every depth leaves it; None = no such depth.
-        reason: Why there is no line, in words; empty where there is one.
-    """
-
-    slope: float | None
-    intercept: float | None
-    expected: Floats
-    departs: Mask
+    slope: float | None  # ms per candidate; None where it is withheld
+    intercept: float | None  # ms at K = 0; None where it is withheld
+    expected: Floats  # the line at every figure [n]; ms, NaN where withheld
+    departs: Mask  # which figures leave the line by more than the tolerance [n]
+    # The smallest depth from which on the median of every depth leaves it; None = no such depth
     breaks_at: int | None
-    reason: str = ""
+    reason: str = ""  # why there is no line, in words; empty where there is one
 
 
 def linear_fit(

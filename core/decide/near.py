@@ -24,25 +24,16 @@ _DIGITS = 17
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A stack that one limit alone excludes.
+    """A stack that one limit alone excludes."""
 
-    Attributes:
-        row: Of the table.
-        axis: Whose limit.
-        value: What the stack has there, in the axis's unit.
-        over: By how much that breaks the limit; above 0.
-        gain: By how much its quality is better than that of the chosen stack; None where nothing is chosen.
-        set_to: The nearest round limit that lets it in.
-        edge: Whether it breaks the SLA by less than what latencies are told apart by.
-    """
-
-    row: int
-    axis: Axis
-    value: float
-    over: float
+    row: int  # of the table
+    axis: Axis  # whose limit
+    value: float  # what the stack has there, in the axis's unit
+    over: float  # by how much that breaks the limit; above 0
+    # By how much its quality is better than that of the chosen stack; None where nothing is chosen
     gain: float | None
-    set_to: float
-    edge: bool
+    set_to: float  # the nearest round limit that lets it in
+    edge: bool  # whether it breaks the SLA by less than what latencies are told apart by
 
     @property
     def limit(self) -> str:
@@ -122,16 +113,11 @@ TARGETS_MS = (350.0, 500.0, 1000.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditioned:
-    """What one latency target leaves.
+    """What one latency target leaves."""
 
-    Attributes:
-        sla_ms: The target; None = none.
-        decision: What the rule chooses within it.
-        frontier: Rows of the feasible stacks that are not dominated in cost and quality, by rising cost.
-    """
-
-    sla_ms: float | None
-    decision: Decision
+    sla_ms: float | None  # the target; None = none
+    decision: Decision  # what the rule chooses within it
+    # Rows of the feasible stacks that are not dominated in cost and quality, by rising cost
     frontier: NDArray[np.intp]
 
 

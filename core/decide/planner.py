@@ -88,28 +88,18 @@ def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """What more evaluation would do to the decision; shares of the worlds, 0..1.
+    """What more evaluation would do to the decision; shares of the worlds, 0..1."""
 
-    Attributes:
-        more: [M], queries (or timings per stack) added.
-        flip: [M], how often another stack is chosen than today.
-        left: [M], how often the choice is then still not the one that evaluation without end would make;
-            the chance that yet more evaluation would turn it.
-        final: [S], how often evaluation without end would choose each stack.
-        left_now: The same as `left`, with nothing added.
-        now: Row of today's choice; None = nothing is feasible.
-        worlds: How many.
-        seed: Of the drawing.
-    """
-
-    more: tuple[int, ...]
-    flip: Floats
+    more: tuple[int, ...]  # [M], queries (or timings per stack) added
+    flip: Floats  # [M], how often another stack is chosen than today
+    # [M], how often the choice is then still not the one that evaluation without end would make; the chance
+    # that yet more evaluation would turn it
     left: Floats
-    final: Floats
-    left_now: float
-    now: int | None
-    worlds: int
-    seed: int
+    final: Floats  # [S], how often evaluation without end would choose each stack
+    left_now: float  # the same as `left`, with nothing added
+    now: int | None  # row of today's choice; None = nothing is feasible
+    worlds: int  # how many
+    seed: int  # of the drawing
 
 
 def outlook(

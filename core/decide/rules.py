@@ -39,24 +39,17 @@ _FINEST = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a stack must meet, None = not asked for, and which direction of the quality is good.
+    """What a stack must meet, None = not asked for, and which direction of the quality is good."""
 
-    Attributes:
-        sla_ms: Highest latency; ms.
-        budget: Highest cost; $ per 1,000 queries.
-        floor: Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1.
-        max_harm: Highest harm, of the column "harm"; 0..1.
-        jitter_ms: Width of the band within which latencies are not told apart; ms. None = the one of each
-            stack, of the column "jitter_ms", or the paper's where a stack has none.
-        higher_is_better: The direction of the quality; see `core.metrics.MeasureInfo`.
-    """
-
-    sla_ms: float | None = None
-    budget: float | None = None
+    sla_ms: float | None = None  # highest latency; ms
+    budget: float | None = None  # highest cost; $ per 1,000 queries
+    # Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1
     floor: float | None = None
-    max_harm: float | None = None
+    max_harm: float | None = None  # highest harm, of the column "harm"; 0..1
+    # Width of the band within which latencies are not told apart; ms. None = the one of each stack, of the
+    # column "jitter_ms", or the paper's where a stack has none.
     jitter_ms: float | None = None
-    higher_is_better: bool = True
+    higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -87,38 +80,26 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a rule chose.
+    """What a rule chose."""
 
-    Attributes:
-        run_ids: Names of the table's rows.
-        chosen: Row of the table, or None when nothing is feasible.
-        runner_up: Row that the rule would choose were the chosen one absent, or None.
-        feasible: Mask [n].
-        violated: Position in the list of reasons of the first one that excludes a row [n], −1 = none.
-        over: By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 where it does not.
-        ties: Rows that the rule could not tell from the best (chosen included), in order of preference.
-        note: How a tie was broken, in words; empty when there was none.
-        axes: All axes, that of quality in its direction.
-        required: Those of which a number must be known.
-        unasked: Those that would be compared, or are limited, but on which nothing is known: the choice does
-            not look at them.
-        unknown: [n, required], where it is not.
-        band: Within which the latency of each row is not told apart [n]; ms.
-    """
-
-    run_ids: pl.Series
-    chosen: int | None
-    runner_up: int | None
-    feasible: Mask
+    run_ids: pl.Series  # names of the table's rows
+    chosen: int | None  # row of the table, or None when nothing is feasible
+    runner_up: int | None  # row that the rule would choose were the chosen one absent, or None
+    feasible: Mask  # mask [n]
+    # Position in the list of reasons of the first one that excludes a row [n], −1 = none
     violated: NDArray[np.int8]
+    # By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 where it does not
     over: Floats
+    # Rows that the rule could not tell from the best (chosen included), in order of preference
     ties: tuple[int, ...]
-    note: str
-    axes: tuple[Axis, ...]
-    required: tuple[Axis, ...]
+    note: str  # how a tie was broken, in words; empty when there was none
+    axes: tuple[Axis, ...]  # all axes, that of quality in its direction
+    required: tuple[Axis, ...]  # those of which a number must be known
+    # Those that would be compared, or are limited, but on which nothing is known: the choice does not look at
+    # them
     unasked: tuple[Axis, ...]
-    unknown: Mask
-    band: Floats
+    unknown: Mask  # [n, required], where it is not
+    band: Floats  # within which the latency of each row is not told apart [n]; ms
 
     @property
     def jitter_ms(self) -> float:

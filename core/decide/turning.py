@@ -25,23 +25,15 @@ _DEARER = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One change after which another stack is chosen.
+    """One change after which another stack is chosen."""
 
-    Attributes:
-        of: Row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse).
-        axis: Which number.
-        now: Its value, in the axis's unit.
-        then: The nearest value at which the choice has turned; None = no value within reach turns it.
-        winner: Row that is chosen then; None = nothing.
-        reason: Why `then` is None, in words.
-    """
-
-    of: int
-    axis: Axis
-    now: float | None
+    of: int  # row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse)
+    axis: Axis  # which number
+    now: float | None  # its value, in the axis's unit
+    # The nearest value at which the choice has turned; None = no value within reach turns it
     then: float | None
-    winner: int | None
-    reason: str = ""
+    winner: int | None  # row that is chosen then; None = nothing
+    reason: str = ""  # why `then` is None, in words
 
     @property
     def change(self) -> float | None:

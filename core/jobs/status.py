@@ -34,39 +34,23 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far the work is.
+    """How far the work is."""
 
-    Attributes:
-        name: What people read.
-        state: What became of it.
-        stage: What is happening, in words.
-        done: Units of work that are done.
-        total: Units of work in all.
-        counted: How much of the stage is done, in `unit`.
-        whole: How much of it there is; 0 = it is not counted.
-        unit: What is counted: "passages", "questions", "bytes".
-        eta_s: Seconds that the kinds of work that were seen so far will still take; None = not known yet.
-        pid: The process.
-        started_at: When this process began.
-        updated_at: When this was written.
-        message: Why it stopped; empty while it runs and when it finished.
-        facts: What only this kind of work has to tell (JSON).
-    """
-
-    name: str
-    state: State = State.RUNNING
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    counted: int = 0
-    whole: int = 0
-    unit: str = ""
+    name: str  # what people read
+    state: State = State.RUNNING  # what became of it
+    stage: str = ""  # what is happening, in words
+    done: int = 0  # units of work that are done
+    total: int = 0  # units of work in all
+    counted: int = 0  # how much of the stage is done, in `unit`
+    whole: int = 0  # how much of it there is; 0 = it is not counted
+    unit: str = ""  # what is counted: "passages", "questions", "bytes"
+    # Seconds that the kinds of work that were seen so far will still take; None = not known yet
     eta_s: float | None = None
-    pid: int = field(default_factory=os.getpid)
-    started_at: datetime = field(default_factory=now)
-    updated_at: datetime = field(default_factory=now)
-    message: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    pid: int = field(default_factory=os.getpid)  # the process
+    started_at: datetime = field(default_factory=now)  # when this process began
+    updated_at: datetime = field(default_factory=now)  # when this was written
+    message: str = ""  # why it stopped; empty while it runs and when it finished
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what only this kind of work has to tell (JSON)
 
     @property
     def share(self) -> float:

@@ -22,22 +22,16 @@ SECTION = "arXiv:2511.09545 §2.4"
 class Weighting:
     """How grades become weights (§2.4).
 
-    Attributes:
-        alpha: Exponent of the grade's share in the pool; 0 ignores rarity.
-        cap4: Largest weight of grade 4.
-        cap3: Largest weight of grade 3.
-        b: Base utility of grades 1..5; only those of 3, 4 and 5 count, and that of 5 is above 0.
-        fallback: Weights of grades 1..5 for a query whose pool has no grade 5.
-
     Raises:
         InputError: If a tuple has not five numbers, a number is negative, or grade 5 has no base utility.
     """
 
-    alpha: float = 1.0
-    cap4: float = 1.0
-    cap3: float = 0.25
+    alpha: float = 1.0  # exponent of the grade's share in the pool; 0 ignores rarity
+    cap4: float = 1.0  # largest weight of grade 4
+    cap3: float = 0.25  # largest weight of grade 3
+    # Base utility of grades 1..5; only those of 3, 4 and 5 count, and that of 5 is above 0
     b: Five = (0.0, 0.0, 0.1, 0.5, 1.0)
-    fallback: Five = (0.0, 0.0, 0.2, 1.0, 1.0)
+    fallback: Five = (0.0, 0.0, 0.2, 1.0, 1.0)  # weights of grades 1..5 for a query whose pool has no grade 5
 
     def __post_init__(self) -> None:
         if not len(self.b) == len(self.fallback) == 5 or not self.b[4] > 0:

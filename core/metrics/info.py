@@ -28,42 +28,26 @@ Need = Literal["pool", "sources", "answers"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureInfo:
-    """One measure: what it is called, how it is defined, and the function that computes it.
+    """One measure: what it is called, how it is defined, and the function that computes it."""
 
-    Attributes:
-        name: Canonical name without cutoff, for example "RA-nWG".
-        text: One line of help.
-        formula: The definition, as text.
-        section: Where it is defined.
-        score: Fills an array with the value at every K; see `core.metrics.inputs.Inputs` for its shape.
-        na: Why a query can be left out of the mean; empty when the measure always applies.
-        ceiling: Fills an array with the best value at every K that an ordering of the candidate pool can
-            reach; None when that makes no sense for the measure.
-        params: The declared parameters.
-        higher_is_better: Which direction is good.
-        unit: "share" for a number between 0 and 1, else what is counted.
-        low: Smallest possible value.
-        high: Largest possible value.
-        needs: What it needs besides grades.
-        ahead: How many times as deep as K it looks into the ranking.
-        differs: Where other tools define it otherwise; empty where they agree.
-    """
-
-    name: str
-    text: str
-    formula: str
-    section: str
+    name: str  # canonical name without cutoff, for example "RA-nWG"
+    text: str  # one line of help
+    formula: str  # the definition, as text
+    section: str  # where it is defined
+    # Fills an array with the value at every K; see `core.metrics.inputs.Inputs` for its shape
     score: Callable[[Inputs, Values, Scores], None]
-    na: str = ""
+    na: str = ""  # why a query can be left out of the mean; empty when the measure always applies
+    # Fills an array with the best value at every K that an ordering of the candidate pool can reach; None
+    # when that makes no sense for the measure
     ceiling: Callable[[Inputs, Values, Scores], None] | None = None
-    params: tuple[Param, ...] = ()
-    higher_is_better: bool = True
-    unit: str = "share"
-    low: float = 0.0
-    high: float = 1.0
-    needs: frozenset[Need] = frozenset()
-    ahead: int = 1
-    differs: str = ""
+    params: tuple[Param, ...] = ()  # the declared parameters
+    higher_is_better: bool = True  # which direction is good
+    unit: str = "share"  # "share" for a number between 0 and 1, else what is counted
+    low: float = 0.0  # smallest possible value
+    high: float = 1.0  # largest possible value
+    needs: frozenset[Need] = frozenset()  # what it needs besides grades
+    ahead: int = 1  # how many times as deep as K it looks into the ranking
+    differs: str = ""  # where other tools define it otherwise; empty where they agree
 
     @property
     def needs_pool(self) -> bool:

@@ -32,24 +32,19 @@ LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """What only some measures need.
+    """What only some measures need."""
 
-    Attributes:
-        gains: What a passage of grade 1..5 gains for nDCG: the grades as the judges gave them, where the
-            golden set's scale is another than 1..5.
-        candidates: Integers [..., Q, 5], grade counts of the candidate pools; spares counting `pool_grades`.
-        sources: int32 [..., Q, D], code of the source (facet) of the passage in each slot.
-        pool_sources: int32 [..., Q, P], the same for the slots of `pool_grades`.
-        facets: Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of
-            which bit g − 1 stands for grade g; see `core.metrics.facets`.
-        answers: float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none.
-    """
-
+    # What a passage of grade 1..5 gains for nDCG: the grades as the judges gave them, where the golden set's
+    # scale is another than 1..5
     gains: tuple[float, float, float, float, float] = LINEAR
+    # Integers [..., Q, 5], grade counts of the candidate pools; spares counting `pool_grades`
     candidates: Counts | None = None
-    sources: Codes | None = None
-    pool_sources: Codes | None = None
+    sources: Codes | None = None  # int32 [..., Q, D], code of the source (facet) of the passage in each slot
+    pool_sources: Codes | None = None  # int32 [..., Q, P], the same for the slots of `pool_grades`
+    # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
+    # g − 1 stands for grade g; see `core.metrics.facets`
     facets: Counts | None = None
+    # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
 
 

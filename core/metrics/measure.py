@@ -24,20 +24,16 @@ _HOW = "Write Name@K(parameter=value), for example RA-nWG@10(alpha=0.5)."
 class Measure:
     """A registered measure with its cutoff and parameters; equal meaning gives equal objects.
 
-    Attributes:
-        name: Registered name without cutoff, for example "RA-nWG" or "PROC[RA-nWG]"; upper and lower
-            case are corrected.
-        k: Cutoff, or None for "at every K".
-        params: Parameters that differ from their default, in declared order.
-
     Raises:
         UnknownNameError: If the name or a parameter is not declared; it lists the nearest names.
         InputError: If a value or the cutoff is out of range.
     """
 
+    # Registered name without cutoff, for example "RA-nWG" or "PROC[RA-nWG]"; upper and lower case are
+    # corrected
     name: str
-    k: int | None = None
-    params: tuple[tuple[str, Value], ...] = ()
+    k: int | None = None  # cutoff, or None for "at every K"
+    params: tuple[tuple[str, Value], ...] = ()  # parameters that differ from their default, in declared order
 
     def __post_init__(self) -> None:
         info = _find(self.name)

@@ -41,24 +41,16 @@ _ABOUT_PRICE = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be decided, and on which evidence.
+    """What is to be decided, and on which evidence."""
 
-    Attributes:
-        snapshot: The data at one revision.
-        scope: The workspace.
-        asked: Constraints, rule, measure and latency.
-        book: Prices.
-        seed: Of the resampling.
-        remarks: What else a reader must know of the workspace: what of it does not compare.
-        command: What decides the same on the command line; None where it cannot be said there.
-    """
-
-    snapshot: Snapshot
-    scope: Scope
-    asked: Asked
-    book: PriceBook
-    seed: int = SEED
+    snapshot: Snapshot  # the data at one revision
+    scope: Scope  # the workspace
+    asked: Asked  # constraints, rule, measure and latency
+    book: PriceBook  # prices
+    seed: int = SEED  # of the resampling
+    # What else a reader must know of the workspace: what of it does not compare
     remarks: tuple[str, ...] = ()
+    # What decides the same on the command line; None where it cannot be said there
     command: str | None = None
 
     def decided(self) -> Verdict:

@@ -157,24 +157,16 @@ _COEFFICIENTS = {"pearson": _pearson, "spearman": _spearman, "kendall-b": _tau_b
 
 @dataclass(frozen=True, slots=True)
 class BestAlpha:
-    """The parameter that correlates best.
+    """The parameter that correlates best."""
 
-    Attributes:
-        alphas: The grid [a].
-        values: Coefficient at each of them [a], NaN where not defined, on all samples.
-        best: Best alpha on all samples (the smallest on ties): optimistic.
-        in_sample: Its coefficient: optimistic, since chosen on the same samples.
-        cross_validated: Mean over folds, weighted by samples, of the coefficient on the queries left out, of
-            the alpha that was best on the others; None when it is not defined.
-        chosen: The alpha chosen in each fold.
-    """
-
-    alphas: Floats
-    values: Floats
-    best: float | None
-    in_sample: float | None
+    alphas: Floats  # the grid [a]
+    values: Floats  # coefficient at each of them [a], NaN where not defined, on all samples
+    best: float | None  # best alpha on all samples (the smallest on ties): optimistic
+    in_sample: float | None  # its coefficient: optimistic, since chosen on the same samples
+    # Mean over folds, weighted by samples, of the coefficient on the queries left out, of the alpha that was
+    # best on the others; None when it is not defined
     cross_validated: float | None
-    chosen: tuple[float, ...]
+    chosen: tuple[float, ...]  # the alpha chosen in each fold
 
 
 def best_alpha(

@@ -49,21 +49,13 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """P judged passages of Q queries, and where S stacks have them.
+    """P judged passages of Q queries, and where S stacks have them."""
 
-    Attributes:
-        query: [P], number of the query, rising from 0; every query has a passage.
-        grade: int8 [P], 1..5.
-        known: int8 [P], the reference's grade; 0 = not audited.
-        place: int8 [S, P], which of the `PLACES` the passage stands in, see `places`.
-        slots: [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none.
-    """
-
-    query: Whole
-    grade: Grades
-    known: Grades
-    place: Grades
-    slots: Whole
+    query: Whole  # [P], number of the query, rising from 0; every query has a passage
+    grade: Grades  # int8 [P], 1..5
+    known: Grades  # int8 [P], the reference's grade; 0 = not audited
+    place: Grades  # int8 [S, P], which of the `PLACES` the passage stands in, see `places`
+    slots: Whole  # [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none
 
 
 def places(rank: NDArray[np.int64]) -> Grades:

@@ -55,16 +55,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a batch is checked against.
+    """What a batch is checked against."""
 
-    Attributes:
-        ids: Per kind (collection, golden_set, run) the ids that rows may belong to.
-        held: Per table and owner's id the file that holds its rows.
-        replaced: Ids of collections and golden sets whose rows may give way to others.
-    """
-
+    # Per kind (collection, golden_set, run) the ids that rows may belong to
     ids: Mapping[str, frozenset[str]]
-    held: Mapping[str, Mapping[str, Sealed]]
+    held: Mapping[str, Mapping[str, Sealed]]  # per table and owner's id the file that holds its rows
+    # Ids of collections and golden sets whose rows may give way to others
     replaced: frozenset[str] = frozenset()
 
 

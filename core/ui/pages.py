@@ -16,30 +16,21 @@ SECTION = "sec"
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the dashboard.
+    """A page of the dashboard."""
 
-    Attributes:
-        name: Its file in pages/ and its address.
-        title: Its name on screen.
-        icon: What stands beside its name.
-        tells: One sentence: what it tells, or does.
-        sections: Its sections by the word that opens them; the first is open where none is asked for.
-        moved: Addresses that lead here, with the section that each opens: those of the last release, and the
-            name of the first page, which Streamlit serves at the root alone.
-        compares: Whether it puts stacks side by side, and so says what those differ in.
-        records: Its settings that shape the record of the decision; empty where it offers none.
-        needs: What a workspace must have to fill it; empty where it needs none.
-    """
-
-    name: str
-    title: str
-    icon: str
-    tells: str
+    name: str  # its file in pages/ and its address
+    title: str  # its name on screen
+    icon: str  # what stands beside its name
+    tells: str  # one sentence: what it tells, or does
+    # Its sections by the word that opens them; the first is open where none is asked for
     sections: tuple[str, ...] = ()
+    # Addresses that lead here, with the section that each opens: those of the last release, and the name of
+    # the first page, which Streamlit serves at the root alone
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    compares: bool = False
+    compares: bool = False  # whether it puts stacks side by side, and so says what those differ in
+    # Its settings that shape the record of the decision; empty where it offers none
     records: tuple[str, ...] = ()
-    needs: Has | None = None
+    needs: Has | None = None  # what a workspace must have to fill it; empty where it needs none
 
     @property
     def group(self) -> str:

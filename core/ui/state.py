@@ -24,19 +24,12 @@ _DEFAULTS = "_defaults"
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that may stand in an address.
+    """A setting that may stand in an address."""
 
-    Attributes:
-        word: What people read for it.
-        number: Whether its values are numbers.
-        dependent: Whether it means something in its workspace alone, and so is forgotten with it.
-        rare: Whether it stands behind the button "Settings", which counts it.
-    """
-
-    word: str
-    number: bool = False
-    dependent: bool = False
-    rare: bool = False
+    word: str  # what people read for it
+    number: bool = False  # whether its values are numbers
+    dependent: bool = False  # whether it means something in its workspace alone, and so is forgotten with it
+    rare: bool = False  # whether it stands behind the button "Settings", which counts it
 
 
 SETTINGS: Mapping[str, Setting] = {

@@ -24,60 +24,36 @@ _PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"
 
 @dataclass
 class Frame:
-    """The places that stand on every page, above what is its own.
+    """The places that stand on every page, above what is its own."""
 
-    Attributes:
-        head: The answer.
-        bar: Buttons beside the answer.
-        numbers: The numbers of the answer, where a page has cards, below it.
-        strip: The limits, below those.
-        headed: Whether the page has said its answer.
-    """
-
-    head: DeltaGenerator
-    bar: DeltaGenerator
-    numbers: DeltaGenerator
-    strip: DeltaGenerator
-    headed: bool = False
+    head: DeltaGenerator  # the answer
+    bar: DeltaGenerator  # buttons beside the answer
+    numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
+    strip: DeltaGenerator  # the limits, below those
+    headed: bool = False  # whether the page has said its answer
 
 
 @dataclass(frozen=True)
 class Place:
-    """The workspace of one script run, on pages that read no results.
+    """The workspace of one script run, on pages that read no results."""
 
-    Attributes:
-        snapshot: The data at the chosen revision.
-        scope: Collection, golden set and runs.
-    """
-
-    snapshot: Snapshot
-    scope: Scope
+    snapshot: Snapshot  # the data at the chosen revision
+    scope: Scope  # collection, golden set and runs
 
 
 @dataclass(frozen=True)
 class View(Place):
-    """The workspace of one script run, with what is asked of it.
+    """The workspace of one script run, with what is asked of it."""
 
-    Attributes:
-        quality: Measure and cutoff.
-        latency: Percentile and scope.
-        constraints: SLA, budget and quality floor.
-        book: Prices.
-        table: The stack table, one row per run.
-        decision: The stack that the constraints select.
-        paired: Quality per query of the stacks, where it is known.
-        compared: What differs between the runs and is kept off the charts.
-        noise: The golden set whose grades are drawn in the chances; None = no judge noise in them.
-    """
-
-    quality: Quality
-    latency: Latency
-    constraints: Constraints
-    book: PriceBook
-    table: pl.DataFrame
-    decision: Decision
-    paired: Paired | None
-    compared: Comparability
+    quality: Quality  # measure and cutoff
+    latency: Latency  # percentile and scope
+    constraints: Constraints  # SLA, budget and quality floor
+    book: PriceBook  # prices
+    table: pl.DataFrame  # the stack table, one row per run
+    decision: Decision  # the stack that the constraints select
+    paired: Paired | None  # quality per query of the stacks, where it is known
+    compared: Comparability  # what differs between the runs and is kept off the charts
+    # The golden set whose grades are drawn in the chances; None = no judge noise in them
     noise: str | None = None
 
 

@@ -34,17 +34,11 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shade:
-    """One colour whose opacity tells how many.
+    """One colour whose opacity tells how many."""
 
-    Attributes:
-        rgb: Red, green and blue, 0..255.
-        least: Opacity of nothing.
-        most: Opacity of the most.
-    """
-
-    rgb: tuple[int, int, int]
-    least: float
-    most: float
+    rgb: tuple[int, int, int]  # red, green and blue, 0..255
+    least: float  # opacity of nothing
+    most: float  # opacity of the most
 
     def css(self, opacity: float) -> str:
         """The colour at an opacity."""
@@ -131,21 +125,13 @@ def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of every bar of `stacked`.
+    """One part of every bar of `stacked`."""
 
-    Attributes:
-        title: What it is, as the legend says it.
-        values: Its length in every row; null or NaN = not known.
-        colour: Its colour.
-        pattern: Plotly's pattern besides, so that colour is not all.
-        notes: What the hover says of every row.
-    """
-
-    title: str
-    values: Sequence[float | None]
-    colour: str
-    pattern: str
-    notes: Sequence[str]
+    title: str  # what it is, as the legend says it
+    values: Sequence[float | None]  # its length in every row; null or NaN = not known
+    colour: str  # its colour
+    pattern: str  # plotly's pattern besides, so that colour is not all
+    notes: Sequence[str]  # what the hover says of every row
 
 
 def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None) -> go.Figure:

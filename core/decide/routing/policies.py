@@ -24,24 +24,16 @@ TIE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """What every query gets at every depth, the shallowest (cheapest) first.
+    """What every query gets at every depth, the shallowest (cheapest) first."""
 
-    Attributes:
-        quality: [D, Q], 0..1, no NaN: leave out queries that a depth cannot score.
-        latency_ms: [D, Q]; ms, NaN = unknown.
-        cost: [D, Q]; $ per 1,000 queries like this one, NaN = unknown.
-        probe_ms: [Q]; ms that a query sent deeper has spent at the shallowest depth by then, because the
-            signal is known only afterwards. 0 where the signal is known before.
-        probe_cost: [Q]; the same in $ per 1,000 queries.
-        higher_is_better: The direction of the quality.
-    """
-
-    quality: Floats
-    latency_ms: Floats
-    cost: Floats
+    quality: Floats  # [D, Q], 0..1, no NaN: leave out queries that a depth cannot score
+    latency_ms: Floats  # [D, Q]; ms, NaN = unknown
+    cost: Floats  # [D, Q]; $ per 1,000 queries like this one, NaN = unknown
+    # [Q]; ms that a query sent deeper has spent at the shallowest depth by then, because the signal is known
+    # only afterwards. 0 where the signal is known before.
     probe_ms: Floats
-    probe_cost: Floats
-    higher_is_better: bool = True
+    probe_cost: Floats  # [Q]; the same in $ per 1,000 queries
+    higher_is_better: bool = True  # the direction of the quality
 
     @classmethod
     def of(

@@ -117,32 +117,20 @@ _INTEGERS = {
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A part as integers; a list is the rows of one owner, stage and query.
+    """A part as integers; a list is the rows of one owner, stage and query."""
 
-    Attributes:
-        ids: Distinct passage ids (Arrow large_string).
-        owners: Distinct run ids or golden set ids.
-        queries: Distinct query ids.
-        owner: int32 [lists], place in `owners`.
-        query: int32 [lists], place in `queries`.
-        stage: int8 [lists], place in `STAGES`; 0 for judgements.
-        start: int64 [lists + 1], first row of each list.
-        code: int32 [rows], place in `ids`.
-        rank: int32 [rows], or None where the ranks of every list count 1, 2, 3… and for judgements.
-        grade: int8 [rows] for judgements.
-        raw: int16 [rows] for judgements: the grade as it was given; the grade itself where that is unknown.
-    """
-
-    ids: pa.Array
-    owners: tuple[str, ...]
-    queries: tuple[str, ...]
-    owner: npt.NDArray[np.int32]
-    query: npt.NDArray[np.int32]
-    stage: npt.NDArray[np.int8]
-    start: npt.NDArray[np.int64]
-    code: npt.NDArray[np.int32]
+    ids: pa.Array  # distinct passage ids (Arrow large_string)
+    owners: tuple[str, ...]  # distinct run ids or golden set ids
+    queries: tuple[str, ...]  # distinct query ids
+    owner: npt.NDArray[np.int32]  # int32 [lists], place in `owners`
+    query: npt.NDArray[np.int32]  # int32 [lists], place in `queries`
+    stage: npt.NDArray[np.int8]  # int8 [lists], place in `STAGES`; 0 for judgements
+    start: npt.NDArray[np.int64]  # int64 [lists + 1], first row of each list
+    code: npt.NDArray[np.int32]  # int32 [rows], place in `ids`
+    # int32 [rows], or None where the ranks of every list count 1, 2, 3… and for judgements
     rank: npt.NDArray[np.int32] | None = None
-    grade: npt.NDArray[np.int8] | None = None
+    grade: npt.NDArray[np.int8] | None = None  # int8 [rows] for judgements
+    # int16 [rows] for judgements: the grade as it was given; the grade itself where that is unknown
     raw: npt.NDArray[np.int16] | None = None
 
     @property

@@ -30,26 +30,21 @@ _CELLS = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graded:
-    """Rankings of several runs with the grades of one golden set. Its arrays are read-only.
+    """Rankings of several runs with the grades of one golden set. Its arrays are read-only."""
 
-    Attributes:
-        run_ids: The runs, in the order asked for; first axis of `grades`.
-        query_ids: Every query with at least one judgement, sorted; second axis.
-        grades: int8 [runs, queries, depth]; 1..5 judged, 0 unjudged, -1 empty slot (ranking shorter, or the
-            query not ranked at all).
-        pool_counts: int32 [queries, 5], judged passages with grade 1..5 in the golden set. Where runs of
-            several chunkings have grades of their own, [runs, queries, 5]: each run's are those of its
-            chunking, and a query may be judged in some of them only.
-        unjudged_queries: int32 [runs], queries that the run ranks but nobody judged (left out).
-        gains: What a passage of grade 1..5 gains: the grade as the judges gave it (below 0 counts as 0),
-            where that rises with the grade; else the grade.
-    """
-
-    run_ids: tuple[str, ...]
-    query_ids: tuple[str, ...]
+    run_ids: tuple[str, ...]  # the runs, in the order asked for; first axis of `grades`
+    query_ids: tuple[str, ...]  # every query with at least one judgement, sorted; second axis
+    # int8 [runs, queries, depth]; 1..5 judged, 0 unjudged, -1 empty slot (ranking shorter, or the query not
+    # ranked at all)
     grades: npt.NDArray[np.int8]
+    # int32 [queries, 5], judged passages with grade 1..5 in the golden set. Where runs of several chunkings
+    # have grades of their own, [runs, queries, 5]: each run's are those of its chunking, and a query may be
+    # judged in some of them only.
     pool_counts: npt.NDArray[np.int32]
+    # int32 [runs], queries that the run ranks but nobody judged (left out)
     unjudged_queries: npt.NDArray[np.int32]
+    # What a passage of grade 1..5 gains: the grade as the judges gave it (below 0 counts as 0), where that
+    # rises with the grade; else the grade
     gains: Five = LINEAR
 
 

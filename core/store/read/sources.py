@@ -26,16 +26,13 @@ SELECT 1 FROM read_parquet($passages) WHERE collection_id = $collection AND sour
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sourced:
-    """Sources beside the grades of the same runs, stage and golden set.
+    """Sources beside the grades of the same runs, stage and golden set."""
 
-    Attributes:
-        codes: int32 [runs, queries, depth], equal where two passages of a collection have the same source; -1
-            for an empty slot. A passage without a source has a code of its own.
-        facets: int64 [queries, 32] (or [runs, queries, 32], as `Graded.pool_counts`), how many sources have
-            judged passages with exactly a set of grades; bit g − 1 of the set stands for grade g.
-    """
-
+    # int32 [runs, queries, depth], equal where two passages of a collection have the same source; -1 for an
+    # empty slot. A passage without a source has a code of its own.
     codes: npt.NDArray[np.int32]
+    # int64 [queries, 32] (or [runs, queries, 32], as `Graded.pool_counts`), how many sources have judged
+    # passages with exactly a set of grades; bit g − 1 of the set stands for grade g
     facets: npt.NDArray[np.int64]
 
 

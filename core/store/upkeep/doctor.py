@@ -44,24 +44,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an examination found.
+    """What an examination found."""
 
-    Attributes:
-        path: The store's folder.
-        revision: The revision examined; None where no catalogue can be read.
-        schema: Number of the catalogue's last migration; None likewise.
-        newest_schema: The number that this release writes.
-        counts: Records by kind (apart: those that were removed, and those that a removed one hides) and rows
-            by table.
-        findings: Worst first.
-    """
-
-    path: Path
-    revision: int | None
-    schema: int | None
-    newest_schema: int
+    path: Path  # the store's folder
+    revision: int | None  # the revision examined; None where no catalogue can be read
+    schema: int | None  # number of the catalogue's last migration; None likewise
+    newest_schema: int  # the number that this release writes
+    # Records by kind (apart: those that were removed, and those that a removed one hides) and rows by table
     counts: Mapping[str, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # worst first
 
     @property
     def sound(self) -> bool:

@@ -24,19 +24,13 @@ _LINES = 6
 
 @dataclass
 class Decided:
-    """What a visitor decided about ids that the workspace does not have, for one set of files.
+    """What a visitor decided about ids that the workspace does not have, for one set of files."""
 
-    Attributes:
-        files: What identifies them.
-        names: Their names.
-        strips: File → what is taken off its ids; nothing = it makes a workspace of its own.
-        take: Whether everything is taken as it is.
-    """
-
-    files: str
-    names: tuple[str, ...] = ()
+    files: str  # what identifies them
+    names: tuple[str, ...] = ()  # their names
+    # File → what is taken off its ids; nothing = it makes a workspace of its own
     strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    take: bool = False
+    take: bool = False  # whether everything is taken as it is
 
 
 def decided_about(items: Sequence[Any]) -> Decided:

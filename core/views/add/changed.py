@@ -28,18 +28,12 @@ _SAME, _OTHER = " (deleted)", " (deleted, had other content)"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Something that is in the store under the same name with other content, or that was deleted.
+    """Something that is in the store under the same name with other content, or that was deleted."""
 
-    Attributes:
-        kind: "run", "golden_set" or "collection".
-        name: Label of a run, id of the others.
-        known: Ids in the store that carry the name, or a later version of it; newest last.
-        deleted: Whether none of them is seen any more; "same" where one has the content that comes now.
-    """
-
-    kind: str
-    name: str
-    known: tuple[str, ...]
+    kind: str  # "run", "golden_set" or "collection"
+    name: str  # label of a run, id of the others
+    known: tuple[str, ...]  # ids in the store that carry the name, or a later version of it; newest last
+    # Whether none of them is seen any more; "same" where one has the content that comes now
     deleted: Literal["no", "same", "other"] = "no"
 
     def __str__(self) -> str:

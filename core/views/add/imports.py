@@ -43,22 +43,16 @@ class Strange:
 
 @dataclass(frozen=True)
 class Plan:
-    """What offered files would bring.
+    """What offered files would bring."""
 
-    Attributes:
-        made: What would be taken; None where something must be decided or mended first.
-        problem: Why nothing can be taken yet; None if it can.
-        matches: How far the ids are those of the collections that they go into.
-        strange: The files whose ids are not, and of which nobody has said what becomes of them.
-        suggested: The matches with a stored collection that the ids fit, where the files make a new one.
-        apart: The matches with the workspace that they do not fit, where the files make a new one.
-    """
-
-    made: Import | None = None
-    problem: ClqError | None = None
-    matches: tuple[Match, ...] = ()
+    made: Import | None = None  # what would be taken; None where something must be decided or mended first
+    problem: ClqError | None = None  # why nothing can be taken yet; None if it can
+    matches: tuple[Match, ...] = ()  # how far the ids are those of the collections that they go into
+    # The files whose ids are not, and of which nobody has said what becomes of them
     strange: tuple[Strange, ...] = ()
+    # The matches with a stored collection that the ids fit, where the files make a new one
     suggested: tuple[Match, ...] = ()
+    # The matches with the workspace that they do not fit, where the files make a new one
     apart: tuple[Match, ...] = ()
 
 

@@ -33,34 +33,22 @@ _AMONG = {"judgements": "are judged in", "rankings": "are ranked in"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """How many ids of one kind exist in one collection.
+    """How many ids of one kind exist in one collection."""
 
-    Attributes:
-        collection_id: The collection.
-        what: "queries" or "passages".
-        among: Table that says which ids the collection has: its own, else its judgements or rankings.
-        offered: Distinct ids that the import names.
-        known: How many of them exist.
-        strangers: Labels of the runs and golden sets of which not one id exists.
-        foreign: Examples of ids that do not exist.
-        held: Examples of ids that the collection has.
-        strip: Pattern (`core.importers.stripping`) with which nearly all exist where none does; or None.
-        fit: How many exist with that.
-        own: Whether what says which ids there are comes with the same import, and nothing of it is stored.
-        sampled: Rows that were looked at where the import is larger than memory; None = all of them.
-    """
-
-    collection_id: str
-    what: str
-    among: str
-    offered: int
-    known: int
-    strangers: tuple[str, ...]
-    foreign: tuple[str, ...]
-    held: tuple[str, ...]
+    collection_id: str  # the collection
+    what: str  # "queries" or "passages"
+    among: str  # table that says which ids the collection has: its own, else its judgements or rankings
+    offered: int  # distinct ids that the import names
+    known: int  # how many of them exist
+    strangers: tuple[str, ...]  # labels of the runs and golden sets of which not one id exists
+    foreign: tuple[str, ...]  # examples of ids that do not exist
+    held: tuple[str, ...]  # examples of ids that the collection has
+    # Pattern (`core.importers.stripping`) with which nearly all exist where none does; or None
     strip: str | None = None
-    fit: int = 0
+    fit: int = 0  # how many exist with that
+    # Whether what says which ids there are comes with the same import, and nothing of it is stored
     own: bool = False
+    # Rows that were looked at where the import is larger than memory; None = all of them
     sampled: int | None = None
 
     @property

@@ -27,23 +27,15 @@ _LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An import as it can be written.
+    """An import as it can be written."""
 
-    Attributes:
-        made: With the names under which it is, or will be, in the store.
-        replacing: Collections and golden sets whose rows give way.
-        removed: Runs that give way.
-        restored: Deleted collections and golden sets that come back, by kind and id.
-        changes: What is in the store with other content, or was deleted.
-        undecided: Those of the changes that the choice says nothing about.
-    """
-
-    made: Import
-    replacing: frozenset[str] = frozenset()
-    removed: tuple[str, ...] = ()
+    made: Import  # with the names under which it is, or will be, in the store
+    replacing: frozenset[str] = frozenset()  # collections and golden sets whose rows give way
+    removed: tuple[str, ...] = ()  # runs that give way
+    # Deleted collections and golden sets that come back, by kind and id
     restored: tuple[tuple[Kind, str], ...] = ()
-    changes: tuple[Changed, ...] = ()
-    undecided: tuple[Changed, ...] = ()
+    changes: tuple[Changed, ...] = ()  # what is in the store with other content, or was deleted
+    undecided: tuple[Changed, ...] = ()  # those of the changes that the choice says nothing about
 
 
 def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Settled:

@@ -30,19 +30,12 @@ OPEN = "not told apart"
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores of some stacks on the same queries.
+    """Scores of some stacks on the same queries."""
 
-    Attributes:
-        names: The stacks, in the order in which they were chosen.
-        run_ids: Their runs.
-        query_ids: The judged queries, sorted.
-        values: [stacks, queries]; NaN where the measure is not applicable.
-    """
-
-    names: tuple[str, ...]
-    run_ids: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    values: Floats
+    names: tuple[str, ...]  # the stacks, in the order in which they were chosen
+    run_ids: tuple[str, ...]  # their runs
+    query_ids: tuple[str, ...]  # the judged queries, sorted
+    values: Floats  # [stacks, queries]; NaN where the measure is not applicable
 
 
 def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[str, str]) -> Scored:

@@ -21,21 +21,13 @@ from core.views.workspace.scores import Evidence, at_cutoff, evidence
 
 @dataclass(frozen=True)
 class Closer:
-    """One pair of stacks, looked at closely; differences are second − first.
+    """One pair of stacks, looked at closely; differences are second − first."""
 
-    Attributes:
-        queries: From `flips`.
-        tags: From `by_tag`.
-        sources: From `sources`.
-        alike: From `alike`.
-        pools: The conventions of the two candidate pools, where they differ.
-    """
-
-    queries: pl.DataFrame
-    tags: pl.DataFrame
-    sources: pl.DataFrame
-    alike: pl.DataFrame | None
-    pools: tuple[str, ...]
+    queries: pl.DataFrame  # from `flips`
+    tags: pl.DataFrame  # from `by_tag`
+    sources: pl.DataFrame  # from `sources`
+    alike: pl.DataFrame | None  # from `alike`
+    pools: tuple[str, ...]  # the conventions of the two candidate pools, where they differ
 
     @property
     def same(self) -> bool:

@@ -38,21 +38,13 @@ _PAIR = ("query_id", "passage_id")
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """The means of stacks with judge noise, resample by resample.
+    """The means of stacks with judge noise, resample by resample."""
 
-    Attributes:
-        golden_set_id: The golden set whose grades stand for the truth.
-        passages: How many passages both judged.
-        run_ids: The stacks.
-        means: [S, R]; NaN = not applicable.
-        seed: Of the drawing.
-    """
-
-    golden_set_id: str
-    passages: int
-    run_ids: tuple[str, ...]
-    means: Floats
-    seed: int = SEED
+    golden_set_id: str  # the golden set whose grades stand for the truth
+    passages: int  # how many passages both judged
+    run_ids: tuple[str, ...]  # the stacks
+    means: Floats  # [S, R]; NaN = not applicable
+    seed: int = SEED  # of the drawing
 
 
 def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:

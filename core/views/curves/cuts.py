@@ -31,16 +31,12 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Cuts:
-    """Ways to cut the rankings of one stack.
+    """Ways to cut the rankings of one stack."""
 
-    Attributes:
-        rows: `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null where the text
-            of a passage is missing.
-        left_out: Why queries were left out, or why there are no rows; empty when all count.
-    """
-
+    # `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null where the text of a
+    # passage is missing
     rows: pl.DataFrame
-    left_out: str
+    left_out: str  # why queries were left out, or why there are no rows; empty when all count
 
 
 def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: int) -> Cuts:

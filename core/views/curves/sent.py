@@ -65,14 +65,10 @@ def tokens_sent(
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Tokens of Top(K) of one run.
+    """Tokens of Top(K) of one run."""
 
-    Attributes:
-        query_ids: Its ranked queries, sorted.
-        tokens: float64 [queries, K]; a shorter ranking sends no more than it has, NaN = unknown.
-    """
-
-    query_ids: tuple[str, ...]
+    query_ids: tuple[str, ...]  # its ranked queries, sorted
+    # float64 [queries, K]; a shorter ranking sends no more than it has, NaN = unknown
     tokens: npt.NDArray[np.float64]
 
 

@@ -25,29 +25,18 @@ ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker", "fea
 
 @dataclass(frozen=True)
 class ParetoView:
-    """The page's content.
+    """The page's content."""
 
-    Attributes:
-        traces: The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table.
-        layout: Its axes, lines and labels.
-        rows: The stack table as `marked`, the frontier and the best first.
-        undrawn: Stacks that have no quality and are therefore not on the chart.
-        drawn: The others, in table order.
-        grid: The cells that `drawn` lies in, where the chart shows density; else None.
-        across: The x axis.
-        axes: All axes, that of quality in its direction.
-        required: Those of which a number must be known, whatever the limits.
-    """
-
+    # The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table
     traces: Sequence[theme.Spec]
-    layout: theme.Spec
-    rows: pl.DataFrame
-    undrawn: pl.DataFrame
-    drawn: pl.DataFrame
-    grid: Grid | None
-    across: Axis
-    axes: tuple[Axis, ...]
-    required: tuple[Axis, ...]
+    layout: theme.Spec  # its axes, lines and labels
+    rows: pl.DataFrame  # the stack table as `marked`, the frontier and the best first
+    undrawn: pl.DataFrame  # stacks that have no quality and are therefore not on the chart
+    drawn: pl.DataFrame  # the others, in table order
+    grid: Grid | None  # the cells that `drawn` lies in, where the chart shows density; else None
+    across: Axis  # the x axis
+    axes: tuple[Axis, ...]  # all axes, that of quality in its direction
+    required: tuple[Axis, ...]  # those of which a number must be known, whatever the limits
 
     @cached_property
     def figure(self) -> go.Figure:

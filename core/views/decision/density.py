@@ -21,19 +21,12 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Panel:
-    """A grid over one x axis.
+    """A grid over one x axis."""
 
-    Attributes:
-        axis: The x axis.
-        x: Edges of the columns, rising.
-        y: Edges of the rows, rising.
-        start: Number of the first cell; cells count along a row, the lowest row first.
-    """
-
-    axis: str
-    x: _Floats
-    y: _Floats
-    start: int
+    axis: str  # the x axis
+    x: _Floats  # edges of the columns, rising
+    y: _Floats  # edges of the rows, rising
+    start: int  # number of the first cell; cells count along a row, the lowest row first
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -48,15 +41,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where many stacks lie.
+    """Where many stacks lie."""
 
-    Attributes:
-        panels: The grid of known latencies and that of the strip of unknown ones, as far as there are any.
-        cell: Cell of every drawn stack [n]; −1 where a logarithmic axis has no place for it.
-    """
-
+    # The grid of known latencies and that of the strip of unknown ones, as far as there are any
     panels: tuple[Panel, ...]
-    cell: NDArray[np.int32]
+    cell: NDArray[np.int32]  # cell of every drawn stack [n]; −1 where a logarithmic axis has no place for it
 
     @property
     def most(self) -> int:

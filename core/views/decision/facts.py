@@ -50,22 +50,14 @@ CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked.
+    """What was asked."""
 
-    Attributes:
-        constraints: SLA, budget, floor and jitter band.
-        rule: What is best.
-        quality: The measure that stands for quality.
-        latency: The latency that the SLA is about.
-        weak: Whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`.
-        noise: The golden set whose grades stand for the truth in the chances; None = no judge noise in them.
-    """
-
-    constraints: Constraints
-    rule: Rule
-    quality: Quality
-    latency: Latency
-    weak: bool = False
+    constraints: Constraints  # SLA, budget, floor and jitter band
+    rule: Rule  # what is best
+    quality: Quality  # the measure that stands for quality
+    latency: Latency  # the latency that the SLA is about
+    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`
+    # The golden set whose grades stand for the truth in the chances; None = no judge noise in them
     noise: str | None = None
 
 

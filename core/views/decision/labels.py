@@ -19,22 +19,14 @@ _FARTHEST = 90
 
 @dataclass
 class Plot:
-    """The area of a chart, as far as it is known before a browser draws it.
+    """The area of a chart, as far as it is known before a browser draws it."""
 
-    Attributes:
-        x: Its ends along the x axis; logarithms where that is logarithmic.
-        y: Its ends along the y axis.
-        log: Whether the x axis is logarithmic.
-        width: In pixels.
-        height: In pixels.
-        taken: What stands there already [m, 4]: left, top, right and bottom in pixels.
-    """
-
-    x: tuple[float, float]
-    y: tuple[float, float]
-    log: bool
-    width: float
-    height: float
+    x: tuple[float, float]  # its ends along the x axis; logarithms where that is logarithmic
+    y: tuple[float, float]  # its ends along the y axis
+    log: bool  # whether the x axis is logarithmic
+    width: float  # in pixels
+    height: float  # in pixels
+    # What stands there already [m, 4]: left, top, right and bottom in pixels
     taken: list[Floats] = field(default_factory=list)
 
     def across(self, x: Floats) -> Floats:

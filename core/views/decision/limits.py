@@ -24,37 +24,22 @@ _FINEST = 0.01
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that can be set to any number from 0 on, or left away.
+    """A limit that can be set to any number from 0 on, or left away."""
 
-    Attributes:
-        key: Setting of the address that holds it.
-        label: Its name with the unit; may hold the name of a measure, which is a user's text.
-        help: What it does.
-        bottom: Where its slider begins.
-        top: Where its slider ends.
-        steps: How many steps the slider has.
-        log: Whether the slider is logarithmic, as the axis of the chart is.
-        upper: Whether it is a most, so that the slider's upper end stands for no limit; else its lower end.
-        share: Whether it lies between 0 and 1.
-        counts: Whether it may be below 0, as a quality that is no share.
-        digits: Decimals that its number is shown with at least.
-        prefix: What stands before its number.
-        suffix: What stands behind its number.
-    """
-
-    key: str
-    label: str
-    help: str
-    bottom: float
-    top: float
-    steps: int
-    log: bool
+    key: str  # setting of the address that holds it
+    label: str  # its name with the unit; may hold the name of a measure, which is a user's text
+    help: str  # what it does
+    bottom: float  # where its slider begins
+    top: float  # where its slider ends
+    steps: int  # how many steps the slider has
+    log: bool  # whether the slider is logarithmic, as the axis of the chart is
+    # Whether it is a most, so that the slider's upper end stands for no limit; else its lower end
     upper: bool
-    share: bool
-    counts: bool
-    digits: int
-    prefix: str
-    suffix: str
+    share: bool  # whether it lies between 0 and 1
+    counts: bool  # whether it may be below 0, as a quality that is no share
+    digits: int  # decimals that its number is shown with at least
+    prefix: str  # what stands before its number
+    suffix: str  # what stands behind its number
 
     @property
     def loose(self) -> float:

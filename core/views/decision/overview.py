@@ -22,15 +22,10 @@ MANY_HOLES = 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement about the evidence.
+    """One statement about the evidence."""
 
-    Attributes:
-        good: Whether it speaks for trusting the numbers.
-        sentence: What was found, with its number.
-    """
-
-    good: bool
-    sentence: str
+    good: bool  # whether it speaks for trusting the numbers
+    sentence: str  # what was found, with its number
 
 
 def limiting(row: dict[str, object], quality: Quality) -> str:

@@ -23,21 +23,13 @@ from core.views.workspace.stacks import stack_table
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided, and on what.
+    """What was decided, and on what."""
 
-    Attributes:
-        table: The stack table.
-        decision: What was selected from it.
-        chances: How sure that is, row by row; see `core.views.confidence.hold.shares`.
-        paired: Quality per query of the stacks, where it is known.
-        noise: The judge noise that is in the chances; None = none is.
-    """
-
-    table: pl.DataFrame
-    decision: Decision
-    chances: pl.DataFrame
-    paired: Paired | None = None
-    noise: Noise | None = None
+    table: pl.DataFrame  # the stack table
+    decision: Decision  # what was selected from it
+    chances: pl.DataFrame  # how sure that is, row by row; see `core.views.confidence.hold.shares`
+    paired: Paired | None = None  # quality per query of the stacks, where it is known
+    noise: Noise | None = None  # the judge noise that is in the chances; None = none is
 
     @property
     def sure_table(self) -> pl.DataFrame:

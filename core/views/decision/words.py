@@ -29,17 +29,12 @@ _NO_QUALITY = (
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of the pages that decide.
+    """The answer of the pages that decide."""
 
-    Attributes:
-        sentence: The chosen stack with its numbers, or why there is none.
-        reason: How a tie was broken, and what else would do.
-        warning: What of the evidence could overturn it, what a harm cap is about, and what the choice could
-            not look at; empty when there is nothing to say.
-    """
-
-    sentence: str
-    reason: str
+    sentence: str  # the chosen stack with its numbers, or why there is none
+    reason: str  # how a tie was broken, and what else would do
+    # What of the evidence could overturn it, what a harm cap is about, and what the choice could not look at;
+    # empty when there is nothing to say
     warning: str = ""
 
 
@@ -114,19 +109,12 @@ def answer(
 
 @dataclass(frozen=True)
 class Card:
-    """A number of the answer.
+    """A number of the answer."""
 
-    Attributes:
-        label: What it is.
-        value: The number, with its unit.
-        note: What it rests on.
-        basis: How it was come by: measured, published, modelled, imported; empty where it is unknown.
-    """
-
-    label: str
-    value: str
-    note: str
-    basis: str
+    label: str  # what it is
+    value: str  # the number, with its unit
+    note: str  # what it rests on
+    basis: str  # how it was come by: measured, published, modelled, imported; empty where it is unknown
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:

@@ -25,17 +25,12 @@ BARS = 20
 
 @dataclass(frozen=True)
 class Part:
-    """What a golden set with grades anchored to characters of documents can be looked at as.
+    """What a golden set with grades anchored to characters of documents can be looked at as."""
 
-    Attributes:
-        name: The chunking, or `SPANS`.
-        golden_set_id: The part with the grades of this chunking's passages; of `SPANS` the golden set itself.
-        collection_id: The collection with these passages.
-    """
-
-    name: str
+    name: str  # the chunking, or `SPANS`
+    # The part with the grades of this chunking's passages; of `SPANS` the golden set itself
     golden_set_id: str
-    collection_id: str
+    collection_id: str  # the collection with these passages
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,13 @@ BARS = 20
 
 @dataclass(frozen=True)
 class HeadroomView:
-    """The page's content.
+    """The page's content."""
 
-    Attributes:
-        answer: Whether retrieval or ordering limits the chosen stack, or the best one where none is chosen.
-        explained: That stack's row of the table.
-        figure: One stacked bar per stack.
-        table: name, pool, quality with its interval, ordering, retrieval, proc, pct_proc (all 0..1), n,
-            reading; the best first, and the chosen stack where its pool is another one.
-    """
-
-    answer: str
-    explained: Mapping[str, Any]
-    figure: go.Figure
+    answer: str  # whether retrieval or ordering limits the chosen stack, or the best one where none is chosen
+    explained: Mapping[str, Any]  # that stack's row of the table
+    figure: go.Figure  # one stacked bar per stack
+    # name, pool, quality with its interval, ordering, retrieval, proc, pct_proc (all 0..1), n, reading; the
+    # best first, and the chosen stack where its pool is another one
     table: pl.DataFrame
 
 

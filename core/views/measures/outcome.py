@@ -26,21 +26,15 @@ RELEVANT_FROM = 4
 
 @dataclass(frozen=True)
 class Samples:
-    """Graded answers of a workspace.
+    """Graded answers of a workspace."""
 
-    Attributes:
-        rows: run_id, name, query_id, tags, k, grade, relevant (Np), ratio (K / Np, one decimal), width
-            ("narrow" where K < Np, else "wide"), and a column per measure (null = not applicable).
-        scale: The scale of the grades; where several occur, the most frequent one, which alone is kept.
-        left_out: Reason → how many answers.
-        found: The grades behind it, to score other parameters.
-        places: Position of each row in `found`: int64 [n, 3] run, query, K − 1.
-    """
-
+    # run_id, name, query_id, tags, k, grade, relevant (Np), ratio (K / Np, one decimal), width ("narrow"
+    # where K < Np, else "wide"), and a column per measure (null = not applicable)
     rows: pl.DataFrame
-    scale: str
-    left_out: Mapping[str, int]
-    found: Evidence
+    scale: str  # the scale of the grades; where several occur, the most frequent one, which alone is kept
+    left_out: Mapping[str, int]  # reason → how many answers
+    found: Evidence  # the grades behind it, to score other parameters
+    # Position of each row in `found`: int64 [n, 3] run, query, K − 1
     places: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
     def values(self, measure: Measure) -> Floats:

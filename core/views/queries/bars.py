@@ -26,15 +26,10 @@ _Part = tuple[str, str, Floats, Mask, str, str]
 
 @dataclass(frozen=True)
 class Bars:
-    """The chart.
+    """The chart."""
 
-    Attributes:
-        figure: The bars; customdata[0] of every mark is the row of `drawn`.
-        drawn: The queries that are drawn, in their order.
-    """
-
-    figure: go.Figure
-    drawn: pl.DataFrame
+    figure: go.Figure  # the bars; customdata[0] of every mark is the row of `drawn`
+    drawn: pl.DataFrame  # the queries that are drawn, in their order
 
 
 def bars(

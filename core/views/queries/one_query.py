@@ -25,65 +25,43 @@ class Side:
     """What one stack makes of the query.
 
     Every table ends with passage_id, passage (its title, or the id), source and text.
-
-    Attributes:
-        name: The stack.
-        score: The measure of the workspace at its cutoff; None where it is not applicable or not known.
-        best: Its PROC: the same for the best ordering of the candidate pool.
-        gain: G_obs, the weights collected by the Top-K.
-        reachable: The weights that the best ordering of the pool collects.
-        ranked: Length of the ranking.
-        asked: Whether the stack was asked the query: it ranks it, has candidates for it or took time for it.
-        ranking: rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking),
-            before (its rank in the other stack), change (against it; null where that searched differently
-            cut passages).
-        oracle: The best ordering of the pool at K as far as it earns anything: place, grade, weight, now
-            (its rank in the ranking, null = left out).
-        missed: Relevant passages (grade 4 or 5) that the pool lacks: grade, weight.
-        judged: What is judged of the passages that the stack searched.
     """
 
-    name: str
+    name: str  # the stack
+    # The measure of the workspace at its cutoff; None where it is not applicable or not known
     score: float | None
-    best: float | None
-    gain: float
-    reachable: float
-    ranked: int
+    best: float | None  # its PROC: the same for the best ordering of the candidate pool
+    gain: float  # G_obs, the weights collected by the Top-K
+    reachable: float  # the weights that the best ordering of the pool collects
+    ranked: int  # length of the ranking
+    # Whether the stack was asked the query: it ranks it, has candidates for it or took time for it
     asked: bool
+    # rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking), before (its
+    # rank in the other stack), change (against it; null where that searched differently cut passages)
     ranking: pl.DataFrame
+    # The best ordering of the pool at K as far as it earns anything: place, grade, weight, now (its rank in
+    # the ranking, null = left out)
     oracle: pl.DataFrame
-    missed: pl.DataFrame
-    judged: Judged
+    missed: pl.DataFrame  # relevant passages (grade 4 or 5) that the pool lacks: grade, weight
+    judged: Judged  # what is judged of the passages that the stack searched
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The judged passages of the query.
+    """The judged passages of the query."""
 
-    Attributes:
-        golden_set_id: Whose judgements; a part where the stack's passages were cut by a chunker.
-        passages: passage_id, grade, weight.
-        grades: grade, passages (judged with it), weight; best grade first.
-        ideal: G_ideal at K; 0 when nothing that is judged earns anything.
-    """
-
-    golden_set_id: str | None
-    passages: pl.DataFrame
-    grades: pl.DataFrame
-    ideal: float
+    golden_set_id: str | None  # whose judgements; a part where the stack's passages were cut by a chunker
+    passages: pl.DataFrame  # passage_id, grade, weight
+    grades: pl.DataFrame  # grade, passages (judged with it), weight; best grade first
+    ideal: float  # G_ideal at K; 0 when nothing that is judged earns anything
 
 
 @dataclass(frozen=True)
 class OneQuery:
-    """The query with one or two sides.
+    """The query with one or two sides."""
 
-    Attributes:
-        weigher: RA-nWG at the cutoff, with the parameters of the workspace where it is its measure.
-        sides: One per stack.
-    """
-
-    weigher: Measure
-    sides: tuple[Side, ...]
+    weigher: Measure  # RA-nWG at the cutoff, with the parameters of the workspace where it is its measure
+    sides: tuple[Side, ...]  # one per stack
 
     @property
     def judged(self) -> tuple[Judged, ...]:

@@ -27,17 +27,11 @@ Card = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Answer:
-    """The head of the page.
+    """The head of the page."""
 
-    Attributes:
-        sentence: Where the stack is weak, or where it wins and loses, in numbers.
-        details: What to do where there is nothing to say.
-        cards: Label, number and note: means with interval and n, and what is left out.
-    """
-
-    sentence: str
-    details: str = ""
-    cards: tuple[Card, ...] = ()
+    sentence: str  # where the stack is weak, or where it wins and loses, in numbers
+    details: str = ""  # what to do where there is nothing to say
+    cards: tuple[Card, ...] = ()  # label, number and note: means with interval and n, and what is left out
 
 
 def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:

@@ -33,19 +33,13 @@ class Over(StrEnum):
 
 @dataclass(frozen=True)
 class Counted:
-    """Rankings on the queries that count.
+    """Rankings on the queries that count."""
 
-    Attributes:
-        found: Their grades.
-        hidden: [runs, queries], what is not known though it stands there; None where all is known.
-        why: Per run why.
-        said: What was done, in words; empty where every run was asked every judged query.
-    """
-
-    found: Evidence
+    found: Evidence  # their grades
+    # [runs, queries], what is not known though it stands there; None where all is known
     hidden: Mask | None = None
-    why: tuple[str, ...] = ()
-    said: str = ""
+    why: tuple[str, ...] = ()  # per run why
+    said: str = ""  # what was done, in words; empty where every run was asked every judged query
 
 
 def counted(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:

@@ -28,17 +28,13 @@ _WORDS = {Origin.PUBLISHED.value: "published", Origin.IMPORT.value: "imported", 
 
 @dataclass(frozen=True)
 class Comparability:
-    """What differs in a workspace, for people.
+    """What differs in a workspace, for people."""
 
-    Attributes:
-        sentences: What differs, what the page does about it, and what else could be done; empty = all match.
-        apart: The runs that are not compared with the others: name, why.
-        offers: What else differs that nothing is done about, and what could be.
-    """
-
+    # What differs, what the page does about it, and what else could be done; empty = all match
     sentences: tuple[str, ...] = ()
+    # The runs that are not compared with the others: name, why
     apart: pl.DataFrame = field(default_factory=lambda: _apart(()))
-    offers: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
 
 
 def machines(table: pl.DataFrame) -> dict[str, int]:

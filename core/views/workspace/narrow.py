@@ -45,23 +45,15 @@ _ANY = Judging()
 
 @dataclass(frozen=True)
 class Offer:
-    """What may be chosen where stacks are not judged alike.
+    """What may be chosen where stacks are not judged alike."""
 
-    Attributes:
-        k: The cutoff.
-        n: Queries that the stacks are compared on otherwise.
-        fewest: Share of holes in the Top-K of the stack that has fewest, 0..1.
-        most: Of the one that has most.
-        left: Word of `LEAST` → queries left; only those with `ENOUGH`, where it matters.
-        everywhere: Queries that every golden set judges; 0 where that is not on offer.
-    """
-
-    k: int
-    n: int = 0
-    fewest: float = 0.0
-    most: float = 0.0
+    k: int  # the cutoff
+    n: int = 0  # queries that the stacks are compared on otherwise
+    fewest: float = 0.0  # share of holes in the Top-K of the stack that has fewest, 0..1
+    most: float = 0.0  # of the one that has most
+    # Word of `LEAST` → queries left; only those with `ENOUGH`, where it matters
     left: Mapping[str, int] = field(default_factory=dict)
-    everywhere: int = 0
+    everywhere: int = 0  # queries that every golden set judges; 0 where that is not on offer
 
 
 def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:

@@ -42,25 +42,16 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class QuerySets:
-    """How the queries of a workspace's ranked runs overlap.
+    """How the queries of a workspace's ranked runs overlap."""
 
-    Attributes:
-        judged: Queries of the golden set.
-        fewest: Of them, those that the run with the fewest was asked.
-        most: Those that the run with the most was asked.
-        shared: Those that all runs were asked, apart from those set apart.
-        apart: run_id → judged queries it was asked, of runs that share fewer than `ENOUGH` with the others.
-        unasked: Those that no run was asked.
-        differ: Whether any two runs were asked different ones.
-    """
-
-    judged: int = 0
-    fewest: int = 0
-    most: int = 0
-    shared: int = 0
-    unasked: int = 0
+    judged: int = 0  # queries of the golden set
+    fewest: int = 0  # of them, those that the run with the fewest was asked
+    most: int = 0  # those that the run with the most was asked
+    shared: int = 0  # those that all runs were asked, apart from those set apart
+    unasked: int = 0  # those that no run was asked
+    # run_id → judged queries it was asked, of runs that share fewer than `ENOUGH` with the others
     apart: Mapping[str, int] = field(default_factory=dict)
-    differ: bool = False
+    differ: bool = False  # whether any two runs were asked different ones
 
 
 def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:

@@ -18,13 +18,10 @@ _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "e
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Runs that are left out, for they do not compare with the others.
+    """Runs that are left out, for they do not compare with the others."""
 
-    Attributes:
-        text: Their ids, as one text: as a part of the keys that views are kept under, thousands of texts
-            would take longer to hash than a page to draw.
-    """
-
+    # Their ids, as one text: as a part of the keys that views are kept under, thousands of texts would take
+    # longer to hash than a page to draw
     text: str = ""
 
     @classmethod
@@ -55,38 +52,27 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The workspace: one collection, one golden set of it, and a choice of its runs.
+    """The workspace: one collection, one golden set of it, and a choice of its runs."""
 
-    Attributes:
-        collection_id: Results of two collections are never put on one chart.
-        golden_set_id: The judgements that score the rankings; None when only aggregates can be shown.
-        run_ids: The chosen runs; empty means all runs of the collection.
-        apart: Runs that are left out.
-        shared: Whether only the queries count that all ranked runs of the workspace were asked
-            (`core.views.workspace.query_sets`); else a judged query that a run does not rank counts as 0.
-        judging: How well a query must be judged to count.
-    """
-
-    collection_id: str
+    collection_id: str  # results of two collections are never put on one chart
+    # The judgements that score the rankings; None when only aggregates can be shown
     golden_set_id: str | None = None
-    run_ids: tuple[str, ...] = ()
-    apart: Apart = Apart()
+    run_ids: tuple[str, ...] = ()  # the chosen runs; empty means all runs of the collection
+    apart: Apart = Apart()  # runs that are left out
+    # Whether only the queries count that all ranked runs of the workspace were asked
+    # (`core.views.workspace.query_sets`); else a judged query that a run does not rank counts as 0
     shared: bool = False
-    judging: Judging = Judging()
+    judging: Judging = Judging()  # how well a query must be judged to count
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The measure that stands for quality, with its cutoff.
+    """The measure that stands for quality, with its cutoff."""
 
-    Attributes:
-        bare: A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not
-            compute (``ERR`` of an imported table) is shown from aggregates only.
-        k: The cutoff, from 1.
-    """
-
+    # A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not compute
+    # (``ERR`` of an imported table) is shown from aggregates only
     bare: str
-    k: int
+    k: int  # the cutoff, from 1
 
     @property
     def measure(self) -> Measure | None:
@@ -122,23 +108,17 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Which latency decides.
+    """Which latency decides."""
 
-    Attributes:
-        percentile: The median, the 95th or the 99th percentile over queries.
-        scope: "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the
-            path and the generator.
-        machine: Only latencies of this machine (one of `comparable.machines`); None = of any.
-        generation: How generation is modelled where it was not timed; only read end-to-end. None = it is
-            not, so that the latency of such stacks is unknown.
-        answering: Whether the path's latencies at hand were reported with answering included; only words
-            depend on it.
-    """
-
-    percentile: Percentile = "p50"
+    percentile: Percentile = "p50"  # the median, the 95th or the 99th percentile over queries
+    # "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the path and the
+    # generator
     scope: LatencyScope = "path"
-    machine: str | None = None
+    machine: str | None = None  # only latencies of this machine (one of `comparable.machines`); None = of any
+    # How generation is modelled where it was not timed; only read end-to-end. None = it is not, so that the
+    # latency of such stacks is unknown.
     generation: Generation | None = None
+    # Whether the path's latencies at hand were reported with answering included; only words depend on it
     answering: bool = False
 
     @property

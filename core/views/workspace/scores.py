@@ -30,25 +30,17 @@ EMPTY_SLOT = -1
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rankings and candidate pools of some runs as grades, ready for every measure.
+    """Rankings and candidate pools of some runs as grades, ready for every measure."""
 
-    Attributes:
-        run_ids: The runs, in the order of axis 0.
-        query_ids: The judged queries, in the order of axis 1.
-        grades: int8 [runs, queries, depth]: 1..5 judged, 0 unjudged, -1 empty slot.
-        pool_grades: The same for the candidate pool; the final ranking itself where a run has no pool.
-        pool_counts: int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] where
-            runs of several chunkings are judged by grades that were anchored to the documents.
-        unjudged_queries: int32 [runs]: ranked queries without any judgement, left out.
-        extra: What only some measures need: gains always, sources and answers where they were asked for.
-    """
-
-    run_ids: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    grades: Grades
-    pool_grades: Grades
+    run_ids: tuple[str, ...]  # the runs, in the order of axis 0
+    query_ids: tuple[str, ...]  # the judged queries, in the order of axis 1
+    grades: Grades  # int8 [runs, queries, depth]: 1..5 judged, 0 unjudged, -1 empty slot
+    pool_grades: Grades  # the same for the candidate pool; the final ranking itself where a run has no pool
+    # int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] where runs of several
+    # chunkings are judged by grades that were anchored to the documents
     pool_counts: npt.NDArray[np.int32]
-    unjudged_queries: npt.NDArray[np.int32]
+    unjudged_queries: npt.NDArray[np.int32]  # int32 [runs]: ranked queries without any judgement, left out
+    # What only some measures need: gains always, sources and answers where they were asked for
     extra: Extra = field(default_factory=Extra)
 
     @cached_property
