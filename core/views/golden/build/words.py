@@ -37,7 +37,8 @@ def size_of(made: GoldenPlan) -> str:
     about = "" if made.known else "≈ "
     taken = f", {made.taken:,} grades taken over" if made.taken else ""
     passages = f"{about}{made.pool:,} passages in the pools"
-    return f"{count(made.questions, 'question')}, {passages}, {about}{count(made.to_judge, 'text')} to judge{taken}"
+    judged = f"{about}{count(made.to_judge, 'text')} to judge{taken}"
+    return f"{count(made.questions, 'question')}, {passages}, {judged}"
 
 
 def dollars(made: GoldenPlan) -> str:
