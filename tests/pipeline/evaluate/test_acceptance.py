@@ -24,6 +24,8 @@ from core.providers.embed import make_embedder
 from core.store import Snapshot, Store
 from tests.pipeline import cranfield
 
+pytestmark = pytest.mark.slow
+
 PIAF = cranfield.FOLDER.parent / "piaf_fr"
 SPEC = """
 name = "acceptance"
