@@ -45,7 +45,7 @@ def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "confidence/other weights", stack="BM25, K = 50")
     assert_sound(app)
     assert not app.warning
-    row = rows(app).filter(name="BM25, K = 50").row(0, named=True)
+    row = rows(app).filter(stack="BM25, K = 10 (+1 equal)").row(0, named=True)  # K = 50 is the other
     start = figure(app, 1)["data"][0]["text"][2][4]
     assert start == f"{row['quality']:.3f}<br>#{row['rank']}"
 
