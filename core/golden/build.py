@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from core.files import locked, write_json
 from core.golden.job import GoldenJob
 from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.pool import Pool
+from core.golden.spec import AUTO, NONE
 from core.golden.stages import Judging, Search, Turn, judgements, label_mix, missing, pool_of, pruned
 from core.jobs import State, Tracker, Watch
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
@@ -177,12 +179,22 @@ class _Session:
         ordering = Ordering(job, turn.models.chat(job.refiner), self._folder.path / REFINED, turn.watch.check)
         turn.tracker.begin("refine", f"refine: {job.refiner}")
         turn.budget.begin_stage(f"refine {job.refiner}")
-        settings = refine.settings(refine.method)
+        told: dict[str, Any] = {}
+        method = refine.method
+        if method == AUTO:
+            foreseen = ordering.foreseen(every, refine.settings(method), job.search.book)
+            method = foreseen.recommended
+            told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.frame().to_dicts()}
+        if method == NONE:
+            turn.tracker.end()
+            return replace(made, refined={"method": method, **told})
+        settings = refine.settings(method)
         states = ordering.all(
             every, settings, lambda done: turn.tracker.within(done, len(every), "questions")
         )
         turn.tracker.end()
-        told = {
+        told |= {
+            "method": method,
             "settings": settings.as_json(),
             "turns": sum(each.turns for each in states),
             "skipped": sum(each.skips for each in states),
@@ -239,6 +251,11 @@ def golden_batch(job: GoldenJob, made: Made) -> Batch:
         if some is not None and some.height
     }
     return Batch(golden_sets=(record,), frames=rows)
+
+
+def _finite(told: dict[str, Any]) -> dict[str, Any]:
+    """What JSON can say: null for what is not known."""
+    return {key: None if isinstance(value, float) and isnan(value) else value for key, value in told.items()}
 
 
 def _billed(job: GoldenJob) -> list[tuple[str, str]]:

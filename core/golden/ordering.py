@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from core.errors import InputError
 from core.files import read_json, write_json
 from core.golden.job import GoldenJob
-from core.golden.judge import TRIES, ordering
+from core.golden.judge import ORDER, TRIES, ordering
 from core.golden.refine import Refinement, RefineSettings, refinement, restore
+from core.golden.refine.predict import Prediction, noise_of, predict, usd_per_call
 from core.pipeline.evaluate.measure import in_order
+from core.prices import PriceBook
 from core.providers.chat import Chat
 from core.providers.chat.ask import ask
 from core.records import canonical_json, short_hash
 from core.tables import TABLES
 
 ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
+_BATCHES, _REPEATS = 12, 3
+"""Batches by which a judge's noise is measured, of different questions, and how often each is judged."""
 _EVERY = 10
 """Turns between two checkpoints; answers are in the journal besides, so that none is paid twice."""
 
@@ -78,6 +83,31 @@ class Ordering:
         reading = ask(self.chat, task, extra=extra, tries=TRIES).value
         return None if reading.problem else [batch[place] for place in reading.value]
 
+    def foreseen(self, every: Sequence[Items], settings: RefineSettings, book: PriceBook) -> Prediction:
+        """Measure the judge's noise by repeats of first batches, and predict what refining gains.
+
+        Raises:
+            InputError: If no question has enough passages, or the judge never answered with an order.
+        """
+        some = [items for items in every if len(items.passage_ids) >= settings.batch][:_BATCHES]
+        batches = [(items, self._begin(items, settings, fresh=True).batch() or ()) for items in some]
+        asked = [(items, batch, again) for items, batch in batches for again in range(_REPEATS)]
+        found = list(in_order(lambda each: self._repeat(*each), asked, self.chat.concurrency))
+        repeats = [found[at : at + _REPEATS] for at in range(0, len(found), _REPEATS)]
+        noise = noise_of([[order for order in orders if order is not None] for orders in repeats])
+        grades = {items.query_id: items.grades for items in every}
+        items, batch = batches[0]
+        task = ordering(items.question, [items.texts[item] for item in batch], self.job.spec.golden.language)
+        tokens = self.chat.count_tokens(task.system) + self.chat.count_tokens(task.user)
+        said = self.chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
+        usd = 0.0 if self.chat.local else usd_per_call(book, self.chat.item, tokens, said)
+        return predict(noise, grades, settings, usd)
+
+    def _repeat(self, items: Items, batch: tuple[int, ...], again: int) -> list[int] | None:
+        """An order of a batch, shown in another order each time."""
+        drawn = np.random.default_rng(int(short_hash(items.query_id, str(again)), 16)).permutation(len(batch))
+        return self.order(items, tuple(batch[place] for place in drawn), f"repeat {again}")
+
     def refined(self, items: Items, settings: RefineSettings) -> Refinement:
         """Refine one question, or what is left of it."""
         state = self._begin(items, settings)
@@ -103,18 +133,19 @@ class Ordering:
             told(done)
         return found
 
-    def _begin(self, items: Items, settings: RefineSettings) -> Refinement:
-        fresh = refinement(
+    def _begin(self, items: Items, settings: RefineSettings, *, fresh: bool = False) -> Refinement:
+        """The state of a question: its checkpoint, or a new one."""
+        new = refinement(
             items.grades, items.ranks, items.passage_ids, settings,
             seed=f"{self.job.build_id}/{items.query_id}",
         )  # fmt: skip
         kept = None if self.folder is None else read_json(checkpoint(self.folder, items.query_id))
-        if kept is None or _begun(kept) != _begun(fresh.state()):
-            return fresh
+        if fresh or kept is None or _begun(kept) != _begun(new.state()):
+            return new
         try:
             return restore(kept)
         except InputError:
-            return fresh
+            return new
 
     def _keep(self, items: Items, state: Refinement) -> None:
         if self.folder is not None:

@@ -82,17 +82,18 @@ class GoldenPlan:
         return self.limit is not None and self.usd_known > self.limit
 
 
-def plan(job: GoldenJob, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
+def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
     """Work out what a build will take; sends nothing and writes nothing.
 
     Args:
         job: The build.
+        pool: Its `candidates`.
         problems: What to tell with it.
 
     Returns:
         The plan. Dollars are those of answers that can be used at once.
     """
-    pool, judges = _pool(job), job.spec.golden.judge.models
+    judges = job.spec.golden.judge.models
     texts = missing(job, pool) if pool is not None else _typical(job)
     if not judges:
         texts = texts.clear()
@@ -115,8 +116,8 @@ def plan(job: GoldenJob, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
     )
 
 
-def _pool(job: GoldenJob) -> Pool | None:
-    """The pool, where finding it out costs nothing."""
+def candidates(job: GoldenJob) -> Pool | None:
+    """The pool of a build, where finding it out costs nothing; else None."""
     found: list[Ranked] = []
     if job.searched:
         names = identities(_searching(job))

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import BudgetError
 from core.golden.job import GoldenJob
-from core.golden.plan import plan
+from core.golden.plan import candidates, plan
 from core.jobs import State
 from core.store import Store
 from tests.golden import built
@@ -33,7 +33,7 @@ def asked(vendors: Vendors) -> int:
 def test_every_text_is_judged_once_and_copies_share_the_grade(tmp_path: Path, vendors: Vendors):
     store = built.store_of(tmp_path)
     job = built.job(store, vendors.url)
-    foreseen = plan(job)
+    foreseen = plan(job, candidates(job))
     outcome = built.build(store, job, vendors.url)
     found = built.grades(store, "judged")
     assert outcome.golden_set_id == "judged"
@@ -66,7 +66,8 @@ def test_every_text_is_judged_once_and_copies_share_the_grade(tmp_path: Path, ve
 def test_plan_and_dry_run_spend_and_write_nothing(tmp_path: Path, vendors: Vendors):
     store = built.store_of(tmp_path)
     before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
-    plan(built.job(store, vendors.url))
+    job = built.job(store, vendors.url)
+    plan(job, candidates(job))
     assert asked(vendors) == 0
     assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
 
@@ -193,7 +194,7 @@ def test_grades_that_exist_are_taken_over(tmp_path: Path, vendors: Vendors):
     calls = asked(vendors)
     text = built.SPEC.replace('"judged"', '"more"') + 'grades = "judged"\n'
     job = built.job(store, vendors.url, text)
-    foreseen = plan(job)
+    foreseen = plan(job, candidates(job))
     outcome = built.build(store, job, vendors.url)
     assert outcome.golden_set_id == "more"
     assert asked(vendors) - calls == foreseen.to_judge == len({
@@ -245,3 +246,27 @@ def test_the_best_are_put_in_order(tmp_path: Path, vendors: Vendors):
     assert (outcome.folder.path / "refined").is_dir()
     built.build(store, job, vendors.url)
     assert asked(vendors) == calls
+
+
+@pytest.mark.parametrize(("noisy", "methods"), [(False, {"locks", "map"}), (True, {"none"})])
+def test_refined_only_where_it_pays(tmp_path: Path, noisy: bool, methods: set[str]):
+    turns: list[int] = []
+
+    def judge(body: Mapping[str, Any]) -> str:
+        answer = json.loads(built.judge(body))
+        if noisy and "order" in answer:
+            turns.append(len(turns))
+            answer["order"] = sorted(answer["order"], key=lambda at: hash((at, len(turns))))
+        return json.dumps(answer)
+
+    texts = {f"p{at:02}": f"{'sort ' * (at % 3 > 0)}{'a ' * (at % 2)}frame {at}" for at in range(30)}
+    with serve(chat=judge) as server:
+        store = built.store_of(tmp_path, {"q1": "sort a frame", "q2": "frame"}, texts)
+        text = built.SPEC.replace("depth = 6", "depth = 30").replace("depth = 4", "depth = 30")
+        text += '[golden.refine]\nmethod = "auto"\nturns = 40\n'
+        built.build(store, built.job(store, server.url, text), server.url)
+    told = json.loads(store.read().golden_sets("c")["manifest"][0])["refined"]
+    assert told["method"] in methods
+    assert {way["method"] for way in told["ways"]} == {"none", "locks", "map"}
+    assert (store.read().orders("judged").height > 0) == (told["method"] != "none")
+    assert told["noise"]["sigma"] > 1 if noisy else told["noise"]["sigma"] < 0.2

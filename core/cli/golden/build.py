@@ -38,15 +38,15 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Build the golden set of a specification, or what is left of it; nothing is judged or paid twice."""
-    from core.golden.plan import plan  # noqa: PLC0415 - with the engines, a second
+    from core.golden.plan import candidates, plan  # noqa: PLC0415 - with the engines, a second
     from core.golden.spec import load  # noqa: PLC0415
 
     context: Context = ctx.obj
     job = _job(context, load(spec), budget, to_run=not dry_run)
     if dry_run:
-        planning.show(plan(job), form)
+        planning.show(plan(job, candidates(job)), form)
         return
-    if not yes and not agreed(plan(job).usd, yes=yes):
+    if not yes and not agreed(plan(job, candidates(job)).usd, yes=yes):
         raise typer.Exit(1)
     execute(context, job, form)
 

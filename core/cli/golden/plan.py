@@ -24,12 +24,12 @@ SpecArgument = Annotated[
 def run(ctx: typer.Context, spec: SpecArgument, form: FormatOption = Format.TABLE) -> None:
     """Print how many texts will be judged, with calls, tokens, dollars and time."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.golden.plan import plan  # noqa: PLC0415
+    from core.golden.plan import candidates, plan  # noqa: PLC0415
     from core.golden.spec import load  # noqa: PLC0415
 
     context: Context = ctx.obj
     job, problems = landing.read(context.store().read(), load(spec), context.books(), to_run=False)
-    show(plan(job, problems=problems), form)
+    show(plan(job, candidates(job), problems=problems), form)
 
 
 def show(made: GoldenPlan, form: Format) -> None:

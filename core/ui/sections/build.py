@@ -7,7 +7,9 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.plan import GoldenPlan, plan
+from core.golden.job import GoldenJob
+from core.golden.plan import GoldenPlan, candidates, plan
+from core.golden.pool import Pool
 from core.golden.prompts import KINDS, prompt
 from core.golden.spec import load
 from core.pipeline.evaluate.launch import Known
@@ -141,11 +143,21 @@ def _prompts(language: str) -> None:
         st.code(prompt(kind, "fr" if language == "fr" else "en"), language=None, wrap_lines=True)
 
 
-@cache.cached("Finding the candidates and counting…", entries=8)
+@cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
     """What would be judged, made once per specification and revision."""
     job, problems = landing.read(snapshot, load(text), cache.books(), to_run=False)
-    return plan(job, problems=problems)
+    sources = [each.model_dump_json() for each in (job.spec.queries, *job.spec.golden.pool)]
+    held = job.spec.golden.judge.grades or ""
+    pool = _candidates(snapshot, job.collection_id, job.spec.golden.rewrite, *sources, held, _job=job)
+    return plan(job, pool, problems=problems)
+
+
+@cache.cached("Finding the candidates…", entries=4)
+def _candidates(snapshot: Snapshot, *sources: str, _job: GoldenJob) -> Pool | None:
+    """The pool, found once for its sources, whoever judges."""
+    del snapshot, sources  # part of the key
+    return candidates(_job)
 
 
 def _start(text: str, made: GoldenPlan) -> None:
