@@ -48,21 +48,21 @@ def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
         refined: Refinements by question; all by one method.
     """
     maps = any(state.settings.method == "map" for state in refined.values())
-    settled = "How sure the Top-20 is" if maps else "Pairs locked"
-    panels = theme.Panels(("Places of the Top-20 that changed", settled), across=2, x="turn", height=240)
-    colours = theme.colours_for(refined)
-    for query, state in refined.items():
-        points = state.curve
-        turns = [point.turn for point in points]
-        for place, values in enumerate(([p.changed for p in points], [p.settled for p in points])):
+    changed = "Places of the Top-20 changed " + ("in 5 turns" if maps else "per turn, mean of 5")
+    panels = theme.Panels((changed, "How sure the Top-20 is" if maps else "Pairs locked"), across=1, x="turn")
+    colours, rows = theme.colours_for(refined), curves(refined)
+    for query in refined:
+        points = rows.filter(query_id=query)
+        name = escape(shorten(query, 30))
+        smooth = points["changed"].rolling_mean(1 if maps else 5, min_samples=1)
+        for place, values in enumerate((smooth, points["settled"])):
             line = go.Scatter(
-                x=turns, y=values, name=escape(shorten(query, 30)), mode="lines",
-                line={"color": colours[query], "shape": "hv"},
-                hovertemplate="turn %{x}: %{y:.3~g}<extra>" + escape(shorten(query, 30)) + "</extra>",
+                x=points["turn"].to_list(), y=values.to_list(), name=name, mode="lines",
+                line={"color": colours[query]},
+                hovertemplate=f"turn %{{x}}: %{{y:.3~g}}<extra>{name}</extra>",
             )  # fmt: skip
             panels.add(place, line, group=query)
-    panels.figure.update_yaxes(rangemode="tozero")
-    return panels.figure
+    return panels.figure.update_yaxes(rangemode="tozero")
 
 
 def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
