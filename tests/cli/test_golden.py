@@ -1,9 +1,14 @@
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
+from core.golden.judging.book import Book
+from core.store import Store
+from core.views.golden.judging import book_path
 
 
 def simulated(*words: str, code: int = 0) -> str:
@@ -38,3 +43,24 @@ def test_a_simulation_as_json():
 )
 def test_what_cannot_be_simulated(words: tuple[str, ...], code: int):
     simulated("--noise", "1", *words, code=code)
+
+
+def test_what_to_judge_next(demo_store: Path, tmp_path: Path):
+    store = tmp_path / "own" / "store"
+    shutil.copytree(demo_store, store)
+    asked = ["--collection", "python-docs", "--n", "7", "--format", "json"]
+    words = ["--store", str(store), "golden", "next", *asked]
+    said = json.loads(CliRunner().invoke(app, words).stdout)
+    assert len(said["next"]) == 7 <= said["waiting"]
+    assert not said["reached"]
+    values = [row["value"] for row in said["next"]]
+    assert values == sorted(values, reverse=True)
+    assert said["queue"] is None
+    named = json.loads(CliRunner().invoke(app, [*words, "--queue"]).stdout)["queue"]
+    book = Book(book_path(Store.open(store)))
+    assert [(each.query_id, each.passage_id) for each in book.items(named)] == [
+        (row["query_id"], row["passage_id"]) for row in said["next"]
+    ]
+    reached = json.loads(CliRunner().invoke(app, [*words, "--target", "0"]).stdout)
+    assert reached["reached"]
+    assert reached["next"] == []

@@ -51,3 +51,24 @@ def test_other_pages_do_not_pay_for_the_resampling(
     monkeypatch.setattr(confidence, "joint_sample", refuse)
     for page in ("decision", "what_if"):
         assert_sound(open_page(demo_store, page, floor="0.123"))
+
+
+def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
+    open_page: OpenPage, demo_store: Path
+):
+    app = open_page(demo_store, "confidence/worth measuring more")
+    assert_sound(app, "Confidence")
+    (button,) = [each for each in app.button if each.label.startswith("Judge these")]
+    assert button.label == "Judge these 20 next"
+    assert app.selectbox(key="with").value == "python-docs-second"
+    frames = [each.value for each in app.dataframe]
+    (waiting,) = [rows for rows in frames if "saved" in rows]
+    assert len(waiting) == 20
+    assert (waiting["chance"] >= 0).all()
+    (beside,) = [rows for rows in frames if "after" in rows]
+    assert {"best before", "best after"} <= set(", ".join(beside["is"]).split(", "))
+    assert not [
+        each
+        for each in open_page(demo_store, "confidence/worth measuring more", write="none").button
+        if each.label.startswith("Judge these")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from core.cli.golden import build, plan, simulate, status
+from core.cli.golden import next as next_
 
 app = typer.Typer(
     help="Build golden sets: pools of candidates, judges, refinement.",
@@ -16,3 +17,4 @@ app.command("build")(build.run)
 app.command("resume")(build.resume)
 app.command("status")(status.run)
 app.command("simulate")(simulate.run)
+app.command("next")(next_.run)

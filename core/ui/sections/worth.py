@@ -12,11 +12,16 @@ import streamlit as st
 
 from core.decide.planner import Bill, bill
 from core.decide.rules import Constraints
-from core.ui import cache, show
+from core.ui import cache, door, show
+from core.ui.pages import PAGES
+from core.ui.pick import still_offered
 from core.ui.sections.confidence import chances, sample
+from core.ui.sections.judge_cards import book
 from core.ui.view import View
 from core.views.confidence import charts, words, worth
 from core.views.confidence.worth import Plan
+from core.views.golden.judging import propose
+from core.views.golden.value import USUAL, Next, before_and_after, next_words, what_next
 from core.views.text import plain
 
 _JUDGEMENTS = 30.0
@@ -38,6 +43,7 @@ def worth_measuring_more(view: View) -> None:
         show.head(words.unknown_answer(view.table, view.decision, view.quality))
     else:
         _queries(view, rows)
+        _passages(view)
     st.subheader("Stacks to add near the frontier", anchor=False)
     near = _near(view, view.constraints)
     st.markdown(plain(words.neighbour_words(near)))
@@ -80,6 +86,42 @@ def _queries(view: View, rows: list[int]) -> None:
             show.table(tags, "tags", TAGS)
     st.subheader("Timing again", anchor=False)
     st.markdown(plain(words.timing_words(plan, money.price)))
+
+
+def _passages(view: View) -> None:
+    """The passages to judge next, handed over to Golden sets, and what the grades of others did."""
+    found = _next(view, view.constraints)
+    if found is None:
+        return
+    st.subheader("Which passages to judge next", anchor=False)
+    st.markdown(plain(next_words(found, view.quality)))
+    rows = found.worth.rows.head(USUAL)
+    if not rows.is_empty():
+        show.table(rows, "judge_next", PASSAGES, whole=found.worth.rows)
+        if not door.forbidden() and st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
+            queue = propose(book(), view.scope.collection_id, rows, view.scope.golden_set_id or "")
+            asked = {"sec": "judge", "queue": queue.queue_id, "ws": view.scope.collection_id}
+            st.switch_page(PAGES["golden"].file, query_params=asked)
+    known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
+    others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
+    if others:
+        still_offered("with", others)
+        more = st.selectbox("The choice with the grades of", others, key="with", bind="query-params")
+        show.table(_with(view, view.constraints, more), "with_grades", WITH)
+
+
+@cache.cached("Looking for what to judge…", entries=32)
+def _next(view: View, constraints: Constraints) -> Next | None:
+    del constraints  # which the decision follows from
+    return what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+
+
+@cache.cached(entries=32)
+def _with(view: View, constraints: Constraints, more: str) -> pl.DataFrame:
+    del constraints
+    return before_and_after(
+        view.snapshot, view.table, view.decision, view.scope, view.quality, more=more
+    )  # fmt: skip
 
 
 def _ask_money(view: View, rows: list[int]) -> Money:
@@ -132,6 +174,22 @@ def _near(view: View, constraints: Constraints) -> pl.DataFrame:
     return worth.neighbour_rows(view.table, view.decision)
 
 
+PASSAGES: Mapping[str, Any] = {
+    "query_id": show.text_column("query"),
+    "passage_id": show.text_column("passage", width=260),
+    "stacks": show.number_column("stacks", 0, "Leading stacks that show it."),
+    "rank": show.number_column("best rank", 0),
+    "likely": show.number_column("expected grade", 1, "Of judged passages at like ranks of these stacks."),
+    "chance": show.percent_column("changes the best", "Chance that its grade alone changes the best stack."),
+    "saved": show.number_column("queries saved", 2, "Further queries that would tell as much."),
+}
+WITH: Mapping[str, Any] = {
+    "name": show.text_column("stack", width=270),
+    "before": show.score_column("before"),
+    "after": show.score_column("with them"),
+    "change": show.signed_column("change"),
+    "is": show.text_column("is"),
+}
 PLAN: Mapping[str, Any] = {
     "more": show.number_column("further queries", 0),
     "n": show.number_column("n then", 0),

@@ -1,0 +1,248 @@
+"""Value of judging: which passages' grades could change the choice, and by how many queries each is worth.
+
+An unjudged passage counts as nothing, the least that it can be. What it may be is told by the grades of
+judged passages at like ranks of the same stacks. Worlds are drawn: other queries (bootstrap) and a grade for
+every passage that waits. The chance of a passage is how often the best stack changes when its own grade alone
+is drawn again; times the queries saved, the further queries that would narrow the differences of the choice
+to its rivals as much (the variance that the grade brings over the variance between queries), it is its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.stats.significance import weights
+
+Floats = NDArray[np.float64]
+Grades = NDArray[np.int8]
+Whole = NDArray[np.intp]
+Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
+"""Values [S, n], the higher the better, from grades [S, n, K] and counts [n, 5]; NaN = not applicable."""
+
+GRADES = 5
+WORLDS = 300
+BINS = (1, 3, 6, 10, 20)
+"""Last ranks that are taken to be alike."""
+_PRIOR = 5.0
+"""Passages' worth of the grades at the same ranks of all stacks, for stacks of which few are judged there."""
+_CELLS = 1 << 21
+_EMPTY = -1
+_TIE = 1e-12
+_PAIR = ("query_id", "passage_id")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """The Top-K of S stacks on Q queries, as far as it is judged.
+
+    Attributes:
+        stacks: Their ids.
+        queries: The queries' ids.
+        pairs: query_id, passage_id and query (its number) of P passages of any Top-K.
+        grades: int8 [S, Q, K]; 0 = unjudged, −1 = empty.
+        slots: [S, Q, K], which of the pairs; −1 = empty.
+        counts: int32 [Q, 5], judged passages of each grade, ranked or not.
+    """
+
+    stacks: tuple[str, ...]
+    queries: tuple[str, ...]
+    pairs: pl.DataFrame
+    grades: Grades
+    slots: Whole
+    counts: NDArray[np.int32]
+
+    def distinct(self) -> Contest:
+        """Without the stacks whose Top-K is another's on every query: what is best is either of them."""
+        _, first = np.unique(self.slots.reshape(len(self.stacks), -1), axis=0, return_index=True)
+        rows = np.sort(first)
+        stacks = tuple(self.stacks[row] for row in rows)
+        return replace(self, stacks=stacks, grades=self.grades[rows], slots=self.slots[rows])
+
+    def held(self) -> Grades:
+        """The grade of each pair [P]; 0 = unjudged."""
+        grades = np.zeros(self.pairs.height, dtype=np.int8)
+        there = self.slots >= 0
+        grades[self.slots[there]] = self.grades[there]
+        return grades
+
+    def means(self, scoring: Scoring) -> Floats:
+        """The mean of each stack as judged [S]; NaN where the measure applies to no query."""
+        values = scoring(self.grades, self.counts)
+        applies = ~np.isnan(values)
+        sums, n = np.where(applies, values, 0.0).sum(axis=1), applies.sum(axis=1)
+        return np.asarray(np.divide(sums, n, out=np.full(len(n), np.nan), where=n > 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """What judging would do.
+
+    Attributes:
+        best: [S], share of the worlds in which each stack is the best; equal bests share one.
+        rows: The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has
+            it), rank (its best), likely (the grade expected), chance (that its grade changes the best), saved
+            (queries) and value (their product).
+    """
+
+    best: Floats
+    rows: pl.DataFrame
+
+
+def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...], k: int) -> Contest:
+    """Lay out what some stacks rank and what is judged of it.
+
+    Args:
+        rankings: run_id, query_id, passage_id, rank; others than of `stacks` and beyond `k` are left out.
+        judged: query_id, passage_id, grade, a passage once; only its queries count.
+        stacks: Run ids.
+        k: The cutoff.
+    """
+    queries = tuple(judged["query_id"].unique().sort())
+    of_stack, of_query = ({name: at for at, name in enumerate(names)} for names in (stacks, queries))
+    shown = rankings.filter(
+        pl.col("rank") <= k, pl.col("run_id").is_in(list(stacks)), pl.col("query_id").is_in(list(queries))
+    ).with_columns(query=pl.col("query_id").replace_strict(of_query, return_dtype=pl.Int64))
+    pairs = shown.select(*_PAIR, "query").unique(_PAIR).sort(_PAIR).with_row_index("pair")
+    shown = shown.join(pairs.drop("query"), on=_PAIR).join(
+        judged.select(*_PAIR, "grade"), on=_PAIR, how="left"
+    )
+    grades = np.full((len(stacks), len(queries), k), _EMPTY, dtype=np.int8)
+    slots = np.full(grades.shape, _EMPTY, dtype=np.intp)
+    run = shown["run_id"].replace_strict(of_stack, return_dtype=pl.Int64).to_numpy()
+    at = (run, shown["query"].to_numpy(), shown["rank"].to_numpy() - 1)
+    grades[at], slots[at] = shown["grade"].fill_null(0).to_numpy(), shown["pair"].to_numpy()
+    counts = np.zeros((len(queries), GRADES), dtype=np.int32)
+    query = judged["query_id"].replace_strict(of_query, return_dtype=pl.Int64).to_numpy()
+    np.add.at(counts, (query, judged["grade"].to_numpy().astype(np.intp) - 1), 1)
+    return Contest(stacks, queries, pairs.drop("pair"), grades, slots, counts)
+
+
+def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    """Judgements with those of another golden set on top: where both grade a passage, the other counts."""
+    names = (*_PAIR, "grade")
+    return pl.concat([judged.select(names).join(more, on=_PAIR, how="anti"), more.select(names)])
+
+
+def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) -> Worth:
+    """Rank the unjudged passages by what their grades could do.
+
+    Args:
+        field: The stacks that may be chosen.
+        scoring: The measure.
+        seed: Of the worlds.
+        worlds: How many.
+    """
+    open_ = np.flatnonzero(field.held() == 0)
+    query = field.pairs["query"].to_numpy()[open_]
+    shares = _shares(field)[open_]
+    base = np.nan_to_num(scoring(field.grades, field.counts))
+    gain = _gains(field, scoring, base, open_, query)
+    random, queries = np.random.default_rng(seed), len(field.queries)
+    drawn = weights(queries, worlds, seed)
+    running = shares.cumsum(axis=1)[:, :-1]
+    grade = (random.random((worlds, len(open_), 1)) > running).sum(axis=2)
+    # What all grades together bring is taken to be the sum of what each brings alone.
+    brought = np.stack([gain[np.arange(len(open_)), each] for each in grade])  # [worlds, n, S]
+    weight = drawn[:, query] / queries
+    means = drawn @ base.T / queries + np.einsum("wn,wns->ws", weight, brought)
+    best = _winners(means)
+    mean_gain = np.einsum("ng,ngs->ns", shares, gain)
+    expected = base.copy()
+    np.add.at(expected.T, query, mean_gain)
+    chance = _chances(means, gain, grade, shares, weight)
+    saved = _saved(best, expected, gain, shares)
+    return Worth(best, _rows(field, open_, shares, chance, saved))
+
+
+def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:
+    there = field.slots >= 0
+    pair, rank = field.slots[there], np.nonzero(there)[2] + 1
+    stacks = np.bincount(pair, minlength=field.pairs.height)
+    first = np.full(field.pairs.height, np.iinfo(np.int64).max)
+    np.minimum.at(first, pair, rank)
+    return (
+        field.pairs[open_]
+        .select(_PAIR)
+        .with_columns(
+            stacks=pl.Series(stacks[open_], dtype=pl.Int64),
+            rank=pl.Series(first[open_], dtype=pl.Int64),
+            likely=pl.Series(shares @ np.arange(1.0, GRADES + 1)),
+            chance=pl.Series(chance),
+            saved=pl.Series(saved),
+            value=pl.Series(chance * saved),
+        )
+        .sort("value", "chance", "stacks", *_PAIR, descending=[True, True, True, False, False])
+    )
+
+
+def _shares(field: Contest) -> Floats:
+    """What grade each pair may have [P, 5]: the judged ones at like ranks of the stacks that have it."""
+    stacks, _, k = field.grades.shape
+    at = np.searchsorted(BINS, np.arange(1, k + 1))
+    counts = np.zeros((stacks, len(BINS) + 1, GRADES))
+    run, _, rank = np.nonzero(field.grades > 0)
+    np.add.at(counts, (run, at[rank], field.grades[field.grades > 0].astype(np.intp) - 1), 1.0)
+    overall = field.counts.sum(axis=0) + 1.0
+    of_rank = counts.sum(axis=0) + _PRIOR * overall / overall.sum()
+    counts += _PRIOR * of_rank / of_rank.sum(axis=1, keepdims=True)
+    counts /= counts.sum(axis=2, keepdims=True)
+    found = np.zeros((field.pairs.height, GRADES))
+    there = field.slots >= 0
+    run, _, rank = np.nonzero(there)
+    np.add.at(found, field.slots[there], counts[run, at[rank]])
+    return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), _TIE))
+
+
+def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
+    """What each grade of each passage would add to its query's value of every stack [n, 5, S]."""
+    found = np.empty((len(open_), GRADES, len(field.stacks)))
+    step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))
+    for start in range(0, len(open_), step):
+        part = slice(start, start + step)
+        grades = np.repeat(field.grades[:, query[part], None], GRADES, axis=2)
+        own = field.slots[:, query[part]] == open_[part, None]
+        given = np.arange(1, GRADES + 1, dtype=np.int8)[:, None]
+        grades = np.where(own[:, :, None], given, grades)
+        counts = field.counts[query[part], None] + np.eye(GRADES, dtype=np.int32)
+        values = scoring(grades.reshape(len(grades), -1, grades.shape[-1]), counts.reshape(-1, GRADES))
+        values = np.nan_to_num(values).reshape(len(grades), -1, GRADES)
+        found[part] = np.moveaxis(values - base[:, query[part], None], 0, -1)
+    return found
+
+
+def _winners(means: Floats) -> Floats:
+    top = means >= means.max(axis=1, keepdims=True) - _TIE
+    return np.asarray((top / top.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: Floats) -> Floats:
+    """How often the best of a world changes when one grade is drawn again [n]."""
+    worlds, stacks = means.shape
+    won, chance = means.argmax(axis=1), np.zeros(len(gain))
+    step = max(1, _CELLS // (worlds * GRADES * stacks))
+    for start in range(0, len(gain), step):
+        part = slice(start, start + step)
+        now = gain[np.arange(len(gain))[part, None], grade[:, part].T]  # [n, worlds, S]
+        moved = (gain[part, None] - now[:, :, None]) * weight[:, part].T[:, :, None, None]
+        other = (means[:, None] + moved).argmax(axis=-1) != won[:, None]
+        chance[part] = np.einsum("nwg,ng->n", other, shares[part]) / worlds
+    return chance
+
+
+def _saved(best: Floats, expected: Floats, gain: Floats, shares: Floats) -> Floats:
+    """How many further queries would narrow the choice's differences as much as each grade does [n]."""
+    choice = int(best.argmax())
+    share = np.where(np.arange(len(best)) == choice, 0.0, best)
+    # One spread for all rivals: those that hardly differ from the choice would seem to save any number.
+    spread = float(np.var(expected - expected[choice], axis=1) @ share)
+    if spread <= _TIE:
+        return np.ones(len(gain))
+    apart = gain - gain[:, :, [choice]]
+    middle = np.einsum("ng,ngs->ns", shares, apart)
+    brought = np.einsum("ng,ngs->ns", shares, apart**2) - middle**2
+    return np.asarray(brought @ share / spread)

@@ -1,0 +1,167 @@
+"""What to judge next: the unjudged passages of the stacks that may be chosen, and what judging them did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.decide.rules import Decision
+from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
+from core.stats.intervals import SEED
+from core.store import Snapshot
+from core.views import text
+from core.views.confidence.noise import about_grades, leading
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import evidence
+
+TARGET = 0.9
+"""P(best) from which nothing more needs judging."""
+USUAL = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Next:
+    """What judging more would do.
+
+    Attributes:
+        names: The stacks that may be chosen; of equal ones the first.
+        worth: How often each is the best, and what to judge.
+    """
+
+    names: tuple[str, ...]
+    worth: Worth
+
+    @property
+    def likeliest(self) -> tuple[str, float]:
+        """The stack that is the best most often, and how often."""
+        row = int(self.worth.best.argmax())
+        return self.names[row], float(self.worth.best[row])
+
+
+def contenders(
+    snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality
+) -> pl.DataFrame:
+    """The stacks that may be chosen and whose passages the golden set judges one by one; none if no two."""
+    golden = scope.golden_set_id
+    rows = table.filter(pl.col("run_id").is_in(leading(table, decision)), "has_rankings")
+    if golden is None or not about_grades(quality):
+        return rows.clear()
+    judges = snapshot.judging(rows["run_id"].to_list(), golden)
+    rows = rows.filter(pl.col("run_id").is_in([run for run, name in judges.items() if name == golden]))
+    return rows if rows.height > 1 else rows.clear()
+
+
+def what_next(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    decision: Decision,
+    scope: Scope,
+    quality: Quality,
+    *,
+    seed: int = SEED,
+) -> Next | None:
+    """Rank the unjudged passages by what their grades could do to the choice.
+
+    Args:
+        snapshot: Where to read.
+        table: The stack table.
+        decision: What was selected from it.
+        scope: The workspace.
+        quality: The measure.
+        seed: Of the worlds.
+
+    Returns:
+        None where no two stacks can be told apart by grades.
+    """
+    rows = contenders(snapshot, table, decision, scope, quality)
+    if rows.is_empty():
+        return None
+    field, scoring = _read(snapshot, rows, scope, quality)
+    field = field.distinct()
+    names = dict(rows.select("run_id", "name").iter_rows())
+    return Next(tuple(names[run_id] for run_id in field.stacks), worth(field, scoring, seed=seed))
+
+
+def before_and_after(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    decision: Decision,
+    scope: Scope,
+    quality: Quality,
+    *,
+    more: str,
+) -> pl.DataFrame:
+    """The stacks that may be chosen as the golden set has them, and with the grades of another one on top.
+
+    Returns:
+        name, before, after (mean quality), change, and is ("best before", "best after" or both); the best
+        after first.
+    """
+    rows = contenders(snapshot, table, decision, scope, quality)
+    if rows.is_empty():
+        return pl.DataFrame(
+            schema={
+                "name": pl.String,
+                **dict.fromkeys(("before", "after", "change"), pl.Float64),
+                "is": pl.String,
+            }
+        )
+    means = []
+    for name in (None, more):
+        field, scoring = _read(snapshot, rows, scope, quality, name)
+        means.append(field.means(scoring))
+    sign = 1.0 if quality.higher_is_better else -1.0
+    best = [int(np.nanargmax(each)) for each in means]
+    marks = [
+        ", ".join(word for word, at in zip(("best before", "best after"), best, strict=True) if at == row)
+        for row in range(rows.height)
+    ]
+    return (
+        rows.select("name")
+        .with_columns(
+            before=pl.Series(sign * means[0]),
+            after=pl.Series(sign * means[1]),
+            change=pl.Series(sign * (means[1] - means[0])),
+            **{"is": pl.Series(marks)},
+        )
+        .sort("after", "name", descending=[quality.higher_is_better, False])
+    )
+
+
+def _read(
+    snapshot: Snapshot, rows: pl.DataFrame, scope: Scope, quality: Quality, more: str | None = None
+) -> tuple[Contest, Scoring]:
+    """The contest of some stacks, with the grades of another golden set on top, and the measure upwards."""
+    ids, golden, measure = rows["run_id"].to_list(), scope.golden_set_id, quality.measure
+    assert golden is not None  # `contenders` looks  # noqa: S101
+    assert measure is not None  # noqa: S101
+    only = among(snapshot, scope)
+    found = evidence(snapshot, ids, golden, [measure], only=only)
+    judged = snapshot.judgements(golden).filter(pl.col("query_id").is_in(list(found.query_ids)))
+    if more is not None:
+        extra = snapshot.judgements(more).filter(pl.col("query_id").is_in(list(found.query_ids)))
+        judged = overlaid(judged, extra)
+    sign = 1.0 if quality.higher_is_better else -1.0
+
+    def scoring(grades: np.ndarray, counts: np.ndarray) -> Floats:
+        return sign * found.rescored(measure, grades, counts)
+
+    return contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k), scoring
+
+
+def next_words(found: Next, quality: Quality, target: float = TARGET) -> str:
+    """Whether more judging is worth it, and what the first passages would bring."""
+    name, share = found.likeliest
+    head = f"{name} has the best {quality.name} in {text.percent(share)} of worlds"
+    if found.worth.rows.is_empty():
+        return f"{head}; everything in the Top-{quality.k} of the leading stacks is judged."
+    if share >= target:
+        return f"{head}, past the target of {text.percent(target)}: no more judging is needed."
+    first = found.worth.rows.head(USUAL)
+    return (
+        f"{head}, below the target of {text.percent(target)}; of {found.worth.rows.height:,} unjudged "
+        f"passages these {first.height} could change that first."
+    )
