@@ -5,10 +5,18 @@ from streamlit.testing.v1 import AppTest
 
 from core.golden.judging.book import Book
 from core.store import Store
+from core.ui.sections import judge_cards
 from core.views.golden import judging
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 from tests.stores import HOSTILE, Lab
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test presses sooner than anybody reads."""
+    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 0.0)
+
 
 GOLD = {f"q{query}": {f"p{place}": 1 + (query + place) % 5 for place in range(6)} for query in range(2)}
 
@@ -155,4 +163,27 @@ def test_another_judges_queue_asks_first(open_page: OpenPage, store: Path):
     assert not [each for each in app.button if (each.key or "").startswith("grade")]
     next(each for each in app.button if "Go on as Anne" in each.label).click().run()
     key(app, "grade1")
+    assert_sound(app, "Golden sets")
+
+
+def test_a_press_that_was_meant_for_another_card_does_nothing(
+    open_page: OpenPage, store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = started(open_page(store, "golden/judge"), "Anne")
+    book = Book(judging.book_path(Store.open(store)))
+    (queue,) = book.queues()
+    key(app, "grade4")
+    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 60.0)
+    key(app, "grade2")
+    assert [each.grade for each in book.items(queue.queue_id)] == [4, None, None], "nobody reads so fast"
+    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 0.0)
+    key(app, "undo")
+    # The browser still has the button of the second card when the first is back: one key presses both.
+    late = next(each for each in app.button if (each.key or "").startswith("grade3"))
+    late.click()
+    app.session_state["_card_since"] = (queue.queue_id, 1, 0.0)
+    app.run()
+    assert [each.grade for each in book.items(queue.queue_id)] == [None, None, None]
+    key(app, "grade5")
+    assert [each.grade for each in book.items(queue.queue_id)] == [5, None, None]
     assert_sound(app, "Golden sets")

@@ -191,8 +191,9 @@ class Book:
     def note(self, queue_id: str, place: int, text: str) -> None:
         """Write a note to a passage; "" takes it away."""
         with self._open() as db, transaction(db):
-            self._stroke(db, queue_id, place, "note", text)
-            db.execute("UPDATE items SET note = ? WHERE queue_id = ? AND place = ?", (text, queue_id, place))
+            asked = "UPDATE items SET note = ?1 WHERE queue_id = ?2 AND place = ?3 AND note <> ?1"
+            if db.execute(asked, (text, queue_id, place)).rowcount:
+                self._stroke(db, queue_id, place, "note", text)
 
     def undo(self, queue_id: str) -> bool:
         """Take back what was done last; its card comes again. False where nothing was done."""

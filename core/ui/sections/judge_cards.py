@@ -6,22 +6,25 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from core.bidi import upright
-from core.errors import ClqError
 from core.golden.judging.book import Book, Item, Queue
-from core.golden.judging.landing import RUBRIC
+from core.golden.judging.landing import RUBRIC, set_of
 from core.golden.judging.sampling import OF_FIVE
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
+from core.ui.pages import SECTION
 from core.views.golden import judging, ordered, words
 from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
 from core.views.text import count, plain
 
+Change = Callable[[float | None], object]
+"""What a keystroke does, given the seconds spent on the card."""
 LANDED = "_queue_landed"
 _SINCE, _PICKED = "_card_since", "_picked"
 _SCRIPT = """{
@@ -29,14 +32,20 @@ _SCRIPT = """{
   if (card && (innerWidth < 641 || card.getBoundingClientRect().top < 0)) card.scrollIntoView();
   if (!window.clqNotes) document.addEventListener("keydown", window.clqNotes = (event) => {
     const field = document.querySelector(".st-key-noting input");
+    const typing = /^(INPUT|TEXTAREA)$/.test(event.target.tagName);
+    const judging = document.querySelector(".st-key-judging");
+    if (event.repeat && !typing && judging) event.stopImmediatePropagation();
     if (!field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === field && ["Enter", "Escape"].includes(event.key)) setTimeout(() => field.blur(), 30);
-    if (/^(INPUT|TEXTAREA)$/.test(event.target.tagName) || event.key.toLowerCase() !== "n") return;
+    if (typing || event.key.toLowerCase() !== "n") return;
     event.preventDefault();
     field.focus();
-  });
+  }, true);
 }"""
-"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once."""
+"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once; a key that is
+held down is one press."""
+_TOO_SOON_S = 0.15
+"""Nobody has read a card after so short a time: the press was meant for the one before."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -69,10 +78,16 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
     how_far(queue, items)
     if item is None:
         finished(data, queue, items)
-        return
+    else:
+        _card(data, queue, items, item)
+    place = None if item is None else item.place
     since = st.session_state.get(_SINCE)
-    if since is None or since[:2] != (queue.queue_id, item.place):
-        st.session_state[_SINCE] = (queue.queue_id, item.place, time.monotonic())
+    if since is None or since[:2] != (queue.queue_id, place):
+        # As the last thing: until a card is there in full, a press was meant for the one before.
+        st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
+
+
+def _card(data: Snapshot, queue: Queue, items: Sequence[Item], item: Item) -> None:
     texts = cards(data, queue)
     if queue.mode == "order":
         five(queue, items[item.place : item.place + OF_FIVE], texts)
@@ -114,38 +129,43 @@ def grades(queue: Queue, item: Item) -> None:
                 rest = meaning.removeprefix(word).lstrip(": ")
                 _key(
                     f"**{grade}** {word}" + f" *{rest}*" * bool(rest),
-                    f"grade{grade}_{tag}", str(grade), queue,
-                    partial(book().grade, queue.queue_id, item.place, grade),
+                    (queue, item.place, partial(book().grade, queue.queue_id, item.place, grade)),
+                    f"grade{grade}", str(grade),
                     width="stretch", wrap=True,
                 )  # fmt: skip
         with st.container(horizontal=True, key="further", gap="small"):
-            further(queue, [item.place], tag)
+            further(queue, [item.place])
             with st.container(key="noting"):
                 field = f"noted_{tag}"
                 st.text_input(
                     "Note", item.note, key=field, max_chars=500, placeholder="Note (N), Enter keeps it",
-                    label_visibility="collapsed", on_change=press,
-                    args=(queue, lambda _: book().note(queue.queue_id, item.place, _typed(field))),
+                    label_visibility="collapsed", on_change=note, args=(queue, item.place, field),
                 )  # fmt: skip
     with st.expander("What the grades mean, and the keys", icon=":material/help:"):
         st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in RUBRIC.items()))
         st.caption(words.KEYS)
 
 
-def further(queue: Queue, places: list[int], tag: str) -> None:
+def further(queue: Queue, places: list[int]) -> None:
     """Skip and undo."""
-    _key("skip", f"skip_{tag}", "s", queue, partial(book().skip, queue.queue_id, places))
-    _key("undo", f"undo_{tag}", "u", queue, lambda _: book().undo(queue.queue_id))
+    skip = partial(book().skip, queue.queue_id, places)
+    _key("skip", (queue, min(places), skip), "skip", "s")
+    _undo(queue, min(places))
+
+
+def _undo(queue: Queue, place: int | None) -> None:
+    _key("undo", (queue, place, lambda _: book().undo(queue.queue_id)), "undo", "u")
 
 
 def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     """Five passages in the order that they have so far, each with what moves it."""
-    tag = f"{queue.queue_id}_{batch[0].place}"
+    first = batch[0].place
+    tag = f"{queue.queue_id}_{first}"
     order = [each.place for each in sorted(batch, key=lambda each: (each.position or 0, each.place))]
     picked = st.session_state.get(_PICKED)
     at = order.index(picked) if picked in order else 0
     with st.container(key="card"):
-        st.markdown(f"#### {plain(texts[batch[0].place].question)}")
+        st.markdown(f"#### {plain(texts[first].question)}")
     for rank, place in enumerate(order):
         card = texts[place]
         with st.container(border=True, gap="small"):
@@ -159,7 +179,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
                     st.button(
                         "", key=f"move{rank}{step}_{tag}", icon=f":material/arrow_{icon}:",
                         disabled=not 0 <= rank + step < OF_FIVE, on_click=press,
-                        args=(queue, partial(_move, queue, order, place, step)),
+                        args=(queue, first, partial(_move, queue, order, place, step)),
                     )  # fmt: skip
             shown, rest = shown_text(upright(card.text))
             st.text(shown)
@@ -168,12 +188,10 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
                     st.text(rest)
     with st.container(key="judging"), st.container(horizontal=True, gap="small"):
         for step, label, key in ((-1, "up", "Up"), (1, "down", "Down")):
-            _key(label, f"{key}_{tag}", key, queue, partial(_move, queue, order, order[at], step))
-        _key(
-            "This is the order", f"order_{tag}", "Enter", queue,
-            partial(book().order, queue.queue_id, order), type="primary",
-        )  # fmt: skip
-        further(queue, order, tag)
+            _key(label, (queue, first, partial(_move, queue, order, order[at], step)), key, key)
+        done = partial(book().order, queue.queue_id, order)
+        _key("This is the order", (queue, first, done), "order", "Enter", type="primary")
+        further(queue, order)
     st.caption(words.KEYS_OF_ORDER)
 
 
@@ -183,8 +201,11 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     with st.container(horizontal=True):
         if skipped:
             said = f"Judge the {count(skipped, 'skipped one')}"
-            _key(said, "judge_skipped", None, queue, lambda _: book().offer_skipped(queue.queue_id))
-        _key("undo", f"undo_{queue.queue_id}", "u", queue, lambda _: book().undo(queue.queue_id))
+            again: Change = lambda _: book().offer_skipped(queue.queue_id)  # noqa: E731
+            _key(said, (queue, None, again), "judge_skipped", None)
+        _undo(queue, None)
+        if queue.mode == "grade" and queue.base:
+            st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,))
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
@@ -199,19 +220,31 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         show.table(found.rows, "orders_by_hand", columns)
 
 
-def press(queue: Queue, change: Callable[[float | None], object]) -> None:
-    """In a callback: keep a keystroke; at the end of a queue of grades the golden set is written too."""
-    since = st.session_state.get(_SINCE)
-    spent = None if since is None else time.monotonic() - since[2]
-    try:
-        door.require()
-        change(spent)
-    except ClqError as error:
-        st.session_state["_act_failed"] = str(error)
+def press(queue: Queue, place: int | None, change: Change) -> None:
+    """In a callback: keep a keystroke on the card that is shown; at the end the golden set is written too.
+
+    A browser that is drawing has the buttons of two cards, and one key presses both.
+    """
+    *shown, since = st.session_state.get(_SINCE, (None, None, 0.0))
+    spent = time.monotonic() - since
+    if shown != [queue.queue_id, place] or spent < _TOO_SOON_S:
+        return
+    if not door.act(_kept, change, spent):
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
     if items and all(each.at is not None for each in items) and any(each.grade for each in items):
         land(queue)
+
+
+def note(queue: Queue, place: int, field: str) -> None:
+    """In a callback: keep a note, of whichever card it is."""
+    text = str(st.session_state[field] or "").strip()
+    door.act(_kept, lambda _: book().note(queue.queue_id, place, text), None)
+
+
+def _kept(change: Change, spent: float | None) -> str:
+    change(spent)
+    return ""  # the next card says it
 
 
 def land(queue: Queue, into: str = "") -> None:
@@ -224,18 +257,17 @@ def _land(queue: Queue, into: str) -> str:
 
 
 def _key(
-    label: str,
-    key: str,
-    shortcut: str | None,
-    queue: Queue,
-    change: Callable[[float | None], object],
-    **options: object,
+    label: str, does: tuple[Queue, int | None, Change], name: str, shortcut: str | None, **options: Any
 ) -> None:
-    st.button(label, key=key, shortcut=shortcut, on_click=press, args=(queue, change), **options)  # type: ignore[arg-type]
+    """A button that keeps a keystroke; it is of one card alone, so that a late press finds no other."""
+    key = f"{name}_{does[0].queue_id}_{does[1]}"
+    st.button(label, key=key, shortcut=shortcut, on_click=press, args=does, **options)
 
 
-def _typed(field: str) -> str:
-    return str(st.session_state[field] or "").strip()
+def _agree(queue: Queue) -> None:
+    """In a callback: open section Judges on a judge's golden set and the one that was drawn from."""
+    st.session_state[SECTION] = "judges"
+    st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
 
 
 def _pick(place: int) -> None:

@@ -64,6 +64,13 @@ def test_undo_goes_back_one_by_one_and_is_written_down(tmp_path: Path):
     assert book.items(name)[0].grade == 2
 
 
+def test_a_note_that_says_the_same_is_no_keystroke(tmp_path: Path):
+    book, name = book_of(tmp_path)
+    for text in ("", "a", "a", "b", ""):
+        book.note(name, 0, text)
+    assert [said for _, _, said in book.strokes(name)] == ["a", "b", ""]
+
+
 def test_idle_time_and_grades_beyond_the_rubric(tmp_path: Path):
     book, name = book_of(tmp_path)
     book.grade(name, 0, 4, IDLE_S + 1)

@@ -1,0 +1,100 @@
+"""People who judge at the same time, in browsers of their own."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from core.golden.judging.book import FILE, Book
+from core.store import Store
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+JUDGES = ("Anne", "Ben", "Chloé", "Dmitri", "Esi")
+EACH = 100
+
+
+def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
+    seen = visit(f"{server.url}/golden?sec=judge&ws=python-docs")
+    seen.page.get_by_role("textbox", name="Your name").fill(name)
+    seen.page.get_by_role("spinbutton", name="Passages").fill(str(EACH))
+    seen.page.get_by_role("button", name="Start judging").click()
+    expect(seen.page.get_by_text(f"1 of {EACH}")).to_be_visible()
+    seen.settle()
+    return seen
+
+
+def at_card(seen: Visit, number: int) -> None:
+    """Wait until a card is shown."""
+    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(f"· {number} of {EACH}")
+    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached()  # drawn last
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_five_people_at_once(visit: Callable[..., Visit], own_server: Server, own_store: Path):
+    sessions = [started(visit, own_server, name) for name in JUDGES]
+    links = [seen.address for seen in sessions]
+    for number in range(1, EACH + 1):
+        if number == 40:
+            sessions[0].page.reload()
+            sessions[0].settle()
+        if number == 60:  # the link is opened elsewhere, and the first tab is left
+            sessions[1] = visit(links[1])
+        for person, seen in enumerate(sessions):
+            at_card(seen, number)
+            seen.page.keyboard.press(str((number + person) % 5 + 1))
+    for seen in sessions:
+        expect(seen.page.get_by_text("is written")).to_be_visible(timeout=60_000)
+    book = Book(own_store.parent / FILE)
+    snapshot = Store.open(own_store).read()
+    for person, name in enumerate(JUDGES):
+        (queue,) = [each for each in book.queues() if each.judge == name]
+        items = book.items(queue.queue_id)
+        expected = [(number + person) % 5 + 1 for number in range(1, EACH + 1)]
+        assert [each.grade for each in items] == expected, name
+        acts = Counter(act.split()[0] for _, act, _ in book.strokes(queue.queue_id))
+        assert acts == {"grade": EACH}, "each key once"
+        golden = snapshot.golden_sets("python-docs").filter(judge=name)["golden_set_id"].item()
+        landed = {
+            row[:2]: row[2]
+            for row in snapshot.judgements(golden).select("query_id", "passage_id", "grade").rows()
+        }
+        assert landed == {(each.query_id, each.passage_id): each.grade for each in items}
+        assert set(snapshot.gradings(golden)["judge"]) == {name}
+
+
+@pytest.mark.slow
+def test_a_card_is_judged_with_the_thumb_and_a_note_is_no_key(
+    visit: Callable[..., Visit], own_server: Server, own_store: Path
+):
+    seen = started(visit, own_server, "Fay")
+    seen.page.keyboard.press("n")
+    seen.page.keyboard.type("5 stars, use s")
+    seen.page.keyboard.press("Enter")
+    at_card(seen, 1)
+    seen.look(dark=False, narrow=True)
+    assert seen.overflow() <= 0
+    buttons = seen.page.locator(".st-key-grades button")
+    for button in buttons.all():
+        box = button.bounding_box()
+        assert box
+        assert min(box["width"], box["height"]) >= 44
+        assert box["y"] + box["height"] <= 844, "in reach without scrolling"
+    buttons.nth(3).click()
+    at_card(seen, 2)
+    seen.page.keyboard.press("u")
+    at_card(seen, 1)
+    seen.page.keyboard.press("2")
+    at_card(seen, 2)
+    book = Book(own_store.parent / FILE)
+    (queue,) = book.queues()
+    first = book.items(queue.queue_id)[0]
+    assert (first.grade, first.note) == (2, "5 stars, use s")
+    acts = [act for _, act, _ in book.strokes(queue.queue_id)]
+    assert acts == ["note", "grade 4", "undo", "grade 2"]
+    assert re.search(r"queue=Fay-[0-9a-f]{6}", seen.address)
