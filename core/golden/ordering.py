@@ -20,7 +20,7 @@ from core.pipeline.evaluate.measure import in_order
 from core.prices import PriceBook
 from core.providers.chat import Chat
 from core.providers.chat.ask import ask
-from core.records import canonical_json, short_hash
+from core.records import JsonMap, canonical_json, short_hash
 from core.tables import TABLES
 
 ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
@@ -156,6 +156,16 @@ class Ordering:
 def checkpoint(folder: Path, query_id: str) -> Path:
     """The file with the state of one question."""
     return folder / f"{short_hash(query_id)}.json"
+
+
+def refinements(folder: Path) -> dict[str, JsonMap]:
+    """The checkpoints of a folder by question, for `core.golden.refine.restore`.
+
+    Args:
+        folder: "refined" in the folder of a build; nothing where it is not there.
+    """
+    states = [state for path in sorted(folder.glob("*.json")) if (state := read_json(path))]
+    return {str(state.get("seed", "")).partition("/")[2]: state for state in states}
 
 
 def _begun(state: Any) -> str:  # noqa: ANN401 - JSON

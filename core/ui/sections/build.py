@@ -7,16 +7,20 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.golden.build import REFINED
 from core.golden.job import GoldenJob
+from core.golden.ordering import refinements
 from core.golden.plan import GoldenPlan, candidates, plan
 from core.golden.pool import Pool
 from core.golden.prompts import KINDS, prompt
+from core.golden.refine import restore
 from core.golden.spec import load
 from core.pipeline.evaluate.launch import Known
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import SECTION
 from core.ui.view import View
+from core.views.golden import refined
 from core.views.golden.build import form as asked
 from core.views.golden.build import landing, words
 from core.views.golden.build.form import Form
@@ -34,6 +38,27 @@ _LINES = {
     "unknown": show.text_column("unknown because"),
 }
 
+_CURVES = {
+    "turn": show.number_column("turn", 0),
+    "changed": show.number_column("places of the Top-20 changed", 0),
+    "settled": show.number_column("pairs locked, or how sure", 2),
+}
+_PAIRS = {
+    "better": show.text_column("better"),
+    "worse": show.text_column("worse"),
+    "rank_better": show.number_column("its rank", 0),
+    "rank_worse": show.number_column("the other's", 0),
+    "times": show.number_column("times", 0),
+}
+_WAYS = {
+    "method": show.text_column("method"),
+    "tau": show.number_column("tau to the true order", 2, "Kendall's tau, simulated at the measured noise."),
+    "low": show.number_column("from", 2),
+    "high": show.number_column("to", 2),
+    "turns": show.number_column("calls a question", 0),
+    "usd": show.dollar_column("$", "Of all questions; empty = unknown."),
+}
+
 
 def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
@@ -44,6 +69,7 @@ def build(view: View) -> None:
     if not forbidden:
         _new(view)
     work.earlier(kind, may_start=not forbidden)
+    _refined(view, kind)
 
 
 def _kind(view: View) -> work.Kind:
@@ -69,6 +95,34 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
 def _open(golden_set_id: str) -> None:
     st.session_state["gs"] = golden_set_id
     st.session_state[SECTION] = "soundness"
+
+
+def _refined(view: View, kind: work.Kind) -> None:
+    """Whether refining pays, and how the latest build that refines put each question's best in order."""
+    here = [one for one in kind.known() if one.status.collection_id == view.scope.collection_id]
+    made = (str(one.status.facts.get("golden_set_id") or "") for one in here)
+    ways = next((rows for name in made if (rows := landing.ways(view.snapshot, name)).height), None)
+    if ways is not None:
+        with st.expander("Whether it pays to put the best in order"):
+            st.caption(plain(words.pays(ways)))
+            show.table(ways, "ways", _WAYS)
+    folders = (one.folder.path / REFINED for one in here if one.folder is not None)
+    states = next((found for folder in folders if (found := refinements(folder))), {})
+    if not states:
+        return
+    with st.expander("How the best were put in order"):
+        query = st.selectbox("Question", sorted(states), key="golden_refined")
+        state = {query: restore(states[query])}
+        st.caption(plain(words.came_to_rest(state[query])))
+        show.chart(refined.convergence(state), "convergence", alt="How the Top-20 came to rest")
+        show.table(refined.curves(state), "convergence", _CURVES)
+        if state[query].locks:
+            show.chart(refined.lock_graph(state[query]), "locks", alt="Locked pairs, and contradictions")
+        for title, contradicted in (("Contradictions", True), ("Locks", False)):
+            rows = refined.pairs(state, contradicted=contradicted)
+            if rows.height:
+                st.markdown(f"**{title}**")
+                show.table(rows, title.lower(), _PAIRS)
 
 
 def _new(view: View) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -115,3 +116,20 @@ def read(
     from core.golden.job import read_job  # noqa: PLC0415 - with the engines, a second
 
     return read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+
+
+def ways(snapshot: Snapshot, golden_set_id: str) -> pl.DataFrame:
+    """What refining a golden set was predicted to bring: method, tau, low, high, turns, usd, recommended.
+
+    No rows where that was not asked, or there is no such golden set.
+    """
+    told = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
+    rows = json.loads(told[0]).get("refined", {}).get("ways", []) if told else []
+    return pl.DataFrame(rows, schema=_WAYS, orient="row")
+
+
+_WAYS = {
+    "method": pl.String,
+    **dict.fromkeys(("tau", "low", "high", "turns", "usd"), pl.Float64),
+    "recommended": pl.Boolean,
+}

@@ -12,6 +12,7 @@ from core.views.text import count, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.plan import GoldenPlan
+    from core.golden.refine import Refinement
     from core.pipeline.evaluate import Status
 
 RISK = (
@@ -27,6 +28,8 @@ def headline(known: Sequence[Status]) -> str:
     """How many were built and which are now."""
     if not known:
         return "No golden set was built here yet."
+    if all(str(status.state) == "finished" for status in known):
+        return f"{count(len(known), 'golden set')} built here."
     names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
     now = f"{names} {'are' if ' and ' in names else 'is'} being built" if names else "none is under way"
     return f"{count(len(known), 'golden set')} begun; {now}."
@@ -109,6 +112,24 @@ def ended(status: Status) -> str:
         parts.append(status.message)
     parts[0] += "."
     return " ".join(parts)
+
+
+def pays(ways: pl.DataFrame) -> str:
+    """What is recommended, and what it gains over the grades alone."""
+    chosen = ways.filter("recommended").row(0, named=True)
+    if chosen["method"] == "none":
+        return "At the judge's noise as measured, refining would lose or gain nothing sure; grades decide."
+    grades = ways.filter(method="none")["tau"].item()
+    return f"{chosen['method']} pays: tau {chosen['tau']:.2f} instead of {grades:.2f} by grades alone."
+
+
+def came_to_rest(state: Refinement) -> str:
+    """How the refinement of one question ended."""
+    why = {"stable": "the Top-20 came to rest", "limit": "it stopped at the limit of turns"}
+    skipped = f", {state.skips} skipped" if state.skips else ""
+    against = count(len(state.contradictions), "judgement against a lock", "judgements against locks")
+    ended = why.get(state.stopped, "too few passages to order" if state.stopped else "it is under way")
+    return f"{count(state.turns, 'turn')}{skipped}, {against}; {ended}."
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
