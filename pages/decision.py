@@ -80,7 +80,7 @@ def noise(view: View, place: DeltaGenerator | None) -> None:
     if found is not None:
         made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
         said = noise_words(view.table, view.decision, made, found, view.quality)
-        place.metric("How firm", words.firmness(*made), help=plain(said))
+        place.metric("How firm, with judge noise", words.firmness(*made), help=plain(said))
 
 
 def firm(view: View, row: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ P(reference | grade) alone, the same at every rank, would move scores away from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,13 +99,16 @@ def replicates(
     Returns:
         [S, R]; NaN where the measure applies to no query of a resample.
     """
+    held = np.hstack([judged.slots.reshape(len(judged.slots), -1), judged.place])
+    _, first, which = np.unique(held, axis=0, return_index=True, return_inverse=True)
+    judged = replace(judged, place=judged.place[first], slots=judged.slots[first])  # equal stacks once
     model = _Model(judged, posterior(counts))
-    means = np.full((len(judged.slots), len(drawn)), np.nan)
+    means = np.full((len(first), len(drawn)), np.nan)
     for place, weight in enumerate(drawn):
         if weight.any():
             random = np.random.default_rng((seed, place))
             means[:, place] = model.means(random, scoring, weight, tables)
-    return means
+    return means[which.reshape(-1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -112,7 +112,9 @@ def before_and_after(
     means = []
     for name in (None, more):
         field, scoring = _read(snapshot, rows, scope, quality, name)
+        field = field.distinct()
         means.append(field.means(scoring))
+    rows = rows.filter(pl.col("run_id").is_in(field.stacks))
     sign = 1.0 if quality.higher_is_better else -1.0
     best = [int(np.nanargmax(each)) for each in means]
     marks = [
