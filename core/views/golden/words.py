@@ -29,8 +29,9 @@ HOLES = (
     "all being of grade 5. Where lines overlap, judging more could change the order."
 )
 BIAS = (
-    "Leave one run out: its score without the judgements of passages that no other run ranks. A large "
-    "bias says that a new stack, which nobody judged for, would look worse than it is."
+    "Leave one system out: a stack's score without the judgements of passages that no stack of other "
+    "retrievers ranks. A large bias says that a new system, which nobody judged for, would look worse than "
+    "it is."
 )
 TWO_JUDGES = (
     "It takes two golden sets of this collection, one per judge.",
