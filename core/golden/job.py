@@ -166,7 +166,7 @@ def read_job(
         InputError: If something it names cannot be read.
     """
     asked = require(list(_judges(spec, keys)), to_run=to_run)
-    search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run)
+    search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run, judged=False)
     if None not in search.corpora:
         raise InputError(
             "Documents are cut before they are judged.",

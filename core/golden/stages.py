@@ -129,7 +129,7 @@ class Judging:
         rows: list[dict[str, Any]] = []
         ungraded = 0
         asked = wanted.select(*_PAIR, "text").rows()
-        for name in self._job.spec.golden.judge.models:
+        for name in self._job.spec.golden.judge.models if asked else ():
             chat = self._turn.models.chat(name)
             self._turn.tracker.begin("judge", f"judge: {name}")
             self._turn.budget.begin_stage(f"judge {name}")

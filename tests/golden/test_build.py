@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -270,3 +272,31 @@ def test_refined_only_where_it_pays(tmp_path: Path, noisy: bool, methods: set[st
     assert {way["method"] for way in told["ways"]} == {"none", "locks", "map"}
     assert (store.read().orders("judged").height > 0) == (told["method"] != "none")
     assert told["noise"]["sigma"] > 1 if noisy else told["noise"]["sigma"] < 0.2
+
+
+def test_texts_and_questions_in_files_become_a_golden_set_by_one_command(tmp_path: Path):
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    for name, rows in (("corpus", built.TEXTS), ("queries", built.QUESTIONS)):
+        lines = [json.dumps({"_id": key, "text": text}) for key, text in rows.items()]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    for split in ("test", "dev"):  # judgements of others are not looked at
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp0\t1\n")
+    spec = tmp_path / "golden.toml"
+    spec.write_text(built.SPEC.replace('collection.stored = "c"', 'collection = "beir"').replace(
+        'prices = "fake"', ""
+    ).replace('"judge"', '"fake"'))  # fmt: skip
+    store = tmp_path / "store"
+    command = [sys.executable, "-m", "core", "--store", str(store), "golden"]
+
+    def told(*arguments: str) -> Any:
+        asked = [*command, *arguments, "--format", "json"]
+        return json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+
+    (row,) = told("build", str(spec))
+    assert (row["golden_set_id"], row["collection_id"], row["queries"]) == ("judged", "beir", 3)
+    read = Store.open(store).read()
+    assert read.golden_sets().height == 1
+    assert read.judgements("judged").height == row["judgements"] > 10
+    (status,) = told("status")
+    assert (status["state"], status["golden_set"]) == ("finished", "judged")
