@@ -13,7 +13,7 @@ from core.golden.judging.book import Mode, Queue
 from core.golden.judging.sampling import SAMPLINGS, Sampling
 from core.ui import door, show
 from core.ui.pick import still_offered
-from core.ui.sections.judge_cards import LANDED, book, cards, land, one_by_one
+from core.ui.sections.judge_cards import LEAVING, book, cards, land, one_by_one
 from core.ui.view import View, current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
@@ -29,7 +29,7 @@ _MODES = {"grade passages": "grade", "put five in order": "order", "settle two j
 
 def judge(view: View) -> None:
     """Draw the form that starts a queue, or the queue that the address names."""
-    st.session_state.pop(LANDED, None)
+    st.session_state.pop(LEAVING, None)
     with st.container():  # always there, so that what follows keeps its place
         door.outcome()
     if reason := door.forbidden():

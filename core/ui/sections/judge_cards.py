@@ -25,7 +25,7 @@ from core.views.text import count, plain
 
 Change = Callable[[float | None], object]
 """What a keystroke does, given the seconds spent on the card."""
-LANDED = "_queue_landed"
+LEAVING = "_queue_left"
 _SINCE, _PICKED = "_card_since", "_picked"
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
@@ -71,8 +71,8 @@ compared = cached(entries=64)(ordered.compare)
 @st.fragment
 def one_by_one(data: Snapshot, queue: Queue) -> None:
     """The card that is next, and what can be said of it; only this is drawn anew after a key."""
-    if st.session_state.pop(LANDED, False):
-        st.rerun()  # the golden set is new: the whole page has to see it
+    if st.session_state.pop(LEAVING, False):
+        st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
     how_far(queue, items)
@@ -249,7 +249,7 @@ def _kept(change: Change, spent: float | None) -> str:
 
 def land(queue: Queue, into: str = "") -> None:
     """In a callback: write the judge's golden set, or that of two judges settled."""
-    st.session_state[LANDED] = door.act(_land, queue, into)
+    st.session_state[LEAVING] = door.act(_land, queue, into)
 
 
 def _land(queue: Queue, into: str) -> str:
@@ -268,6 +268,7 @@ def _agree(queue: Queue) -> None:
     """In a callback: open section Judges on a judge's golden set and the one that was drawn from."""
     st.session_state[SECTION] = "judges"
     st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
+    st.session_state[LEAVING] = True
 
 
 def _pick(place: int) -> None:
