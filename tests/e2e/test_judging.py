@@ -30,13 +30,18 @@ def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
 
 def at_card(seen: Visit, number: int) -> None:
     """Wait until a card is shown."""
-    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(f"· {number} of {EACH}")
-    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached()  # drawn last
+    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(
+        f"· {number} of {EACH}", timeout=30_000
+    )
+    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached(
+        timeout=30_000
+    )  # drawn last
+    expect(seen.page.locator("[data-test-script-state=notRunning]")).to_be_attached(timeout=30_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_five_people_at_once(visit: Callable[..., Visit], own_server: Server, own_store: Path):
+def test_five_people_at_once(own_server: Server, own_store: Path, visit: Callable[..., Visit]):
     sessions = [started(visit, own_server, name) for name in JUDGES]
     links = [seen.address for seen in sessions]
     for number in range(1, EACH + 1):
@@ -70,7 +75,7 @@ def test_five_people_at_once(visit: Callable[..., Visit], own_server: Server, ow
 
 @pytest.mark.slow
 def test_a_card_is_judged_with_the_thumb_and_a_note_is_no_key(
-    visit: Callable[..., Visit], own_server: Server, own_store: Path
+    own_server: Server, own_store: Path, visit: Callable[..., Visit]
 ):
     seen = started(visit, own_server, "Fay")
     seen.page.keyboard.press("n")

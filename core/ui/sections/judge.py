@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.errors import InputError
 from core.golden.judging.book import Mode, Queue
 from core.golden.judging.sampling import SAMPLINGS, Sampling
 from core.ui import door, show
@@ -17,13 +18,14 @@ from core.ui.sections.judge_cards import LEAVING, book, cards, land, one_by_one
 from core.ui.view import View, current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
+from core.views.golden.value import what_next
 from core.views.tables import to_csv
 from core.views.text import label, plain
 
 NEW, QUEUE, _NEXT, _ME = "a new one", "queue", "_next_queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
-_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks")
+_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks", "by value")
 _MODES = {"grade passages": "grade", "put five in order": "order", "settle two judges": "settle"}
 
 
@@ -152,7 +154,14 @@ def take_now(view: View, queue: Queue) -> None:
 
 def begin(view: View, **asked: Any) -> str:
     """Draw a queue and open it."""
-    return opened(judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, **asked))
+    worth = None
+    if asked["sampling"] == "by value":
+        found = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+        if found is None or found.worth.rows.is_empty():
+            raise InputError(words.NO_VALUE, do="Choose another sampling.")
+        worth = found.worth.rows
+    queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
+    return opened(queue)
 
 
 def settle(view: View, name: str, first: str, second: str) -> str:

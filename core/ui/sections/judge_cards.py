@@ -33,8 +33,9 @@ _SCRIPT = """{
   if (!window.clqNotes) document.addEventListener("keydown", window.clqNotes = (event) => {
     const field = document.querySelector(".st-key-noting input");
     const typing = /^(INPUT|TEXTAREA)$/.test(event.target.tagName);
-    const judging = document.querySelector(".st-key-judging");
-    if (event.repeat && !typing && judging) event.stopImmediatePropagation();
+    const drawing = document.querySelector("[data-test-script-state=running]");
+    if (!typing && document.querySelector(".st-key-judging") && (event.repeat || drawing))
+      event.stopImmediatePropagation();
     if (!field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === field && ["Enter", "Escape"].includes(event.key)) setTimeout(() => field.blur(), 30);
     if (typing || event.key.toLowerCase() !== "n") return;
@@ -42,10 +43,8 @@ _SCRIPT = """{
     field.focus();
   }, true);
 }"""
-"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once; a key that is
-held down is one press."""
-_TOO_SOON_S = 0.15
-"""Nobody has read a card after so short a time: the press was meant for the one before."""
+"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once. A key
+held down is one press; while a card is drawn the browser has the buttons of two, and a key presses both."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -76,15 +75,14 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
     how_far(queue, items)
+    place = None if item is None else item.place
+    since = st.session_state.get(_SINCE)
+    if since is None or since[:2] != (queue.queue_id, place):
+        st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
     if item is None:
         finished(data, queue, items)
     else:
         _card(data, queue, items, item)
-    place = None if item is None else item.place
-    since = st.session_state.get(_SINCE)
-    if since is None or since[:2] != (queue.queue_id, place):
-        # As the last thing: until a card is there in full, a press was meant for the one before.
-        st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
 
 
 def _card(data: Snapshot, queue: Queue, items: Sequence[Item], item: Item) -> None:
@@ -223,13 +221,12 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
 def press(queue: Queue, place: int | None, change: Change) -> None:
     """In a callback: keep a keystroke on the card that is shown; at the end the golden set is written too.
 
-    A browser that is drawing has the buttons of two cards, and one key presses both.
+    A press that comes late is of a card that is gone.
     """
     *shown, since = st.session_state.get(_SINCE, (None, None, 0.0))
-    spent = time.monotonic() - since
-    if shown != [queue.queue_id, place] or spent < _TOO_SOON_S:
+    if shown != [queue.queue_id, place]:
         return
-    if not door.act(_kept, change, spent):
+    if not door.act(_kept, change, time.monotonic() - since):
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
     if items and all(each.at is not None for each in items) and any(each.grade for each in items):

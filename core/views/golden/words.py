@@ -179,6 +179,7 @@ SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not re
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
 KEYS_OF_ORDER = "Keys: 1 to 5 choose a passage, Up and Down move it, Enter next, S skip, U undo."
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
+NO_VALUE = "No unjudged passage could change which stack is best."
 SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
 OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
 
