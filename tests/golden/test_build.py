@@ -274,6 +274,31 @@ def test_refined_only_where_it_pays(tmp_path: Path, noisy: bool, methods: set[st
     assert told["noise"]["sigma"] > 1 if noisy else told["noise"]["sigma"] < 0.2
 
 
+def test_a_refinement_that_the_budget_stops_goes_on_where_it_was(tmp_path: Path, vendors: Vendors):
+    text = built.SPEC.replace("depth = 6", "depth = 12").replace("depth = 4", "depth = 12")
+    text += '[golden.prune]\nkeep = 6\n[golden.refine]\nmethod = "locks"\nturns = 30\n'
+    whole, part = built.store_of(tmp_path / "whole"), built.store_of(tmp_path / "part")
+    spent = built.build(whole, built.job(whole, vendors.url, text), vendors.url).status.usd
+    calls = asked(vendors)
+    vendors.state.reset()
+    with pytest.raises(BudgetError):
+        built.build(part, built.job(part, vendors.url, f"budget_usd = {0.8 * spent}\n{text}"), vendors.url)
+    assert part.read().golden_sets("c").is_empty()
+    built.build(part, built.job(part, vendors.url, text), vendors.url)
+    assert asked(vendors) == calls
+    assert built.same(whole, part, "judged")
+
+
+def test_rewritten_questions_are_searched_kept_and_not_shown_to_judges(tmp_path: Path, vendors: Vendors):
+    store = built.store_of(tmp_path, {"q1": "Hello! Could you please sort a frame? Thanks", "q2": "frame"})
+    text = built.SPEC.replace("[golden]\n", '[golden]\nrewrite = "rules"\n', 1)
+    built.build(store, built.job(store, vendors.url, text), vendors.url)
+    told = json.loads(store.read().golden_sets("c")["manifest"][0])["rewrites"]
+    assert list(told) == ["q1"]
+    assert "Hello" not in told["q1"]
+    assert any("Hello" in message for message in vendors.state.texts[CHAT])
+
+
 def test_texts_and_questions_in_files_become_a_golden_set_by_one_command(tmp_path: Path):
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
