@@ -113,7 +113,11 @@ def start(view: View) -> None:
         left, right = st.columns(2)
         name = left.text_input("Your name", key="judge_name", help=words.OWN_NAME, max_chars=60) or ""
         offered = names if mode == "settle" else [*names, _NO_BASE]
-        base = right.selectbox("Golden set" if mode == "settle" else "Draw from", offered, key="judge_base")
+        used = view.scope.golden_set_id
+        base = right.selectbox(
+            "Golden set" if mode == "settle" else "Draw from", offered, key="judge_base",
+            index=offered.index(used) if used in offered else 0,
+        )  # fmt: skip
         left, right = st.columns([2, 1])
         asked: Callable[[], str]
         if mode == "settle":
