@@ -88,9 +88,10 @@ def _kind(view: View) -> work.Kind:
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
     """The way to the label mix of what was built."""
     made = str(one.status.facts.get("golden_set_id") or "")
-    if made and one.status.collection_id == collection_id:  # drawn in a fragment: the page has to turn
-        if bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,)):
-            st.rerun()
+    if not made or one.status.collection_id != collection_id:
+        return
+    if bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,)):
+        st.rerun()  # of what runs only a part of the page is drawn anew, and the section stays
 
 
 def _open(golden_set_id: str) -> None:
@@ -176,7 +177,9 @@ def _fill_in(view: View, collection: str) -> Form:
         "Put the best in order", list(asked.REFINE), key="golden_refine",
         help="A judge orders five passages at a time, 100 to 270 calls a question; a noisy one loses by it.",
     )  # fmt: skip
-    keep = third[1].number_input("Passages to order", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no")
+    keep = third[1].number_input(
+        "Passages to order", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no"
+    )
     limit = third[2].number_input(
         "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
     )

@@ -21,7 +21,7 @@ from core.ui.pages import SECTION
 from core.views.golden import judging, ordered, words
 from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
-from core.views.text import count, plain
+from core.views.text import plain
 
 Change = Callable[[float | None], object]
 """What a keystroke does, given the seconds spent on the card."""
@@ -198,12 +198,13 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     skipped = sum(each.skipped for each in items) // (OF_FIVE if queue.mode == "order" else 1)
     with st.container(horizontal=True):
         if skipped:
-            said = f"Judge the {count(skipped, 'skipped one')}"
+            said = f"Judge what was skipped ({skipped:,})"
             again: Change = lambda _: book().offer_skipped(queue.queue_id)  # noqa: E731
             _key(said, (queue, None, again), "judge_skipped", None)
         _undo(queue, None)
-        if queue.mode == "grade" and queue.base:
-            st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,))
+        based = queue.mode == "grade" and queue.base
+        if based and st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,)):
+            st.rerun()  # else only the card is drawn anew, and the section stays
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
