@@ -47,6 +47,16 @@ _SCRIPT = """{
 held down is one press; while a card is drawn the browser has the buttons of two, and a key presses both."""
 
 
+_LIVE = Path(__file__).parents[1] / "live"
+_dragged = st.components.v2.component(
+    "clq_order",
+    html='<ol class="clq-order"></ol>',
+    css=(_LIVE / "order.css").read_text(encoding="utf-8"),
+    js=(_LIVE / "order.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
 @st.cache_resource(show_spinner=False)
 def _book(path: str) -> Book:
     return Book(Path(path))
@@ -164,6 +174,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     at = order.index(picked) if picked in order else 0
     with st.container(key="card"):
         st.markdown(f"#### {plain(texts[first].question)}")
+        drag(queue, order, [texts[place].title or texts[place].text[:80] for place in order])
     for rank, place in enumerate(order):
         card = texts[place]
         with st.container(border=True, gap="small"):
@@ -191,6 +202,25 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
         _key("This is the order", (queue, first, done), "order", "Enter", type="primary")
         further(queue, order)
     st.caption(words.KEYS_OF_ORDER)
+
+
+def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
+    """The titles alone, to be dragged into order."""
+    key = f"drag_{queue.queue_id}_{min(order)}"
+
+    def moved() -> None:
+        sent = (st.session_state.get(key) or {}).get("moved")
+        places = sent.get("places") if isinstance(sent, dict) else None  # anybody can send anything
+        if (
+            isinstance(places, list)
+            and {*map(str, places)} == {*map(str, order)}
+            and len(places) == len(order)
+        ):
+            moves = [int(each) for each in places]
+            press(queue, min(order), lambda _: book().arrange(queue.queue_id, moves))
+
+    rows = [{"place": place, "title": upright(title)} for place, title in zip(order, titles, strict=True)]
+    _dragged(key=key, data={"rows": rows}, on_moved_change=moved)
 
 
 def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
