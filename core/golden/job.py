@@ -18,7 +18,7 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import hashes, model_identity
 from core.pipeline.sweep.check import require
 from core.pipeline.sweep.expand import expand
-from core.pipeline.sweep.problems import Problem, Severity
+from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.pipeline.sweep.read import read_job as read_sweep
 from core.pipeline.sweep.sources import Shelf, on_shelf
 from core.prices import PriceBook
@@ -165,8 +165,13 @@ def read_job(
         SpecError: With everything that cannot work.
         InputError: If something it names cannot be read.
     """
-    asked = require(list(_judges(spec, keys)), to_run=to_run)
-    search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run, judged=False)
+    asked = list(_judges(spec, keys))
+    try:
+        search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run)
+    except SpecError as error:
+        require([*asked, *error.problems], to_run=to_run)
+        raise
+    require(asked, to_run=to_run)
     if None not in search.corpora:
         raise InputError(
             "Documents are cut before they are judged.",

@@ -147,7 +147,6 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "How many judgements carry the scores, and whether judging more could change them.",
             ("soundness", "judges", "build", "judge"),
             moved={"evidence": ""},
-            needs="judgements",
         ),
         Page(
             "measures",

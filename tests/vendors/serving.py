@@ -186,6 +186,7 @@ def serve(
     log: Path | None = None,
     delay_s: float = 0.0,
     chat: Callable[[wire.Body], str] | None = None,
+    state: State | None = None,
 ) -> Iterator[Vendors]:
     """Serve until the block ends.
 
@@ -193,8 +194,9 @@ def serve(
         log: File that takes a JSON line per event.
         delay_s: How long every good answer takes.
         chat: Writes the assistant's message for the body of a chat request; `chat.answer` by default.
+        state: What it notes and how it answers; one of its own by default.
     """
-    state = State(log=log, delay_s=delay_s)
+    state = state or State(log=log, delay_s=delay_s)
     server = make(state, chat)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -66,7 +66,7 @@ def resume(
     from core.pipeline.evaluate import folder  # noqa: PLC0415
 
     context: Context = ctx.obj
-    found = folder.find(landing.work_of(context.store().path), name)
+    found = folder.find(landing.work_of(context.store().path), name, "build")
     execute(context, _job(context, load(found.spec), budget, to_run=True), form)
 
 
@@ -112,5 +112,5 @@ def execute(context: Context, job: GoldenJob, form: Format) -> None:
     complain(words.ended(outcome.status))
     if outcome.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)
-    made = store.read().golden_sets().filter(golden_set_id=outcome.golden_set_id)
-    emit(made.select("golden_set_id", "collection_id", "name", "judge", "queries", "judgements"), form)
+    known = store.read().golden_sets()
+    emit(known.filter(known["golden_set_id"] == outcome.golden_set_id).drop("manifest", "parents"), form)

@@ -100,12 +100,13 @@ def folders(work: Path) -> list[Folder]:
     return sorted(found, key=lambda each: each.spec.stat().st_mtime, reverse=True)
 
 
-def find(work: Path, name: str) -> Folder:
+def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
     """The evaluation of a name.
 
     Args:
         work: The folder of all evaluations.
         name: Its identity, the name of its folder, or the beginning of that name if only one has it.
+        kind: What messages call it.
 
     Raises:
         UnknownNameError: If there is none.
@@ -115,10 +116,10 @@ def find(work: Path, name: str) -> Folder:
     exact = [each for each in known if name in (each.path.name, each.evaluation_id)]
     found = exact or [each for each in known if each.path.name.rpartition("-")[0] == name]
     if not found:
-        raise UnknownNameError("evaluation", name, (each.path.name for each in known))
+        raise UnknownNameError(kind, name, (each.path.name for each in known))
     if len(found) > 1:
         listed = ", ".join(each.path.name for each in found[:5])
-        raise InputError(f"{len(found)} evaluations are called {name!r}: {listed}.", do="Name one by its id.")
+        raise InputError(f"{len(found)} {kind}s are called {name!r}: {listed}.", do="Name one by its id.")
     return found[0]
 
 

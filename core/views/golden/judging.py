@@ -120,9 +120,8 @@ def begin(
     n: int,
     k: int,
     mode: Mode = "grade",
-    worth: pl.DataFrame | None = None,
 ) -> Queue:
-    """Draw a queue for a judge and write it down; by value from `worth`, the passages worth most first.
+    """Draw a queue for a judge and write it down.
 
     Raises:
         InputError: If the name is missing, spelled otherwise than before or another golden set's, or there is
@@ -137,9 +136,6 @@ def begin(
     else:
         known = book.said(scope.collection_id, judge).select(_PAIR)
         fresh = rows.join(known, on=_PAIR, how="anti")
-        if worth is not None:
-            order = worth.select(*_PAIR, value=-pl.int_range(pl.len()))
-            fresh = fresh.join(order, on=_PAIR)
         if fresh.is_empty():
             raise InputError(f"{judge} has judged all of it.", do="Choose another golden set to draw from.")
         pairs = draw(fresh, sampling, n, seed)

@@ -1,0 +1,115 @@
+"""Golden sets of texts by the command: killed and resumed, planned and paid, gone on with from rag-gs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.golden.spec import load
+from core.jobs import State
+from core.store import Store
+from core.store.upkeep.doctor import examine
+from tests.golden import hidden
+from tests.pipeline import cranfield
+
+pytestmark = pytest.mark.slow
+_KILLS, _QUESTIONS, _DEPTH = 5, 8, 12
+
+
+@pytest.mark.skipif(
+    not cranfield.FOLDER.is_dir(), reason=f"the Cranfield collection is not at {cranfield.FOLDER}"
+)
+@pytest.mark.timeout(600)
+def test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice(tmp_path: Path):
+    truth = hidden.cranfield_truth(_QUESTIONS)
+    spec = hidden.cranfield_spec(hidden.cranfield_files(tmp_path, truth), _DEPTH)
+    calm = hidden.Moody({}, delay_s=0.0)
+    with hidden.serving(truth, calm) as url:
+        whole = hidden.Place(tmp_path / "whole", url)
+        plan = whole.table("golden", "plan", whole.spec(spec))
+        whole.do("golden", "build", whole.spec(spec), "--yes")
+    for unit in hidden.PRICES:
+        planned = sum(row["amount"] for row in plan["stages"] if row["unit"] == unit)
+        assert planned == pytest.approx(
+            sum(spent for (_, of), spent in calm.tokens.items() if of == unit), rel=0.01
+        )
+    assert plan["usd"] == pytest.approx(calm.usd(), rel=0.01)
+    assert whole.status.usd == pytest.approx(calm.usd())
+
+    moody = hidden.Moody(hidden.FAULTS, delay_s=0.03, seed=1)
+    with hidden.serving(truth, moody) as url:
+        place = hidden.Place(tmp_path / "killed", url)
+        killing = hidden.kill_and_resume(
+            place, place.spec(spec), moody, kills=_KILLS, needed=plan["calls"], seed=2026
+        )
+    assert len(killing.kills) == _KILLS
+    read, other = place.store.read(), whole.store.read()
+    assert read.judgements(hidden.NAME).equals(other.judgements(hidden.NAME))
+    assert read.golden_sets()["golden_set_id"].to_list() == [hidden.NAME]
+    assert examine(place.store).sound
+    assert place.status.state is State.FINISHED
+    paid = hidden.paid(place, moody, killing)
+    assert {*calm.answers()} <= {*moody.answers("attempt")}
+    assert paid.most_per_kill <= hidden.AT_ONCE
+    assert paid.again <= paid.told <= _KILLS * hidden.AT_ONCE
+    assert paid.told == place.status.calls_again
+    assert paid.billed_usd <= paid.settled_usd + paid.lost_usd + 1e-9
+
+
+@pytest.mark.skipif(not hidden.RAG_GS.is_dir(), reason=f"the run of rag-gs is not at {hidden.RAG_GS}")
+def test_a_run_of_rag_gs_goes_on_from_its_s5(tmp_path: Path):
+    hidden.Place(tmp_path, "").do("import", hidden.RAG_GS)
+    store = Store.open(tmp_path / "store")
+    truth, state = hidden.rag_gs_truth(store), hidden.Moody({}, delay_s=0.0)
+    with hidden.serving(truth, state) as url:
+        place = hidden.Place(tmp_path, url)
+        place.do("golden", "build", place.spec(hidden.rag_gs_spec(store)), "--yes")
+    read = store.read()
+    orders = read.orders("refined")
+    kept = {query: set(rows["passage_id"]) for (query,), rows in orders.group_by("query_id")}
+    assert kept == hidden.rag_gs_kept()
+    grades = [
+        read.judgements(name).select("query_id", "passage_id", "grade") for name in ("refined", "rag_gs-s4")
+    ]
+    assert grades[0].sort("query_id", "passage_id").equals(grades[1].sort("query_id", "passage_id"))
+    golden = read.golden_sets("rag_gs").filter(golden_set_id="refined").row(0, named=True)
+    assert golden["parents"] == ["rag_gs-s4"]
+    assert json.loads(golden["manifest"])["refined"]["turns"] == len(state.answers())
+    for (query,), rows in orders.sort("rank").group_by("query_id", maintain_order=True):
+        worth = [truth.worth(str(query), passage) for passage in rows["passage_id"]]
+        refined, alone = (hidden.tau(order, worth) for order in (
+            [-rank for rank in rows["rank"]], [truth.grades[str(query), each] for each in rows["passage_id"]]
+        ))  # fmt: skip
+        assert refined > alone
+
+
+def test_a_new_specification_is_built_at_once(tmp_path: Path):
+    (tmp_path / "texts.csv").write_text("id,text\na,sort a frame\nb,mean of rows\n")
+    (tmp_path / "asked.csv").write_text('id,question\nq,"to ""sort"" rows"\n')
+    place = hidden.Place(tmp_path, "")
+    files = (tmp_path / "texts.csv", "--questions", tmp_path / "asked.csv")
+    text = place.do(
+        "golden", "new", *files, "--judge", "fake", "--judge", "gpt-4o-mini", "--name", 'my "set"'
+    )
+    (tmp_path / "golden.toml").write_text(text)
+    spec = load(tmp_path / "golden.toml")
+    assert (spec.name, spec.golden.judge.models) == ('my "set"', ("fake", "gpt-4o-mini"))
+    text = place.do("golden", "new", *files, "--judge", "fake")
+    (tmp_path / "golden.toml").write_text(text)
+    place.do("golden", "build", tmp_path / "golden.toml")
+    assert place.store.read().judgements("judged")["passage_id"].unique().sort().to_list() == ["a", "b"]
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "words"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "words"}\n')
+    place = hidden.Place(tmp_path / "place", "http://localhost:1")
+    path = place.spec(hidden.cranfield_spec(tmp_path, 3).replace("wordllama", "wordlama"))
+    path.write_text(path.read_text().replace("JUDGE_KEY", "OTHER_KEY"))
+    process = place.start("golden", "build", path, "--yes")
+    said = process.communicate()[1]
+    assert process.returncode == 1
+    assert "golden.judge.models" in said
+    assert '"wordllama"' in said
