@@ -31,7 +31,13 @@ QUERY_COLUMNS = {
     "query_id": show.text_column("query"),
     "judged": show.number_column("judged", 0),
     **{f"grade {grade}": show.number_column(f"grade {grade}", 0) for grade in soundness.GRADES},
+    "prevalence": show.percent_column("4 or 5", "Share of its judged passages of grade 4 or 5."),
+    "unjudged": show.percent_column("unjudged", "Of the Top-K, mean over the stacks."),
     "fallback": show.text_column("fallback", words.FALLBACK),
+}
+MORE_OF_QUERIES = {
+    "apart": show.number_column("copies apart", 0, "Passages whose copies were graded differently."),
+    "differ": show.number_column("judges differ", 0, "Judgements that another golden set gives differently."),
 }
 APART_COLUMNS = {
     "query_id": show.text_column("query"),
@@ -70,7 +76,8 @@ MORE_OF_PAIRS = {
 
 parts = cached()(page.parts)
 judged = cached("Reading the judgements…")(page.judged)
-pool_bias = cached("Leaving out one run at a time…")(page.pool_bias)
+pool_bias = cached("Leaving out one system at a time…")(page.pool_bias)
+every_query = cached()(page.every_query)
 
 
 @cached("Comparing the judges…")
@@ -92,7 +99,8 @@ def pick_part(view: View) -> page.Part | None:
 def is_sound(view: View) -> None:
     """What the judgements can carry."""
     place = st.container()
-    found = judged(view.snapshot, view.scope, pick_part(view))
+    part = pick_part(view)
+    found = judged(view.snapshot, view.scope, part)
     if found is None:
         show.head(*words.NOTHING)
         st.page_link("pages/add.py", label="Import judgements", icon=":material/upload:")
@@ -102,17 +110,32 @@ def is_sound(view: View) -> None:
     with place:
         show.cards(*words.cards(found, view.table, view.quality))
     draw = (label_mix, holes, bias, conflicts)
-    for tab, part in zip(st.tabs(["Label mix", "Holes", "Pool bias", "Conflicts"]), draw, strict=True):
+    *tabs, of_queries = st.tabs(["Label mix", "Holes", "Pool bias", "Conflicts", "Queries"])
+    for tab, draw_part in zip(tabs, draw, strict=True):
         with tab:
-            part(view, found)
+            draw_part(view, found)
+    with of_queries:
+        queries(view, part)
 
 
 def label_mix(_: View, found: page.Judged) -> None:
-    """A box per grade, the mix over all queries, and every query."""
+    """A box per grade, and the mix over all queries."""
     show.chart(page.mix_figure(found), "grades", alt="Judged passages per query, by grade")
     show.table(found.mix, "grade_mix", MIX_COLUMNS, more=MORE_OF_MIX)
+
+
+def queries(view: View, part: page.Part | None) -> None:
+    """Every query with what weakens it, or those of one weakness."""
+    rows = every_query(view.snapshot, view.scope, view.quality, part)
+    chosen: str = st.segmented_control(
+        "Queries with", list(page.FILTERS), default=next(iter(page.FILTERS)), required=True, key="weak",
+        bind="query-params", label_visibility="collapsed",
+    )  # fmt: skip
+    kept = rows.filter(page.FILTERS[chosen])
+    st.caption(f"{kept.height:,} of {rows.height:,} queries")
     fallback = pl.when("fallback").then(pl.lit("fallback"))
-    show.table(found.queries.with_columns(fallback=fallback), "grades_per_query", QUERY_COLUMNS)
+    columns = kept.with_columns(fallback=fallback)
+    show.table(columns, "grades_per_query", QUERY_COLUMNS, more=MORE_OF_QUERIES)
 
 
 def holes(view: View, _: page.Judged) -> None:

@@ -164,12 +164,13 @@ class _Session:
         builder = Builder(Artifacts(self._shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
         search = Search(job, builder, turn) if job.searched else None
         units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
-        turn.tracker.expect({"build": len(search) if search else 0, **units})
-        pool = pool_of(job, search.run() if search else [])
+        turn.tracker.expect({"build": 0 if search is None else len(search), **units})
+        pool = pool_of(job, [] if search is None else search.run())
         wanted = missing(job, pool)
         self._log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
         acts = Judging(job, turn).run(wanted)
-        made = Made(pool, acts, judgements(job, pool, acts))
+        rewrites = {} if search is None else search.rewrites
+        made = Made(pool, acts, judgements(job, pool, acts), rewrites)
         return golden_batch(job, self._refined(turn, made) if job.refiner else made)
 
     def _refined(self, turn: Turn, made: Made) -> Made:
@@ -214,6 +215,7 @@ class Made:
     pool: Pool
     acts: pl.DataFrame  # every act of judging
     graded: pl.DataFrame  # a grade per question and passage
+    rewrites: Mapping[str, str]  # what was searched for each question
     orders: pl.DataFrame | None = None
     refined: Mapping[str, Any] | None = None
 
@@ -238,6 +240,9 @@ def golden_batch(job: GoldenJob, made: Made) -> Batch:
             "usd_judged": None if made.acts["usd"].null_count() else made.acts["usd"].sum(),
             "copies": pool.rows.height - pool.distinct.height,
             "textless": pool.textless,
+            "rewrites": {
+                query: text for query, text in made.rewrites.items() if text != job.questions[query]
+            },
             **({} if made.refined is None else {"refined": dict(made.refined)}),
         },
     )

@@ -167,7 +167,7 @@ def read_job(
     """
     asked = list(_judges(spec, keys))
     try:
-        search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run)
+        search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run, judged=False)
     except SpecError as error:
         require([*asked, *error.problems], to_run=to_run)
         raise

@@ -73,6 +73,7 @@ class Search:
         self._job, self._builder, self._turn = job, builder, turn
         self._graph = graph([each.stack for each in job.searched], identities(job.search))
         self._asker = Asker(self._graph, builder, turn.models, job.search.corpora)
+        self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
 
     def __len__(self) -> int:
         return len(self._graph.builds) + len(self._graph.steps)
@@ -96,8 +97,11 @@ class Search:
             tracker.begin("build", f"build: {words(step)}")
             self._builder.build(step, self._within)
             tracker.end()
+        queries = self._job.search.queries["query_id"]
         for step in self._graph.steps:
             measurer.answer(step)
+            if step.kind == "rewrite":
+                self.rewrites = dict(zip(queries, measurer.results.values[step], strict=True))
         return [
             ranked_by(
                 each.stack.label, self._job, each.kind, measurer.results.values[route.pool], route.depth
@@ -129,7 +133,7 @@ class Judging:
         rows: list[dict[str, Any]] = []
         ungraded = 0
         asked = wanted.select(*_PAIR, "text").rows()
-        for name in self._job.spec.golden.judge.models:
+        for name in self._job.spec.golden.judge.models if asked else ():
             chat = self._turn.models.chat(name)
             self._turn.tracker.begin("judge", f"judge: {name}")
             self._turn.budget.begin_stage(f"judge {name}")

@@ -147,6 +147,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "How many judgements carry the scores, and whether judging more could change them.",
             ("soundness", "judges", "build", "judge"),
             moved={"evidence": ""},
+            needs="judgements",
         ),
         Page(
             "measures",

@@ -55,17 +55,18 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | Non
     known = _auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
     if not known:
         return None
-    options = [*known, OFF]
+    usual = _usual(snapshot, scope) or OFF
+    options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
     still_offered("noise", options)
     chosen: str = st.selectbox(
-        "Judge noise",
+        "Judge noise, as graded by",
         options,
-        **bound("noise", _usual(snapshot, scope) or OFF),
-        index=options.index(_usual(snapshot, scope) or OFF),
-        format_func=lambda name: name if name == OFF else f"as {name} grades {known[name]:,} of the passages",
+        **bound("noise", usual),
         help="Draws in every resample what another judge would have graded, from the passages that both "
         "judged: P(best), intervals and what ties take the judge's mistakes in. The choice stays.",
     )
+    if chosen != OFF:
+        st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
     return None if chosen == OFF else chosen
 
 

@@ -144,6 +144,7 @@ SETTINGS: Mapping[str, Setting] = {
     "perq": Setting("judgements per query", number=True),
     "spend": Setting("money for judging", number=True),
     "judge": Setting("cost of a judgement", number=True),
+    "weak": Setting("weakness of the queries"),
     "with": Setting("grades that are put on top", dependent=True),
 }
 """Every setting that may stand in an address, by its key."""

@@ -69,8 +69,11 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
     door.require()
     key = f"{_SLOW}_{kind}"
     slow = st.session_state.get(key, (text, 0.0))
-    if slow[0] != text and slow[1] > _SLOW_S and not st.button(f"Update the plan (about {slow[1]:.0f} s)"):
-        return None
+    place = st.empty()
+    if slow[0] != text and slow[1] > _SLOW_S:
+        if not place.button(f"Update the plan (about {slow[1]:.0f} s)"):
+            return None
+        place.empty()
     began = time.monotonic()
     try:
         return plan_of(text + "\n")

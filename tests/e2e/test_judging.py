@@ -30,13 +30,18 @@ def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
 
 def at_card(seen: Visit, number: int) -> None:
     """Wait until a card is shown."""
-    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(f"· {number} of {EACH}")
-    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached()  # drawn last
+    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(
+        f"· {number} of {EACH}", timeout=30_000
+    )
+    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached(
+        timeout=30_000
+    )  # drawn last
+    expect(seen.page.locator("[data-test-script-state=notRunning]")).to_be_attached(timeout=30_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_five_people_at_once(visit: Callable[..., Visit], own_server: Server, own_store: Path):
+def test_five_people_at_once(own_server: Server, own_store: Path, visit: Callable[..., Visit]):
     sessions = [started(visit, own_server, name) for name in JUDGES]
     links = [seen.address for seen in sessions]
     for number in range(1, EACH + 1):
@@ -70,7 +75,7 @@ def test_five_people_at_once(visit: Callable[..., Visit], own_server: Server, ow
 
 @pytest.mark.slow
 def test_a_card_is_judged_with_the_thumb_and_a_note_is_no_key(
-    visit: Callable[..., Visit], own_server: Server, own_store: Path
+    own_server: Server, own_store: Path, visit: Callable[..., Visit]
 ):
     seen = started(visit, own_server, "Fay")
     seen.page.keyboard.press("n")
@@ -98,3 +103,32 @@ def test_a_card_is_judged_with_the_thumb_and_a_note_is_no_key(
     acts = [act for _, act, _ in book.strokes(queue.queue_id)]
     assert acts == ["note", "grade 4", "undo", "grade 2"]
     assert re.search(r"queue=Fay-[0-9a-f]{6}", seen.address)
+
+
+@pytest.mark.slow
+def test_five_are_dragged_into_order(own_server: Server, own_store: Path, visit: Callable[..., Visit]):
+    seen = visit(f"{own_server.url}/golden?sec=judge&ws=python-docs")
+    seen.page.get_by_text("put five in order").click()
+    seen.settle()
+    seen.page.get_by_role("textbox", name="Your name").fill("Gus")
+    seen.page.get_by_role("button", name="Start judging").click()
+    rows = seen.page.locator(".clq-order li")
+    expect(rows).to_have_count(5)
+    seen.settle()
+    titles = rows.all_inner_texts()
+    last, first = rows.nth(4).bounding_box(), rows.nth(0).bounding_box()
+    assert last
+    assert first
+    seen.page.mouse.move(last["x"] + 40, last["y"] + 10)
+    seen.page.mouse.down()
+    seen.page.mouse.move(first["x"] + 40, first["y"] + 2, steps=8)
+    seen.page.mouse.up()
+    seen.settle()
+    moved = [titles[4], *titles[:4]]
+    assert rows.all_inner_texts() == moved
+    book = Book(own_store.parent / FILE)
+    (queue,) = book.queues()
+    assert [each.position for each in book.items(queue.queue_id)[:5]] == [2, 3, 4, 5, 1]
+    seen.page.keyboard.press("Enter")
+    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text("· 2 of 20")
+    assert book.items(queue.queue_id)[4].at is not None

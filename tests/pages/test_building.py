@@ -3,6 +3,9 @@
 from pathlib import Path
 
 from core.golden.spec import parse
+from core.store import Store
+from core.views.golden.build.form import lacks
+from tests.golden import built
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
@@ -38,8 +41,15 @@ def test_a_judge_without_a_key_can_be_planned_but_not_begun(
     assert app.button(key="build_now").disabled
 
 
-def test_a_workspace_without_texts_says_what_it_lacks(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "golden", ws="clq-paper", sec="build")
-    assert not app.exception
-    assert "no passages and questions" in app.info[0].value
-    assert not [each for each in app.button if each.key == "build_now"]
+def test_texts_without_judgements_can_be_judged(open_page: OpenPage, tmp_path: Path):
+    store = built.store_of(tmp_path)
+    app = open_page(store.path, "golden", ws="c", sec="build")
+    assert_sound(app, "Golden sets")
+    app.multiselect(key="golden_sources").set_value(["BM25"])
+    app.multiselect(key="golden_judges").set_value(["fake"]).run()
+    assert not app.button(key="build_now").disabled
+    assert lacks(store.read(), "c") == ""
+
+
+def test_what_a_collection_lacks_is_named(demo_store: Path):
+    assert lacks(Store.open(demo_store).read(), "clq-paper") == "passages and questions"

@@ -5,18 +5,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.golden.judging.book import Book
 from core.store import Store
-from core.ui.sections import judge_cards
 from core.views.golden import judging
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 from tests.stores import HOSTILE, Lab
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test presses sooner than anybody reads."""
-    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 0.0)
-
 
 GOLD = {f"q{query}": {f"p{place}": 1 + (query + place) % 5 for place in range(6)} for query in range(2)}
 
@@ -59,6 +51,9 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
     key(again, "grade5")
     assert_sound(again, "Golden sets")
     assert "Golden set lab-Anne is written" in everything(again)
+    key(again, "agree")
+    assert_sound(again, "Golden sets")
+    assert "Krippendorff's alpha (ordinal) of 2 judges" in everything(again)
     rows = Store.open(store).read().judgements("lab-Anne")
     assert sorted(rows["grade"]) == [2, 4, 5]
     assert set(rows["judge"]) == {"Anne"}
@@ -166,19 +161,13 @@ def test_another_judges_queue_asks_first(open_page: OpenPage, store: Path):
     assert_sound(app, "Golden sets")
 
 
-def test_a_press_that_was_meant_for_another_card_does_nothing(
-    open_page: OpenPage, store: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_press_that_was_meant_for_another_card_does_nothing(open_page: OpenPage, store: Path):
     app = started(open_page(store, "golden/judge"), "Anne")
     book = Book(judging.book_path(Store.open(store)))
     (queue,) = book.queues()
     key(app, "grade4")
-    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 60.0)
-    key(app, "grade2")
-    assert [each.grade for each in book.items(queue.queue_id)] == [4, None, None], "nobody reads so fast"
-    monkeypatch.setattr(judge_cards, "_TOO_SOON_S", 0.0)
     key(app, "undo")
-    # The browser still has the button of the second card when the first is back: one key presses both.
+    # A browser that is drawing still has the button of the second card when the first is back.
     late = next(each for each in app.button if (each.key or "").startswith("grade3"))
     late.click()
     app.session_state["_card_since"] = (queue.queue_id, 1, 0.0)
@@ -187,3 +176,26 @@ def test_a_press_that_was_meant_for_another_card_does_nothing(
     key(app, "grade5")
     assert [each.grade for each in book.items(queue.queue_id)] == [5, None, None]
     assert_sound(app, "Golden sets")
+
+
+def test_passages_are_drawn_by_what_they_are_worth(open_page: OpenPage, store: Path):
+    app = open_page(store, "golden/judge")
+    app.text_input(key="judge_name").set_value("Anne")
+    app.selectbox(key="judge_sampling").set_value("by value")
+    app.button(key="FormSubmitter:start_judging-Start judging").click().run()
+    assert "No unjudged passage could change" in app.error[0].value
+    lab = Lab("wide").judge({f"q{n}": {"a": 5, "b": 1} for n in range(6)}, "wide-gold")
+    lab.ask({f"q{n}": "question" for n in range(6)}).hold({name: f"text {name}" for name in "abcd"})
+    lab.run("one", final={f"q{n}": ["a", "c"] for n in range(6)})
+    lab.run("two", final={f"q{n}": ["b", "d", "a"] if n % 2 else ["d", "b", "a"] for n in range(6)}).write(
+        store
+    )
+    app = open_page(store, "golden/judge", ws="wide")
+    app.text_input(key="judge_name").set_value("Anne")
+    app.selectbox(key="judge_sampling").set_value("by value")
+    app.button(key="FormSubmitter:start_judging-Start judging").click().run()
+    assert_sound(app, "Golden sets")
+    book = Book(judging.book_path(Store.open(store)))
+    (queue,) = book.queues("wide")
+    assert queue.sampling == "by value"
+    assert {each.passage_id for each in book.items(queue.queue_id)} <= {"c", "d"}

@@ -134,6 +134,9 @@ def run(
 
 def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     from core.decide.near import near_misses  # noqa: PLC0415
+    from core.report.data import judge_noise  # noqa: PLC0415
+    from core.report.words import noise_words  # noqa: PLC0415
+    from core.views.confidence.noise import refusal  # noqa: PLC0415
     from core.views.decision.facts import CHANCES, warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
@@ -159,8 +162,14 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     if "p_best" not in known:
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
+        drawn = judge_noise(case, found)
+        resamples = RESAMPLES if found.noise is None else found.noise.means.shape[1]
         typer.echo(
-            f"p_…: shares of {RESAMPLES:,} resamples of the queries, seed {case.seed}; p_best without ties."
+            f"p_…: shares of {resamples:,} resamples of the queries, seed {case.seed}; p_best without ties."
         )
+        typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
+    if asked.noise is not None and found.noise is None:
+        why = refusal(case.snapshot, found.table, case.scope, asked.quality)
+        complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")
     for words in warnings(found.sure_table, found.decision, asked):
         complain(f"warning: {shown(words, _LINE)}")

@@ -112,5 +112,5 @@ def execute(context: Context, job: GoldenJob, form: Format) -> None:
     complain(words.ended(outcome.status))
     if outcome.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)
-    known = store.read().golden_sets()
-    emit(known.filter(known["golden_set_id"] == outcome.golden_set_id).drop("manifest", "parents"), form)
+    made = store.read().golden_sets().filter(golden_set_id=outcome.golden_set_id)
+    emit(made.select("golden_set_id", "collection_id", "name", "judge", "queries", "judgements"), form)

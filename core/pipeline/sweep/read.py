@@ -41,6 +41,7 @@ def read_job(
     known: Known | None = None,
     books: Mapping[str, PriceBook] | None = None,
     to_run: bool = True,
+    judged: bool = True,
 ) -> tuple[Job, list[Problem]]:
     """Read everything that a specification names and make an evaluation of it.
 
@@ -50,6 +51,7 @@ def read_job(
         known: What it can name; None = looked up.
         books: Price books by name; None = those that come with the product.
         to_run: Whether keys and packages must be there; not for a plan.
+        judged: Whether judgements are wanted; those that come with the collection are left out if not.
 
     Returns:
         The evaluation, and what its owner should know.
@@ -62,12 +64,13 @@ def read_job(
     books = load_books() if books is None else books
     stacks = expand(spec, known)
     require(check(spec, known=known, stacks=stacks, books=books), to_run=to_run)
-    whole = read_collection(spec.collection, spec.golden_set, shelf)
+    named = spec.golden_set if judged else GoldenSource(split="all")
+    whole = read_collection(spec.collection, named, shelf)
     material = _Material(spec, stacks, whole)
     corpora = material.corpora()
     largest = max(len(corpus) for corpus in corpora.values())
     problems = require(check(spec, known=known, stacks=stacks, books=books, passages=largest), to_run=to_run)
-    found = _golden(spec, material, shelf)
+    found = _golden(spec, material, shelf) if judged else Batch()
     queries = _queries(spec, whole, found, material.collection.collection_id)
     golden = _graded(spec, material, of_asked(found, queries))
     job = Job(

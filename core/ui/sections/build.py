@@ -64,7 +64,7 @@ def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
     forbidden = door.forbidden()
     kind = _kind(view)
-    show.head(words.headline([one.status for one in kind.known()]), forbidden)
+    show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
     work.underway(kind, may_start=not forbidden)
     if not forbidden:
         _new(view)
@@ -88,8 +88,10 @@ def _kind(view: View) -> work.Kind:
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
     """The way to the label mix of what was built."""
     made = str(one.status.facts.get("golden_set_id") or "")
-    if made and one.status.collection_id == collection_id:
-        bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,))
+    if not made or one.status.collection_id != collection_id:
+        return
+    if bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,)):
+        st.rerun()  # of what runs only a part of the page is drawn anew, and the section stays
 
 
 def _open(golden_set_id: str) -> None:
@@ -143,7 +145,7 @@ def _new(view: View) -> None:
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not (filled.judges or filled.grades):
-        st.caption("Choose a judge.")
+        st.caption(words.NO_JUDGE)
         return
     found = work.planned(text, "golden", partial(_plan_of, view.snapshot))
     for problem in found.problems if found is not None else ():
@@ -164,7 +166,7 @@ def _fill_in(view: View, collection: str) -> Form:
     depth = first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth")
     judges = second[0].multiselect(
         "Judges (chat models)", asked.models(), key="golden_judges", accept_new_options=True,
-        placeholder="choose a model", help="Of several the majority counts; ties take the lower grade.",
+        placeholder="choose a model", help=words.JUDGES,
     )  # fmt: skip
     taken = second[1].selectbox(
         "Take over the grades of", asked.judged(view.snapshot, collection), index=None, placeholder="none",
@@ -175,7 +177,9 @@ def _fill_in(view: View, collection: str) -> Form:
         "Put the best in order", list(asked.REFINE), key="golden_refine",
         help="A judge orders five passages at a time, 100 to 270 calls a question; a noisy one loses by it.",
     )  # fmt: skip
-    keep = third[1].number_input("of so many", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no")
+    keep = third[1].number_input(
+        "Passages to order", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no"
+    )
     limit = third[2].number_input(
         "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
     )

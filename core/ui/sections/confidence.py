@@ -26,6 +26,7 @@ from core.views.confidence.noise import (
     noise_words,
     noisy_rows,
     redecided,
+    refusal,
     with_noise,
 )
 from core.views.confidence.weights import Grid
@@ -75,9 +76,12 @@ def would_it_hold(view: View) -> None:
 
 
 def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:
-    """Return what judge noise does to the choice; empty where there is none."""
-    if noisy is None or decision.chosen is None:
+    """Return what judge noise does to the choice, or why it is left out; empty where it is off."""
+    if view.noise is None or decision.chosen is None:
         return ""
+    if noisy is None:
+        why = refusal(view.snapshot, view.table, view.scope, view.quality)
+        return f"Judge noise is left out: {why or 'no passage was judged by both'}."
     other = redecided(view.table, decision, (view.constraints, rule), noisy)
     return noise_words(view.table, decision, other, noisy, view.quality)
 

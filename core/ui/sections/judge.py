@@ -9,27 +9,29 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.errors import InputError
 from core.golden.judging.book import Mode, Queue
 from core.golden.judging.sampling import SAMPLINGS, Sampling
 from core.ui import door, show
 from core.ui.pick import still_offered
-from core.ui.sections.judge_cards import LANDED, book, cards, land, one_by_one
+from core.ui.sections.judge_cards import LEAVING, book, cards, land, one_by_one
 from core.ui.view import View, current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
+from core.views.golden.value import what_next
 from core.views.tables import to_csv
 from core.views.text import label, plain
 
 NEW, QUEUE, _NEXT, _ME = "a new one", "queue", "_next_queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
-_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks")
+_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks", "by value")
 _MODES = {"grade passages": "grade", "put five in order": "order", "settle two judges": "settle"}
 
 
 def judge(view: View) -> None:
     """Draw the form that starts a queue, or the queue that the address names."""
-    st.session_state.pop(LANDED, None)
+    st.session_state.pop(LEAVING, None)
     with st.container():  # always there, so that what follows keeps its place
         door.outcome()
     if reason := door.forbidden():
@@ -111,7 +113,11 @@ def start(view: View) -> None:
         left, right = st.columns(2)
         name = left.text_input("Your name", key="judge_name", help=words.OWN_NAME, max_chars=60) or ""
         offered = names if mode == "settle" else [*names, _NO_BASE]
-        base = right.selectbox("Golden set" if mode == "settle" else "Draw from", offered, key="judge_base")
+        used = view.scope.golden_set_id
+        base = right.selectbox(
+            "Golden set" if mode == "settle" else "Draw from", offered, key="judge_base",
+            index=offered.index(used) if used in offered else 0,
+        )  # fmt: skip
         left, right = st.columns([2, 1])
         asked: Callable[[], str]
         if mode == "settle":
@@ -152,7 +158,14 @@ def take_now(view: View, queue: Queue) -> None:
 
 def begin(view: View, **asked: Any) -> str:
     """Draw a queue and open it."""
-    return opened(judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, **asked))
+    worth = None
+    if asked["sampling"] == "by value":
+        found = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+        if found is None or found.worth.rows.is_empty():
+            raise InputError(words.NO_VALUE, do="Choose another sampling.")
+        worth = found.worth.rows
+    queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
+    return opened(queue)
 
 
 def settle(view: View, name: str, first: str, second: str) -> str:

@@ -21,11 +21,11 @@ from core.ui.pages import SECTION
 from core.views.golden import judging, ordered, words
 from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
-from core.views.text import count, plain
+from core.views.text import plain
 
 Change = Callable[[float | None], object]
 """What a keystroke does, given the seconds spent on the card."""
-LANDED = "_queue_landed"
+LEAVING = "_queue_left"
 _SINCE, _PICKED = "_card_since", "_picked"
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
@@ -33,8 +33,9 @@ _SCRIPT = """{
   if (!window.clqNotes) document.addEventListener("keydown", window.clqNotes = (event) => {
     const field = document.querySelector(".st-key-noting input");
     const typing = /^(INPUT|TEXTAREA)$/.test(event.target.tagName);
-    const judging = document.querySelector(".st-key-judging");
-    if (event.repeat && !typing && judging) event.stopImmediatePropagation();
+    const drawing = document.querySelector("[data-test-script-state=running]");
+    if (!typing && document.querySelector(".st-key-judging") && (event.repeat || drawing))
+      event.stopImmediatePropagation();
     if (!field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === field && ["Enter", "Escape"].includes(event.key)) setTimeout(() => field.blur(), 30);
     if (typing || event.key.toLowerCase() !== "n") return;
@@ -42,10 +43,18 @@ _SCRIPT = """{
     field.focus();
   }, true);
 }"""
-"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once; a key that is
-held down is one press."""
-_TOO_SOON_S = 0.15
-"""Nobody has read a card after so short a time: the press was meant for the one before."""
+"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once. A key
+held down is one press; while a card is drawn the browser has the buttons of two, and a key presses both."""
+
+
+_LIVE = Path(__file__).parents[1] / "live"
+_dragged = st.components.v2.component(
+    "clq_order",
+    html='<ol class="clq-order"></ol>',
+    css=(_LIVE / "order.css").read_text(encoding="utf-8"),
+    js=(_LIVE / "order.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 @st.cache_resource(show_spinner=False)
@@ -71,20 +80,19 @@ compared = cached(entries=64)(ordered.compare)
 @st.fragment
 def one_by_one(data: Snapshot, queue: Queue) -> None:
     """The card that is next, and what can be said of it; only this is drawn anew after a key."""
-    if st.session_state.pop(LANDED, False):
-        st.rerun()  # the golden set is new: the whole page has to see it
+    if st.session_state.pop(LEAVING, False):
+        st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
     how_far(queue, items)
+    place = None if item is None else item.place
+    since = st.session_state.get(_SINCE)
+    if since is None or since[:2] != (queue.queue_id, place):
+        st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
     if item is None:
         finished(data, queue, items)
     else:
         _card(data, queue, items, item)
-    place = None if item is None else item.place
-    since = st.session_state.get(_SINCE)
-    if since is None or since[:2] != (queue.queue_id, place):
-        # As the last thing: until a card is there in full, a press was meant for the one before.
-        st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
 
 
 def _card(data: Snapshot, queue: Queue, items: Sequence[Item], item: Item) -> None:
@@ -166,6 +174,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     at = order.index(picked) if picked in order else 0
     with st.container(key="card"):
         st.markdown(f"#### {plain(texts[first].question)}")
+        drag(queue, order, [texts[place].title or texts[place].text[:80] for place in order])
     for rank, place in enumerate(order):
         card = texts[place]
         with st.container(border=True, gap="small"):
@@ -195,17 +204,37 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     st.caption(words.KEYS_OF_ORDER)
 
 
+def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
+    """The titles alone, to be dragged into order."""
+    key = f"drag_{queue.queue_id}_{min(order)}"
+
+    def moved() -> None:
+        sent = (st.session_state.get(key) or {}).get("moved")
+        places = sent.get("places") if isinstance(sent, dict) else None  # anybody can send anything
+        if (
+            isinstance(places, list)
+            and {*map(str, places)} == {*map(str, order)}
+            and len(places) == len(order)
+        ):
+            moves = [int(each) for each in places]
+            press(queue, min(order), lambda _: book().arrange(queue.queue_id, moves))
+
+    rows = [{"place": place, "title": upright(title)} for place, title in zip(order, titles, strict=True)]
+    _dragged(key=key, data={"rows": rows}, on_moved_change=moved)
+
+
 def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     """The end of a queue, and what came of it."""
     skipped = sum(each.skipped for each in items) // (OF_FIVE if queue.mode == "order" else 1)
     with st.container(horizontal=True):
         if skipped:
-            said = f"Judge the {count(skipped, 'skipped one')}"
+            said = f"Judge what was skipped ({skipped:,})"
             again: Change = lambda _: book().offer_skipped(queue.queue_id)  # noqa: E731
             _key(said, (queue, None, again), "judge_skipped", None)
         _undo(queue, None)
-        if queue.mode == "grade" and queue.base:
-            st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,))
+        based = queue.mode == "grade" and queue.base
+        if based and st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,)):
+            st.rerun()  # else only the card is drawn anew, and the section stays
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
@@ -223,13 +252,12 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
 def press(queue: Queue, place: int | None, change: Change) -> None:
     """In a callback: keep a keystroke on the card that is shown; at the end the golden set is written too.
 
-    A browser that is drawing has the buttons of two cards, and one key presses both.
+    A press that comes late is of a card that is gone.
     """
     *shown, since = st.session_state.get(_SINCE, (None, None, 0.0))
-    spent = time.monotonic() - since
-    if shown != [queue.queue_id, place] or spent < _TOO_SOON_S:
+    if shown != [queue.queue_id, place]:
         return
-    if not door.act(_kept, change, spent):
+    if not door.act(_kept, change, time.monotonic() - since):
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
     if items and all(each.at is not None for each in items) and any(each.grade for each in items):
@@ -249,7 +277,7 @@ def _kept(change: Change, spent: float | None) -> str:
 
 def land(queue: Queue, into: str = "") -> None:
     """In a callback: write the judge's golden set, or that of two judges settled."""
-    st.session_state[LANDED] = door.act(_land, queue, into)
+    st.session_state[LEAVING] = door.act(_land, queue, into)
 
 
 def _land(queue: Queue, into: str) -> str:
@@ -268,6 +296,7 @@ def _agree(queue: Queue) -> None:
     """In a callback: open section Judges on a judge's golden set and the one that was drawn from."""
     st.session_state[SECTION] = "judges"
     st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
+    st.session_state[LEAVING] = True
 
 
 def _pick(place: int) -> None:

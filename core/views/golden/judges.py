@@ -252,16 +252,17 @@ def met(found: Judged, one: int, other: int) -> pl.DataFrame:
 
 def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
     """`met` as people read it: a row per grade, a column per grade of the other with share and interval."""
-    said = pl.Series(
-        [
-            "–"
-            if share is None
-            else f"{100 * share:.0f} %" + f" [{100 * low:.0f}, {100 * high:.0f}]" * (low is not None)
-            for share, low, high in rows.select("share", "low", "high").iter_rows()
-        ]
-    )
-    wide = rows.with_columns(said=said).pivot("other_grade", index=["grade", "n"], values="said")
+    said = [_percent(*each) for each in rows.select("share", "low", "high").iter_rows()]
+    wide = rows.with_columns(said=pl.Series(said)).pivot("other_grade", index=["grade", "n"], values="said")
     return wide.rename({str(grade): f"to_{grade}" for grade in range(1, GRADES + 1)})
+
+
+def _percent(share: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval, as far as it has one."""
+    if share is None:
+        return text.NOT_APPLICABLE
+    bounds = "" if low is None or high is None or low == high else f" [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{100 * share:.0f} %{bounds}"
 
 
 def pair_figure(found: Judged, one: int, other: int) -> go.Figure:

@@ -120,8 +120,9 @@ def begin(
     n: int,
     k: int,
     mode: Mode = "grade",
+    worth: pl.DataFrame | None = None,
 ) -> Queue:
-    """Draw a queue for a judge and write it down.
+    """Draw a queue for a judge and write it down; by value from `worth`, the passages worth most first.
 
     Raises:
         InputError: If the name is missing, spelled otherwise than before or another golden set's, or there is
@@ -136,6 +137,9 @@ def begin(
     else:
         known = book.said(scope.collection_id, judge).select(_PAIR)
         fresh = rows.join(known, on=_PAIR, how="anti")
+        if worth is not None:
+            order = worth.select(*_PAIR, value=-pl.int_range(pl.len()))
+            fresh = fresh.join(order, on=_PAIR)
         if fresh.is_empty():
             raise InputError(f"{judge} has judged all of it.", do="Choose another golden set to draw from.")
         pairs = draw(fresh, sampling, n, seed)

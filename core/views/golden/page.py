@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -15,10 +16,22 @@ from core.views import text, theme
 from core.views.golden import soundness
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import evidence
+from core.views.workspace.scores import at_cutoff, evidence
 from core.views.workspace.stacks import runs_in
 
 SPANS = "spans, as they were graded"
+_RETRIEVERS = ("mode", "sparse", "embedder")
+"""Axes that make a system; its index, dimensions, reranker and depth make variants of it."""
+FILTERS: Mapping[str, pl.Expr] = {
+    "all": pl.lit(value=True),
+    "nothing good": pl.col("prevalence") == 0,
+    "no grade 5": pl.col("fallback"),
+    "one grade 5": pl.col("grade 5") == 1,
+    "half unjudged": pl.col("unjudged") >= 0.5,
+    "copies apart": pl.col("apart") > 0,
+    "judges differ": pl.col("differ") > 0,
+}
+"""Which of `every_query` are shown, by their word."""
 BARS = 20
 """Stacks drawn at most besides the chosen one; the table has every one."""
 
@@ -111,7 +124,9 @@ def _of_spans(snapshot: Snapshot, golden_set_id: str) -> Judged:
 
 
 def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Leave-one-run-out for the workspace's runs, with their names; see `soundness.leave_one_out`.
+    """Leave one system out for the workspace's runs, with their names; see `soundness.leave_one_out`.
+
+    A system is what runs share that have the same retrievers; of one system alone each run is one.
 
     Returns:
         The columns of `leave_one_out` with `name` in front; runs of one chunking among themselves. No rows
@@ -129,7 +144,7 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     for run_id, golden in judges.items():
         together.setdefault(golden, []).append(run_id)
     found = [
-        _left_out(snapshot, scope, quality.measure, golden, ids)
+        _left_out(snapshot, scope, quality.measure, golden, runs.filter(pl.col("run_id").is_in(ids)))
         for golden, ids in together.items()
         if 2 <= len(ids) <= soundness.MAX_RUNS and not snapshot.judgements(golden).is_empty()
     ]
@@ -142,14 +157,46 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
 
 
 def _left_out(
-    snapshot: Snapshot, scope: Scope, measure: Measure, golden_set_id: str, run_ids: list[str]
+    snapshot: Snapshot, scope: Scope, measure: Measure, golden_set_id: str, runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Leave-one-run-out among runs that one golden set judges."""
+    """Leave one system out among runs that one golden set judges."""
+    run_ids = runs["run_id"].to_list()
+    made_of = pl.concat_str(_RETRIEVERS, separator=" + ", ignore_nulls=True)
+    systems = runs.select("run_id", system=pl.when(made_of != "").then(made_of).otherwise("run_id"))
+    if systems["system"].n_unique() < 2:
+        systems = runs.select("run_id", system="run_id")
     found = evidence(
         snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
     )
     counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(found.query_ids)))
-    return soundness.leave_one_out(found, snapshot.rankings(run_ids), counted, measure)
+    return soundness.leave_one_out(found, snapshot.rankings(run_ids), counted, measure, systems)
+
+
+def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part | None = None) -> pl.DataFrame:
+    """The queries of a golden set with what weakens each, for `FILTERS`; takes what `judged` takes.
+
+    Returns:
+        The columns of `soundness.per_query` with prevalence (share of grade 4 or 5), unjudged (share of the
+        Top-K, mean over the stacks; null where none is scored), apart (passages whose copies were graded
+        apart) and differ (judgements that another golden set gives differently).
+    """
+    found = judged(snapshot, scope, part)
+    if found is None:
+        return pl.DataFrame()
+    good = pl.col("grade 5") + pl.col("grade 4")
+    rows = found.queries.with_columns(prevalence=good / pl.col("judged"))
+    for name, frame in (("apart", found.apart), ("differ", found.disagreements)):
+        counts = frame.group_by("query_id").agg(pl.len().cast(pl.Int64).alias(name))
+        rows = rows.join(counts, on="query_id", how="left", maintain_order="left").with_columns(
+            pl.col(name).fill_null(0)
+        )
+    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    holes = pl.DataFrame(schema={"query_id": pl.String, "unjudged": pl.Float64})
+    if ranked and scope.golden_set_id is not None and found.unit != "span":
+        seen = evidence(snapshot, ranked, scope.golden_set_id, only=among(snapshot, scope))
+        share = at_cutoff(seen, Measure("Hole", quality.k)).mean(axis=0)
+        holes = pl.DataFrame({"query_id": seen.query_ids, "unjudged": share}, schema=holes.schema)
+    return rows.join(holes.fill_nan(None), on="query_id", how="left", maintain_order="left")
 
 
 def mix_figure(found: Judged) -> go.Figure:

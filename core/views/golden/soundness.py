@@ -91,14 +91,19 @@ def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFram
 
 
 def leave_one_out(
-    found: Evidence, rankings: pl.DataFrame, judgements: pl.DataFrame, measure: Measure
+    found: Evidence,
+    rankings: pl.DataFrame,
+    judgements: pl.DataFrame,
+    measure: Measure,
+    systems: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Score every run without the judgements of passages that no other run ranks (leave-one-run-out).
+    """Score every run without the judgements of passages that no other system ranks (leave one system out).
 
     A passage is judged because some run found it. A run that helped to fill the pool is judged on all that it
-    finds, a new one is not; leaving out one run at a time shows how much that is worth.
+    finds, a new one is not; leaving out one at a time shows how much that is worth. Variants of one system
+    find what it finds, so that they are left out with it: systems has run_id and system.
     """
-    unique = _unique(rankings, judgements)
+    unique = _unique(rankings, judgements, systems)
     grades = found.grades[:, :, : measure.k].copy()
     counts = np.broadcast_to(found.pool_counts, (*grades.shape[:2], 5)).copy()
     run, query = _places(unique["run_id"], found.run_ids), _places(unique["query_id"], found.query_ids)
@@ -122,13 +127,15 @@ def leave_one_out(
     )
 
 
-def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
-    """run_id, query_id, passage_id, grade and final rank (or null) of what one run alone brings."""
+def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame, systems: pl.DataFrame) -> pl.DataFrame:
+    """run_id, query_id, passage_id, grade and final rank (or null) of what its system alone brings."""
     alone = (
-        rankings.group_by(_PAIR)
-        .agg(pl.col("run_id").n_unique().alias("runs"), pl.col("run_id").first())
-        .filter(pl.col("runs") == 1)
+        rankings.join(systems, on="run_id")
+        .group_by(_PAIR)
+        .agg(pl.col("system").n_unique().alias("systems"), pl.col("system").first())
+        .filter(pl.col("systems") == 1)
         .join(judgements.select(*_PAIR, "grade"), on=_PAIR)
+        .join(systems, on="system")
     )
     final = rankings.filter(pl.col("stage") == "final").select("run_id", *_PAIR, "rank")
     return alone.join(final, on=["run_id", *_PAIR], how="left")

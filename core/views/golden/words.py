@@ -29,8 +29,9 @@ HOLES = (
     "all being of grade 5. Where lines overlap, judging more could change the order."
 )
 BIAS = (
-    "Leave one run out: its score without the judgements of passages that no other run ranks. A large "
-    "bias says that a new stack, which nobody judged for, would look worse than it is."
+    "Leave one system out: a stack's score without the judgements of passages that no stack of other "
+    "retrievers ranks. A large bias says that a new system, which nobody judged for, would look worse than "
+    "it is."
 )
 TWO_JUDGES = (
     "It takes two golden sets of this collection, one per judge.",
@@ -176,8 +177,9 @@ HEADS: Mapping[Mode, str] = {"grade": QUESTION, "order": ORDERING, "settle": SET
 SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
 """What each grade means, on its button."""
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
-KEYS_OF_ORDER = "Keys: 1 to 5 choose a passage, Up and Down move it, Enter next, S skip, U undo."
+KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
+NO_VALUE = "No unjudged passage could change which stack is best."
 SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
 OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
 

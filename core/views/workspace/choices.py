@@ -106,7 +106,7 @@ ALL = frozenset(LACKS)
 _LACKING: Mapping[Has, str] = {
     "results": "has no results yet",
     "rankings": "has averages, and no rankings of single queries",
-    "judgements": "has no golden set with judgements",
+    "judgements": "has no golden set with judgements, and no texts to make one",
 }
 
 
@@ -114,10 +114,11 @@ def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
     """What each collection has of what pages may need."""
     runs, ranked = snapshot.runs(), snapshot.runs().filter("has_rankings")
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    texts = snapshot.collections().filter((pl.col("passages") > 0) & (pl.col("queries") > 0))
     there: dict[Has, set[str]] = {
         "results": set(runs["collection_id"]),
         "rankings": set(ranked["collection_id"]),
-        "judgements": set(judged["collection_id"]),
+        "judgements": {*judged["collection_id"], *texts["collection_id"]},
     }
     names = snapshot.collections()["collection_id"]
     return {name: frozenset(has for has, having in there.items() if name in having) for name in names}

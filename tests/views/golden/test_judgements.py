@@ -79,6 +79,35 @@ def test_a_run_that_lives_on_its_own_judgements_shows_it(tmp_path: Path):
     assert (first["name"], first["unique"], first["bias"]) == ("own", 1, 0.5)
 
 
+def test_variants_of_one_system_are_left_out_together(tmp_path: Path):
+    lab = Lab().judge({"q1": {"a": 5, "b": 5}})
+    for name, index in (("flat", "flat"), ("graph", "hnsw-f32")):
+        lab.run(name, spec={"sparse": "bm25", "index": index}, final={"q1": ["b", "a"]})
+    lab.run("other", spec={"embedder": "e"}, final={"q1": ["a", "x"]})
+    snapshot = lab.write(tmp_path / "store").read()
+    rows = page.pool_bias(snapshot, LAB, Quality("Precision4+", 2)).select("run_id", "unique", "bias").rows()
+    assert rows == [("flat", 1, 0.5), ("graph", 1, 0.5), ("other", 0, 0.0)]
+    alone = Scope("lab", "gold", ("flat", "graph"))
+    assert page.pool_bias(snapshot, alone, Quality("Precision4+", 2))["unique"].to_list() == [0, 0]
+
+
+def test_the_queries_behind_each_weakness(tmp_path: Path):
+    lab = Lab().hold({"a": "same", "b": "same", "c": "c"})
+    lab.judge({"q1": {"a": 5, "b": 3}, "q2": {"c": 4}, "q3": {"a": 2}}).judge({"q2": {"c": 2}}, "second")
+    lab.run("one", final={"q1": ["a", "x"], "q2": ["x", "y"], "q3": ["a"]})
+    rows = page.every_query(lab.write(tmp_path / "store").read(), LAB, Quality("RA-nWG", 2))
+    found = {word: rows.filter(kept)["query_id"].to_list() for word, kept in page.FILTERS.items()}
+    assert found == {
+        "all": ["q1", "q2", "q3"],
+        "nothing good": ["q3"],
+        "no grade 5": ["q2", "q3"],
+        "one grade 5": ["q1"],
+        "half unjudged": ["q1", "q2"],
+        "copies apart": ["q1"],
+        "judges differ": ["q2"],
+    }
+
+
 def test_too_few_or_too_many_runs_give_no_bias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lab = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a"]})
     snapshot = lab.write(tmp_path / "store").read()

@@ -64,7 +64,7 @@ def test_how_grades_met(store: Store):
     assert rows.filter(grade=2)["share"].null_count() == 5
     shown = judges.met_shown(rows)
     assert shown.columns == ["grade", "n", "to_1", "to_2", "to_3", "to_4", "to_5"]
-    assert shown.row(0)[:3] == (1, 1, "100 % [100, 100]")
+    assert shown.row(0)[:3] == (1, 1, "100 %")
     assert shown.row(1)[2:] == ("–",) * 5
     assert judges.rows_first(two, 1, 0) == (1, 0), "as many: as they were named"
     apart = Lab().judge({"q": {"a": 1}}, "x").judge({"q": {"b": 2}}, "y").write(store.path.parent / "apart")

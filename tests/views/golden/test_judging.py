@@ -70,6 +70,15 @@ def test_names_are_people(store: Store, book: Book):
         start(store, book, "Zoe")
 
 
+@pytest.mark.parametrize("name", [*HOSTILE, "Zoë Müller", "李"])
+def test_any_name_is_one_persons(store: Store, book: Book, name: str):
+    queue = start(store, book, name)
+    book.grade(queue.queue_id, 0, 4, 2.0)
+    golden = land(store, book, queue)
+    assert golden.judge == queue.judge == name
+    assert store.read().judgements(golden.golden_set_id)["judge"].to_list() == [name]
+
+
 def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: Book):
     first, other = start(store, book, "Anne"), start(store, book, "Ben")
     for place in range(3):

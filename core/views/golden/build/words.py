@@ -19,8 +19,12 @@ RISK = (
     "Passages may carry instructions for the judge; they stand between marks that they cannot foresee and "
     "answers of another form are refused, but a model can still be swayed: have people judge a sample."
 )
-
-
+WHAT = "A judge model grades what the sources find for each question; have people check a sample of it."
+NO_JUDGE = "Choose a judge; “fake” tries it out without a key or money."
+JUDGES = (
+    "Of several the majority counts; ties take the lower grade. “fake” compares words: for trying out, never "
+    "for results."
+)
 PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in order"}
 
 
