@@ -78,6 +78,13 @@ def test_mistakes_of_the_form_are_said(open_page: OpenPage, store: Path):
     assert "queue of passages to judge “gone-1” does not exist here" in everything(app)
 
 
+def test_a_book_that_cannot_be_read_is_said(open_page: OpenPage, store: Path):
+    judging.book_path(Store.open(store)).write_bytes(b"no database, but somebody's file" * 99)
+    app = open_page(store, "golden/judge")
+    assert not app.exception
+    assert "The file of judgements cannot be used" in app.error[0].value
+
+
 def test_whoever_may_only_look_does_not_judge(open_page: OpenPage, store: Path):
     app = open_page(store, "golden/judge", write="none")
     assert_sound(app, "Golden sets")

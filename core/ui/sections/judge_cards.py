@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from core.bidi import upright
+from core.errors import ClqError
 from core.golden.judging.book import Book, Item, Queue
 from core.golden.judging.landing import RUBRIC, set_of
 from core.golden.judging.sampling import OF_FIVE
@@ -82,6 +83,13 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
     """The card that is next, and what can be said of it; only this is drawn anew after a key."""
     if st.session_state.pop(LEAVING, False):
         st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
+    try:
+        _next(data, queue)
+    except ClqError as error:  # outside of the page's frame, which would show it
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def _next(data: Snapshot, queue: Queue) -> None:
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
     how_far(queue, items)
