@@ -101,6 +101,8 @@ def _rows(piece: Piece) -> pl.DataFrame:
     """The rows of a sheet with their file and line, checked one by one."""
     table = _opened(piece)
     rows = table.taking({name: name for name in _READ}).with_columns(file=pl.lit(table.name))
+    if not is_workbook(piece):  # texts have several lines: people know the row
+        rows = rows.with_columns(line=pl.int_range(2, pl.len() + 2, dtype=pl.Int64))
     rows = rows.with_columns(pl.col(*_READ).str.replace(_GUARD, "$1"))
     rows = identified(rows, table.name, "collection", "query_id", "passage_id")
     refuse(rows.filter(pl.col("judge").is_null()), "Nobody is named as the judge.", table.name, "judge")

@@ -76,6 +76,7 @@ def test_grades_of_one_kind_are_no_other_scale():
         (",4,sure", ",good,sure", "sheet:2, column `grade`: 'good' is not an integer."),
         ("Anne-1,Anne,q1,a question,p1", "Anne-1,,q1,a question,p1", "sheet:2, column `judge`: Nobody"),
         ("q1,a question,p2", "q1,a question,", "sheet:3, column `passage_id`: The id is empty."),
+        (",p4,,,,", ",p4,,,0,", "sheet:5, column `grade`: The grade is 0"),
         ("q1,a question,p2", "q1,a question,p1", "sheet:3: Passage 'p1' is judged twice by 'Anne'"),
     ],
 )
