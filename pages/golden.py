@@ -5,9 +5,9 @@ from core.stats.judges import Agreement
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import PAGES, SECTION, pick_section
 from core.ui.pick import still_offered
-from core.ui.sections.judge import judge
+from core.ui.sections.judge import QUEUE, judge
 from core.ui.view import View, current_view, end
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES, Policy
@@ -255,4 +255,6 @@ def build_one(view: View) -> None:
 PAGE = PAGES["golden"]
 SECTIONS = dict(zip(PAGE.sections, (is_sound, do_judges_agree, build_one, judge), strict=True))
 view = current_view(runs=False)
+if QUEUE in st.query_params and st.session_state.get(SECTION) not in PAGE.sections:
+    st.session_state[SECTION] = "judge"  # a link to a queue
 SECTIONS[pick_section(PAGE)](view)

@@ -132,3 +132,23 @@ def test_five_are_dragged_into_order(own_server: Server, own_store: Path, visit:
     seen.page.keyboard.press("Enter")
     expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text("· 2 of 20")
     assert book.items(queue.queue_id)[4].at is not None
+
+
+@pytest.mark.slow
+def test_what_confidence_asks_for_is_judged_and_its_agreement_seen(
+    visit: Callable[..., Visit], own_server: Server, own_store: Path
+):
+    seen = visit(f"{own_server.url}/confidence?sec=worth+measuring+more&ws=python-docs")
+    seen.page.get_by_role("button", name="Judge these 20 next").click()
+    seen.page.get_by_role("textbox", name="Your name").fill("Gil")
+    seen.page.get_by_role("button", name="Judge these").click()
+    expect(seen.page.get_by_text("Gil · 1 of 20")).to_be_visible()
+    seen.settle()
+    book = Book(own_store.parent / FILE)
+    (queue,) = book.queues()
+    for each in book.items(queue.queue_id):
+        book.grade(queue.queue_id, each.place, 2, 1.0)
+    seen.page.reload()
+    seen.settle()
+    seen.page.get_by_role("button", name="How you agree with others").click()
+    expect(seen.page.get_by_role("combobox", name="Judges (golden sets)")).to_be_visible()

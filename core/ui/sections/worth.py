@@ -100,8 +100,8 @@ def _passages(view: View) -> None:
         show.table(rows, "judge_next", PASSAGES, whole=found.worth.rows)
         if not door.forbidden() and st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
             queue = propose(book(), view.scope.collection_id, rows, view.scope.golden_set_id or "")
-            asked = {"sec": "judge", "queue": queue.queue_id, "ws": view.scope.collection_id}
-            st.switch_page(PAGES["golden"].file, query_params=asked)
+            # The section follows from it; what a widget here is bound to cannot be asked for.
+            st.switch_page(PAGES["golden"].file, query_params={"queue": queue.queue_id})
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
     if others:
