@@ -34,17 +34,13 @@ MEASURE = "RA-nWG@10"
 
 
 def stacks() -> str:
-    """Sixteen local stacks from weak to strong."""
-    points = [f'mode = "sparse"\nbm25 = {{ k1 = {k1}, b = {b} }}' for k1, b in (
-        (0.3, 0.0), (0.9, 0.4), (1.2, 0.75), (2.5, 1.0)
-    )]  # fmt: skip
-    points += [f'mode = "dense"\nembedder = "wordllama"\ndim = {dim}' for dim in (64, 128, 256, 512)]
-    points += [
-        f'mode = "hybrid"\nembedder = "wordllama"\ndim = {dim}\nfusion = {fusion}'
-        for dim, fusion in (
-            (64, '"rrf"'), (256, '"rrf"'), (512, '"rrf"'), (256, '"combsum"'),
-        )
-    ]  # fmt: skip
+    """A dozen local stacks."""
+    sparse = [(0.3, 0.0), (0.9, 0.4), (1.2, 0.75), (2.5, 1.0)]
+    dense = 'embedder = "wordllama"\ndim = '
+    points = [f'mode = "sparse"\nbm25 = {{ k1 = {k1}, b = {b} }}' for k1, b in sparse]
+    points += [f'mode = "dense"\n{dense}{dim}' for dim in (64, 128, 256)]
+    fused = [(64, "rrf"), (128, "rrf"), (256, "rrf"), (64, "convex"), (256, "convex")]
+    points += [f'mode = "hybrid"\n{dense}{dim}\nfusion = "{fusion}"' for dim, fusion in fused]
     return STACKS + "\n".join(f"[[stack]]\n{each}\ncandidates = 50\n" for each in points)
 
 
@@ -118,6 +114,11 @@ def taus(place: hidden.Place, given: argparse.Namespace) -> None:
     place.do("run", sweep, "--yes")
     qrels = hidden.true_qrels(place.folder / "true.qrels", given.questions)
     place.do("import", qrels, "--collection", hidden.COLLECTION, "--golden-set", "true")
+    stacked(place)
+
+
+def stacked(place: hidden.Place) -> None:
+    """Kendall's tau between the stacks' values on both golden sets."""
     scored = {
         name: pl.DataFrame(
             place.table(
@@ -126,9 +127,8 @@ def taus(place: hidden.Place, given: argparse.Namespace) -> None:
         )
         for name in (hidden.NAME, "true")
     }
-    print(json.dumps(scored["true"].row(0, named=True), default=str))
-    both = scored["true"].join(scored[hidden.NAME], on="run_id", suffix="_judged")
-    print(both.select("label", "value", "value_judged").sort("value", descending=True))
+    both = scored["true"].join(scored[hidden.NAME], on="run", suffix="_judged")
+    print(both.select("stack", "n", "value", "n_judged", "value_judged").sort("value", descending=True))
     found = hidden.tau(both["value"].to_list(), both["value_judged"].to_list())
     tell(f"a: Kendall's tau of {MEASURE}, stacks", (round(found, 4), both.height))
 
