@@ -67,8 +67,8 @@ class Evidence:
         )
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
-        """A measure at its cutoff, were the slots graded otherwise."""
-        if "sources" in measure.info.needs:
+        """A measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
+        if measure.info.needs_pool or "sources" in measure.info.needs:
             return np.full(grades.shape[:2], np.nan)
         return score_at(measure, grades, counts, extra=self.extra)
 

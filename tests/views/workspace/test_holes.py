@@ -64,6 +64,13 @@ def test_without_holes_the_bounds_are_the_score(tmp_path: Path):
     assert holey["hole_high"] == pytest.approx((0.2 + 1) / 2.2)
 
 
+def test_a_measure_of_the_pool_has_no_bounds_for_holes_of_the_pool_count_too():
+    grades = np.array([[[5, 0, 3]]], dtype=np.int8)
+    low, high = bounds(evidence_of(grades, np.ones((1, 5), dtype=np.int32)), Measure("PROC[RA-nWG]", 2))
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
 def _decided(rows: pl.DataFrame):
     return overturned(rows, decide(rows, Constraints()), AT_10)
 
