@@ -7,20 +7,20 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.piece import Limits, Piece, head_lines
+from core.importers.read.piece import HEAD_BYTES, Limits, Piece, head_lines
 from core.importers.read.text import Block, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
-_VALUE_BYTES = 16
-"""What a value of a list takes in memory, at least."""
+_VALUE_BYTES = 16  # what a value of a list takes in memory, at least
 _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
@@ -100,8 +100,22 @@ def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
     """
     if kind == "parquet":
         return _parquet(piece, rows)
-    data = whole(piece) if rows is None else "\n".join(head_lines(piece, rows + 1)).encode()
+    data = whole(piece) if rows is None else "\n".join(_first_lines(piece, kind, rows + 1)).encode()
     return read_text(piece, data, kind)
+
+
+def _first_lines(piece: Piece, kind: str, records: int) -> list[str]:
+    """The lines of the first records that the head holds in full: a quoted cell may have many."""
+    lines, end = head_lines(piece, records), records
+    if kind != "jsonl" and any('"' in line for line in lines):
+        lines, end = head_lines(piece, HEAD_BYTES), 1
+        reader = csv.reader(map("{}\n".format, lines), delimiter=kind, strict=True)
+        with suppress(
+            csv.Error
+        ):  # the head ends within a record, or reading the whole file says what is wrong
+            for _ in islice(reader, records):
+                end = reader.line_num
+    return lines[:end]
 
 
 def read_text(piece: Piece, data: bytes, kind: str) -> Table:
@@ -113,10 +127,7 @@ def read_text(piece: Piece, data: bytes, kind: str) -> Table:
 
 def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
     """The first rows of a table as text, for a preview; None if it is no table."""
-    kind = kind_of(piece)
-    if kind is None:
-        return None
-    return read_table(piece, kind, rows).texts
+    return None if (kind := kind_of(piece)) is None else read_table(piece, kind, rows).texts
 
 
 def header(piece: Piece, kind: str) -> list[str]:
@@ -216,9 +227,8 @@ def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> Non
             line = reader.line_num + 1
     except csv.Error as error:
         where = place(piece.name, line)
-        raise InputError(
-            f"The line cannot be read: {shown(error)}.", where=where, do="Check its quotes."
-        ) from error
+        found = f"The line cannot be read: {shown(error)}."
+        raise InputError(found, where=where, do="Check its quotes.") from error
 
 
 def _jsonl(piece: Piece, data: bytes) -> Table:
