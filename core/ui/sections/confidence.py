@@ -62,8 +62,10 @@ def would_it_hold(view: View) -> None:
     grouped = merged(rows, pl.col("status").is_in(["chosen", "runner-up"]), SAME_CHANCES)
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         show.chart(figure, "chances", alt=sentence)
-    columns = CHANCES if noisy is None else {**CHANCES, **NOISY}
-    show.table(grouped, "chances", columns, more=CHANCES_MORE, whole=rows)
+    columns, more = (CHANCES, CHANCES_MORE)
+    if noisy is not None:
+        columns, more = {**CHANCES, **NOISY}, {**CHANCES_MORE, **NOISY_ENDS}
+    show.table(grouped, "chances", columns, more=more, whole=rows)
 
     st.subheader("What ties with it", anchor=False)
     tied = tie_rows(view.table, decision, known)
@@ -149,8 +151,10 @@ CHANCES: Mapping[str, Any] = {
 }
 NOISY: Mapping[str, Any] = {
     "noisy": show.score_column("with judge noise", "Mean on the grades that the other judge would give."),
-    "noisy_low": show.score_column("its low", "Lower end of its 95 % interval."),
-    "noisy_high": show.score_column("its high", "Upper end of its 95 % interval."),
+}
+NOISY_ENDS: Mapping[str, Any] = {
+    "noisy_low": show.score_column("with noise, low", "Lower end of its 95 % interval."),
+    "noisy_high": show.score_column("with noise, high", "Upper end of its 95 % interval."),
 }
 CHANCES_MORE: Mapping[str, Any] = {
     "p_sla": show.percent_column("P(SLA)", "Empty without an SLA, or where the latency is unknown."),

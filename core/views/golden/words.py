@@ -153,7 +153,7 @@ def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
     """The agreement in one sentence."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
-    value = "not defined" if np.isnan(overall.value) else f"{overall.value:.3f}"
+    value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
     sentence = (
         f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
         f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
@@ -163,7 +163,7 @@ def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
         row = pairs.row(0, named=True)
         sentence += f"; the same grade for {text.percent(row['same'])}"
         if row["quadratic"] is not None:
-            sentence += f", quadratic kappa {row['quadratic']:.3f}" + text.interval(
+            sentence += f", quadratic kappa {text.score(row['quadratic'])}" + text.interval(
                 row["quadratic_low"], row["quadratic_high"]
             )
     return sentence + "."
