@@ -110,12 +110,10 @@ def _first_lines(piece: Piece, kind: str, records: int) -> list[str]:
     if kind != "jsonl" and any('"' in line for line in lines):
         lines, end = head_lines(piece, HEAD_BYTES), 1
         reader = csv.reader(map("{}\n".format, lines), delimiter=kind, strict=True)
-        with suppress(
-            csv.Error
-        ):  # the head ends within a record, or reading the whole file says what is wrong
+        with suppress(csv.Error):  # the head ends within a record
             for _ in islice(reader, records):
                 end = reader.line_num
-    return lines[:end]
+    return lines[:end] if end > 1 else lines  # with no whole record, reading says what is wrong
 
 
 def read_text(piece: Piece, data: bytes, kind: str) -> Table:
