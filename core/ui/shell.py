@@ -35,7 +35,13 @@ from core.views.text import count, plain
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
-    *("pandas", "pyarrow.pandas_compat", "pyarrow.vendored.version", "narwhals._interchange.dataframe"),
+    *(
+        "pandas",
+        "pandas.io.formats.style",
+        "pyarrow.pandas_compat",
+        "pyarrow.vendored.version",
+        "narwhals._interchange.dataframe",
+    ),
     *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.evaluate.launch"),
     *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
     *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),

@@ -1,15 +1,13 @@
-"""Golden sets of texts by the command: killed and resumed, planned and paid, gone on with from rag-gs."""
+"""Golden sets of texts by the command: killed and resumed, planned and paid."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from core.golden.spec import load
 from core.jobs import State
-from core.store import Store
 from core.store.upkeep.doctor import examine
 from tests.golden import hidden
 from tests.pipeline import cranfield
@@ -56,33 +54,6 @@ def test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice(tmp_pat
     assert paid.again <= paid.told <= _KILLS * hidden.AT_ONCE
     assert paid.told == place.status.calls_again
     assert paid.billed_usd <= paid.settled_usd + paid.lost_usd + 1e-9
-
-
-@pytest.mark.skipif(not hidden.RAG_GS.is_dir(), reason=f"the run of rag-gs is not at {hidden.RAG_GS}")
-def test_a_run_of_rag_gs_goes_on_from_its_s5(tmp_path: Path):
-    hidden.Place(tmp_path, "").do("import", hidden.RAG_GS)
-    store = Store.open(tmp_path / "store")
-    truth, state = hidden.rag_gs_truth(store), hidden.Moody({}, delay_s=0.0)
-    with hidden.serving(truth, state) as url:
-        place = hidden.Place(tmp_path, url)
-        place.do("golden", "build", place.spec(hidden.rag_gs_spec(store)), "--yes")
-    read = store.read()
-    orders = read.orders("refined")
-    kept = {query: set(rows["passage_id"]) for (query,), rows in orders.group_by("query_id")}
-    assert kept == hidden.rag_gs_kept()
-    grades = [
-        read.judgements(name).select("query_id", "passage_id", "grade") for name in ("refined", "rag_gs-s4")
-    ]
-    assert grades[0].sort("query_id", "passage_id").equals(grades[1].sort("query_id", "passage_id"))
-    golden = read.golden_sets("rag_gs").filter(golden_set_id="refined").row(0, named=True)
-    assert golden["parents"] == ["rag_gs-s4"]
-    assert json.loads(golden["manifest"])["refined"]["turns"] == len(state.answers())
-    for (query,), rows in orders.sort("rank").group_by("query_id", maintain_order=True):
-        worth = [truth.worth(str(query), passage) for passage in rows["passage_id"]]
-        refined, alone = (hidden.tau(order, worth) for order in (
-            [-rank for rank in rows["rank"]], [truth.grades[str(query), each] for each in rows["passage_id"]]
-        ))  # fmt: skip
-        assert refined > alone
 
 
 def test_a_new_specification_is_built_at_once(tmp_path: Path):

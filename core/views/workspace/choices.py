@@ -8,6 +8,7 @@ from typing import Literal
 
 import polars as pl
 
+from core.errors import ClqError
 from core.metrics import REGISTRY
 from core.metrics.info import Need
 from core.records import Origin
@@ -136,6 +137,13 @@ def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
     return sorted(names, key=lambda name: name not in own)
 
 
+def _audits(snapshot: Snapshot, collection_id: str) -> Mapping[str, str]:
+    try:
+        return audits(snapshot, collection_id)
+    except ClqError:  # pages that need judgements say that they cannot be read; others open
+        return {}
+
+
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     """The collections, those with runs of one's own first, and the golden sets that judge each.
 
@@ -152,7 +160,7 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     )
     partly = (pl.col("ranked") < _NEARLY_ALL * pl.col("queries")).fill_null(value=False)
     golden_sets: dict[str, list[str]] = {}
-    audited = [name for of in set(judged["collection_id"]) for name in audits(snapshot, of)]
+    audited = [name for of in set(judged["collection_id"]) for name in _audits(snapshot, of)]
     judged = judged.sort(partly, pl.col("golden_set_id").is_in(audited), maintain_order=True)
     for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
         golden_sets.setdefault(collection, []).append(golden_set)
