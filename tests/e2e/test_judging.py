@@ -136,8 +136,8 @@ def test_five_are_dragged_into_order(own_server: Server, own_store: Path, visit:
 
 @pytest.mark.slow
 def test_what_confidence_asks_for_is_judged_and_its_agreement_seen(
-    visit: Callable[..., Visit], own_server: Server, own_store: Path
-):
+    own_server: Server, own_store: Path, visit: Callable[..., Visit]
+):  # the page is closed before its server
     seen = visit(f"{own_server.url}/confidence?sec=worth+measuring+more&ws=python-docs")
     seen.page.get_by_role("button", name="Judge these 20 next").click()
     seen.page.get_by_role("textbox", name="Your name").fill("Gil")
