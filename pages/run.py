@@ -186,17 +186,7 @@ def tables(made: Plan) -> None:
     """What is paid for, and the stacks."""
     lines, stacks = line_rows(made), stack_rows(made)
     if not lines.is_empty():
-        columns = {
-            "stage": show.text_column("stage"),
-            "model": show.text_column("model"),
-            "calls": show.number_column("calls", 0),
-            "unit": show.text_column("unit"),
-            "amount": show.number_column("amount", 0),
-            "counted": show.text_column("counted"),
-            "usd": show.dollar_column("$", "Empty = unknown."),
-            "unknown": show.text_column("unknown because"),
-        }
-        show.table(lines, "plan", columns)
+        show.table(lines, "plan", work.LINES)
     columns = {
         "label": show.text_column("stack", width=320),
         "pool": show.text_column("pool"),

@@ -10,8 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from core.errors import InputError
-from core.files import locked, write_json
+from core.files import write_json
 from core.golden.job import GoldenJob
 from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.pool import Pool
@@ -85,14 +84,7 @@ def run_job(
         ClqError: If a provider fails; what was judged is kept, and running again goes on.
     """
     folder = folder_of(work, job.spec.name, job.build_id)
-    with locked(folder.lock) as free:
-        if not free:
-            raise InputError(
-                f"The golden set {folder.path.name} is being built already.",
-                where=str(folder.path),
-                do="Wait for it, or cancel it.",
-            )
-        folder.stop.unlink(missing_ok=True)
+    with folder.held(f"The golden set {folder.path.name} is being built already."):
         session = _Session(job, folder, shared, land)
         try:
             return session.run(sink, progress, cancelled, keys)

@@ -15,7 +15,7 @@ from core.golden.stages import missing, pool_of, ranked_by
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.plan import Line, dollars
+from core.pipeline.sweep.plan import Bill, Line, dollars
 from core.pipeline.sweep.plan import plan as plan_search
 from core.pipeline.sweep.pools import Pools
 from core.pipeline.sweep.problems import Problem
@@ -34,7 +34,7 @@ JUDGE, REFINE = "judge", "refine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenPlan:
+class GoldenPlan(Bill):
     """What a build will take.
 
     Attributes:
@@ -44,8 +44,6 @@ class GoldenPlan:
         to_judge: Texts that every judge grades.
         known: Whether the pools were computed; else their size is an estimate.
         taken: Grades that are taken from another golden set.
-        lines: What is paid for.
-        limit: The budget in dollars; None = none.
         seconds: How long the calls take, as far as is known.
         problems: What its owner should know.
     """
@@ -56,30 +54,8 @@ class GoldenPlan:
     to_judge: int
     known: bool
     taken: int
-    lines: tuple[Line, ...]
-    limit: float | None
     seconds: float
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def calls(self) -> int:
-        """Requests in all."""
-        return sum(line.calls for line in self.lines)
-
-    @property
-    def usd(self) -> float | None:
-        """Dollars in all; None when a line is not known."""
-        return None if any(line.usd is None for line in self.lines) else self.usd_known
-
-    @property
-    def usd_known(self) -> float:
-        """Dollars of the lines that are known."""
-        return math.fsum(line.usd for line in self.lines if line.usd is not None)
-
-    @property
-    def over_budget(self) -> bool:
-        """Whether what is known costs more than the budget: it would stop before its end."""
-        return self.limit is not None and self.usd_known > self.limit
 
 
 def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:

@@ -20,6 +20,18 @@ from core.ui import door, show
 from core.views.run import plan as told
 from core.views.text import count, plain
 
+LINES = {
+    "stage": show.text_column("stage"),
+    "model": show.text_column("model"),
+    "calls": show.number_column("calls", 0),
+    "unit": show.text_column("unit"),
+    "amount": show.number_column("amount", 0),
+    "counted": show.text_column("counted"),
+    "usd": show.dollar_column("$", "Empty = unknown."),
+    "unknown": show.text_column("unknown because"),
+}
+"""Columns of what a plan pays for."""
+
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; ended work with a row each

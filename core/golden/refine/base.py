@@ -145,6 +145,11 @@ class Turns(ABC):
         for place, item in enumerate(places):
             self._place[item] = place
         self._top: list[int] = sorted(places, key=lambda item: -self._grades[item])[:TOP]
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make what only this way of refining keeps; what all share is there."""
 
     @abstractmethod
     def order(self) -> list[int]:

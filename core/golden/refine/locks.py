@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.golden.refine.base import Pair, Turns
-from core.golden.refine.settings import RefineSettings
 
 Floats = NDArray[np.float64]
 EPSILON = 1e-6
@@ -61,18 +60,10 @@ def _bits(number: int) -> list[int]:
 class Locks(Turns):
     """The state of Algorithm 1 for one query."""
 
-    def __init__(
-        self,
-        grades: Sequence[float],
-        ranks: Sequence[float],
-        ids: Sequence[str],
-        settings: RefineSettings,
-        seed: str,
-    ) -> None:
-        super().__init__(grades, ranks, ids, settings, seed)
+    def _begin(self) -> None:
         self._score = list(self._grades)
-        self._info = [EPSILON] * len(ids)
-        self._graph = Graph(len(ids))
+        self._info = [EPSILON] * len(self.ids)
+        self._graph = Graph(len(self.ids))
         self._pending: dict[Pair, int] = {}
 
     def _learn(self, order: Sequence[int]) -> None:

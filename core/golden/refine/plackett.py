@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController
 
 from core.golden.refine.base import Turns
-from core.golden.refine.settings import TOP, RefineSettings
+from core.golden.refine.settings import TOP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,16 +72,8 @@ class Map(Turns):
 
     every = 5
 
-    def __init__(
-        self,
-        grades: Sequence[float],
-        ranks: Sequence[float],
-        ids: Sequence[str],
-        settings: RefineSettings,
-        seed: str,
-    ) -> None:
-        super().__init__(grades, ranks, ids, settings, seed)
-        self._centre = np.array(self._grades) * settings.scale
+    def _begin(self) -> None:
+        self._centre = np.array(self._grades) * self.settings.scale
         self._told: list[Sequence[int]] = []
         self._start = self._mode = self._centre  # the start is of the last point of the curve: see `_solve`
         self._solved = 0  # orders that the mode rests on

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from core import jobs
 from core.errors import InputError, UnknownNameError
-from core.files import is_locked
+from core.files import is_locked, locked
 from core.jobs import State, read_status
 from core.providers.calls import redact
 from core.records import now
@@ -82,6 +83,15 @@ class Folder:
     lock = _In("lock")  # held by the process that runs it
     stop = _In("cancel")  # a file that asks the process to stop
     status_file = _In("status.json")
+
+    @contextmanager
+    def held(self, taken: str) -> Iterator[None]:
+        """Hold it as the only process, with no wish to stop left from before; `taken` says that it is not."""
+        with locked(self.lock) as free:
+            if not free:
+                raise InputError(taken, where=str(self.path), do="Wait for it, or cancel it.")
+            self.stop.unlink(missing_ok=True)
+            yield
 
     def status(self) -> Status | None:
         """How far it is; None if it never began."""

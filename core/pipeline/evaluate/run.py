@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import BudgetError, InputError, ProviderError
-from core.files import locked, write_json
+from core.errors import BudgetError, ProviderError
+from core.files import write_json
 from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.environment import Collector
 from core.pipeline.evaluate.asking import Asker
@@ -82,14 +82,7 @@ def run_job(
         ClqError: If a provider fails; what has finished was handed over, and running again goes on.
     """
     folder = folder_of(work, job.name, job.evaluation_id)
-    with locked(folder.lock) as free:
-        if not free:
-            raise InputError(
-                f"The evaluation {folder.path.name} is running already.",
-                where=str(folder.path),
-                do="Wait for it, or cancel it.",
-            )
-        folder.stop.unlink(missing_ok=True)
+    with folder.held(f"The evaluation {folder.path.name} is running already."):
         session = _Session(job, sink, folder, frozenset(held))
         try:
             return session.run(progress, cancelled, keys)

@@ -62,38 +62,15 @@ class PlannedStack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a sweep will take.
+class Bill:
+    """What planned work will pay for."""
 
-    Attributes:
-        name: Of the sweep.
-        stacks: What will run.
-        queries: How many questions are asked.
-        asked: How often every question is asked and measured.
-        passages: Per chunking (None = the collection's own) how many passages are searched.
-        steps: How many different steps of each kind there are.
-        services: Who is asked.
-        lines: What is paid for.
-        limit: The budget in dollars; None = none.
-        resources: Time and memory.
-        problems: What its owner should know.
-    """
-
-    name: str
-    stacks: tuple[PlannedStack, ...]
-    queries: int
-    asked: int
-    passages: Mapping[str | None, int]
-    steps: Mapping[str, int]
-    services: tuple[Service, ...]
-    lines: tuple[Line, ...]
-    limit: float | None
-    resources: Resources
-    problems: tuple[Problem, ...] = ()
+    lines: tuple[Line, ...]  # one per model and stage
+    limit: float | None  # the budget in dollars; None = none
 
     @property
     def usd(self) -> float | None:
-        """Dollars of the whole sweep; None when a line is not known."""
+        """Dollars in all; None when a line is not known."""
         return None if any(line.usd is None for line in self.lines) else self.usd_known
 
     @property
@@ -107,14 +84,41 @@ class Plan:
         return sum(line.calls for line in self.lines)
 
     @property
+    def over_budget(self) -> bool:
+        """Whether what is known costs more than the budget: it would stop before its end."""
+        return self.limit is not None and self.usd_known > self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Bill):
+    """What a sweep will take.
+
+    Attributes:
+        name: Of the sweep.
+        stacks: What will run.
+        queries: How many questions are asked.
+        asked: How often every question is asked and measured.
+        passages: Per chunking (None = the collection's own) how many passages are searched.
+        steps: How many different steps of each kind there are.
+        services: Who is asked.
+        resources: Time and memory.
+        problems: What its owner should know.
+    """
+
+    name: str
+    stacks: tuple[PlannedStack, ...]
+    queries: int
+    asked: int
+    passages: Mapping[str | None, int]
+    steps: Mapping[str, int]
+    services: tuple[Service, ...]
+    resources: Resources
+    problems: tuple[Problem, ...] = ()
+
+    @property
     def exact(self) -> bool:
         """Whether every amount is exact."""
         return all(line.exact for line in self.lines)
-
-    @property
-    def over_budget(self) -> bool:
-        """Whether what is known costs more than the budget: the run would stop before its end."""
-        return self.limit is not None and self.usd_known > self.limit
 
 
 def plan(

@@ -27,17 +27,6 @@ from core.views.golden.build.form import Form
 from core.views.run.plan import line_rows
 from core.views.text import plain
 
-_LINES = {
-    "stage": show.text_column("stage"),
-    "model": show.text_column("model"),
-    "calls": show.number_column("calls", 0),
-    "unit": show.text_column("unit"),
-    "amount": show.number_column("amount", 0),
-    "counted": show.text_column("counted"),
-    "usd": show.dollar_column("$", "Empty = unknown."),
-    "unknown": show.text_column("unknown because"),
-}
-
 _CURVES = {
     "turn": show.number_column("turn", 0),
     "changed": show.number_column("places of the Top-20 changed", 0),
@@ -230,7 +219,7 @@ def _start(text: str, made: GoldenPlan) -> None:
         lines = line_rows(made)
         if not lines.is_empty():
             with st.expander("The plan: calls, tokens, dollars"):
-                show.table(lines, "golden_plan", _LINES)
+                show.table(lines, "golden_plan", work.LINES)
     if pressed:
         door.require()
         landing.begin(text, cache.store().path)
