@@ -14,15 +14,19 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from scipy.stats import kendalltau
 
+from core.pipeline.evaluate import corpus_of
 from core.store import Store
 from tests.golden import hidden
+from tests.pipeline import cranfield
 
+RAG_GS = cranfield.FOLDER.parents[1] / "peer_outputs" / "rag_gs"
 STACKS = """
 name = "stacks"
 collection.stored = "cran"
@@ -60,7 +64,8 @@ def built(folder: Path, given: argparse.Namespace) -> None:
         plan = whole.table("golden", "plan", spec)
         begun = time.monotonic()
         whole.do("golden", "build", spec, "--yes")
-        tell("a: uninterrupted build, seconds", time.monotonic() - begun)
+        whole_s = time.monotonic() - begun
+        tell("a: uninterrupted build, seconds", whole_s)
     tell("a: questions, texts judged, judge's noise", (given.questions, plan["to_judge"], given.noise))
     told_plan(plan, whole, calm)
     moody = hidden.Moody(hidden.FAULTS, delay_s=given.delay, seed=1)
@@ -69,7 +74,7 @@ def built(folder: Path, given: argparse.Namespace) -> None:
         begun = time.monotonic()
         killing = hidden.kill_and_resume(
             killed, killed.spec(hidden.cranfield_spec(texts, given.depth)), moody,
-            kills=given.kills, needed=plan["calls"], seed=given.seed,
+            kills=given.kills, needed=plan["calls"], whole_s=whole_s, seed=given.seed,
         )  # fmt: skip
         tell("a: killed build, seconds", time.monotonic() - begun)
     paid = hidden.paid(killed, moody, killing)
@@ -112,7 +117,7 @@ def taus(place: hidden.Place, given: argparse.Namespace) -> None:
     sweep = place.folder / "stacks.toml"
     sweep.write_text(stacks())
     place.do("run", sweep, "--yes")
-    qrels = hidden.true_qrels(place.folder / "true.qrels", given.questions)
+    qrels = true_qrels(place.folder / "true.qrels", given.questions)
     place.do("import", qrels, "--collection", hidden.COLLECTION, "--golden-set", "true")
     stacked(place)
 
@@ -129,18 +134,75 @@ def stacked(place: hidden.Place) -> None:
     }
     both = scored["true"].join(scored[hidden.NAME], on="run", suffix="_judged")
     print(both.select("stack", "n", "value", "n_judged", "value_judged").sort("value", descending=True))
-    found = hidden.tau(both["value"].to_list(), both["value_judged"].to_list())
+    found = tau(both["value"].to_list(), both["value_judged"].to_list())
     tell(f"a: Kendall's tau of {MEASURE}, stacks", (round(found, 4), both.height))
+
+
+def true_qrels(path: Path, questions: int) -> Path:
+    """The hidden grades of the first questions as a file."""
+    lines = [
+        f"{query} 0 {passage} {grade}"
+        for (query, passage), grade in hidden.cranfield_truth(questions).grades.items()
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def tau(one: Sequence[float], other: Sequence[float]) -> float:
+    """Kendall's tau-b."""
+    return float(kendalltau(one, other).statistic)
+
+
+def rag_gs_truth(store: Store) -> hidden.Truth:
+    """The grades of an imported run of rag-gs, and an order of its own among equal grades."""
+    read = store.read()
+    corpus = corpus_of(read.passages("rag_gs"))
+    grades = read.judgements("rag_gs-s4").select("query_id", "passage_id", "grade").rows()
+    return hidden.Truth(
+        dict(read.queries("rag_gs").select("query_id", "text").rows()),
+        dict(zip(corpus.passage_ids, corpus.texts, strict=True)),
+        {(query, passage): grade for query, passage, grade in grades},
+        noise=0.35,
+        spread=1.0,
+    )
+
+
+def rag_gs_spec(store: Store) -> str:
+    """A specification that takes the run's grades and pool, and refines."""
+    merged = store.read().runs().filter(label="merged by rank (RRF)")["run_id"].item()
+    return f"""
+name = "refined"
+budget_usd = 50.0
+collection.stored = "rag_gs"
+[golden]
+[[golden.pool]]
+runs = "{merged}"
+[golden.judge]
+grades = "rag_gs-s4"
+[golden.refine]
+method = "locks"
+model = "judge"
+"""
+
+
+def rag_gs_kept() -> dict[str, set[str]]:
+    """The passages of every question that the run's own S5 kept."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(RAG_GS.glob("data/runs/demo/q*/s5_pruned/*.jsonl")):
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            found.setdefault(row["qid"], set()).add(row["doc_id"])
+    return found
 
 
 def continued(folder: Path, given: argparse.Namespace) -> None:
     """(c): a run of rag-gs goes on from its S5."""
-    hidden.Place(folder, "").do("import", hidden.RAG_GS)
+    hidden.Place(folder, "").do("import", RAG_GS)
     store = Store.open(folder / "store")
-    truth, state = hidden.rag_gs_truth(store), hidden.Moody(hidden.FAULTS, delay_s=given.delay, seed=2)
+    truth, state = rag_gs_truth(store), hidden.Moody(hidden.FAULTS, delay_s=given.delay, seed=2)
     with hidden.serving(truth, state) as url:
         place = hidden.Place(folder, url)
-        spec = place.spec(hidden.rag_gs_spec(store))
+        spec = place.spec(rag_gs_spec(store))
         plan = place.table("golden", "plan", spec)
         place.do("golden", "build", spec, "--yes")
     read = store.read()
@@ -149,7 +211,7 @@ def continued(folder: Path, given: argparse.Namespace) -> None:
         query: set(rows["passage_id"])
         for (query,), rows in orders.partition_by("query_id", as_dict=True).items()
     }
-    tell("c: same passages as its own S5", kept == hidden.rag_gs_kept())
+    tell("c: same passages as its own S5", kept == rag_gs_kept())
     tell("c: passages in order by question", {query: len(some) for query, some in kept.items()})
     refined = json.loads(read.golden_sets("rag_gs").filter(golden_set_id="refined")["manifest"].item())[
         "refined"
@@ -163,7 +225,7 @@ def continued(folder: Path, given: argparse.Namespace) -> None:
         worth = [truth.worth(query, passage) for passage in rows["passage_id"]]
         grades = [truth.grades[query, passage] for passage in rows["passage_id"]]
         ranks = [-rank for rank in rows["rank"]]
-        ours, alone = (hidden.tau(each, worth) for each in (ranks, grades))
+        ours, alone = (tau(each, worth) for each in (ranks, grades))
         tell(
             f"c: {query}: tau to the true order, of grades alone, passages",
             (round(ours, 3), round(alone, 3), rows.height),

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from core.golden.judge import GRADE, ORDER
 from core.paths import ROOT
@@ -37,14 +36,13 @@ from tests.vendors import Step, serve
 from tests.vendors.answers import count
 from tests.vendors.state import State
 
-RAG_GS = cranfield.FOLDER.parents[1] / "peer_outputs" / "rag_gs"
 AT_ONCE = 4
 """Calls that are under way together."""
 NAME, COLLECTION, BOOK = "judged", "cran", "local-judge"
 PRICES = {"input_tokens": 1.0, "output_tokens": 4.0}
 """Dollars for a million."""
-PAUSES = {"loading": (1.0, 10.0), "more": (0.0, 0.1), "all": (2.0, 9.0)}
-"""Moments to kill at: seconds after it began, after some more answers, after everything was answered."""
+PAUSES = {"loading": (0.1, 0.9), "more": (0.0, 0.01), "all": (0.3, 0.9)}
+"""Moments to kill at: shares of a build's time after it began, after more answers, after all was answered."""
 FAULTS: Mapping[str, float] = {"429": 0.02, "500": 0.02, "malformed": 0.02, "drop": 0.01, "form": 0.02}
 """Share of the requests that go wrong: refused, failed, cut, dropped, answered in another form."""
 
@@ -272,10 +270,13 @@ class Killing:
     ends: Sequence[str]  # keys of those that came to their end
 
 
-def kill_and_resume(place: Place, spec: Path, state: Moody, *, kills: int, needed: int, seed: int) -> Killing:
+def kill_and_resume(
+    place: Place, spec: Path, state: Moody, *, kills: int, needed: int, whole_s: float, seed: int
+) -> Killing:
     """Begin a build and kill it at random moments, resuming it each time, until it finishes.
 
     The moments: while it loads and searches; after some more answers; when everything is answered.
+    `whole_s` is how long a build takes without kills.
     """
     draw = np.random.default_rng(seed)
     died, failed, ends = list[str](), list[str](), list[str]()
@@ -291,7 +292,7 @@ def kill_and_resume(place: Place, spec: Path, state: Moody, *, kills: int, neede
         process = place.start(*command, key=key)
         if len(died) < kills:
             kind = _wait(process, state, key, moments[len(died)], needed)
-            time.sleep(float(draw.uniform(*PAUSES[kind])))
+            time.sleep(whole_s * float(draw.uniform(*PAUSES[kind])))
             process.kill()
         said = process.communicate()[1]
         assert process.returncode in (-9, 0) or "No answer to use" in said, said[-2_000:]
@@ -346,60 +347,3 @@ def paid(place: Place, state: Moody, killing: Killing) -> Paid:
         )  # fmt: skip
     finally:
         receipts.close()
-
-
-def true_qrels(path: Path, questions: int) -> Path:
-    """The hidden grades of the first questions as a file."""
-    lines = [
-        f"{query} 0 {passage} {grade}"
-        for (query, passage), grade in cranfield_truth(questions).grades.items()
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def tau(one: Sequence[float], other: Sequence[float]) -> float:
-    """Kendall's tau-b."""
-    return float(kendalltau(one, other).statistic)
-
-
-def rag_gs_truth(store: Store) -> Truth:
-    """The grades of an imported run of rag-gs, and an order of its own among equal grades."""
-    read = store.read()
-    corpus = corpus_of(read.passages("rag_gs"))
-    grades = read.judgements("rag_gs-s4").select("query_id", "passage_id", "grade").rows()
-    return Truth(
-        dict(read.queries("rag_gs").select("query_id", "text").rows()),
-        dict(zip(corpus.passage_ids, corpus.texts, strict=True)),
-        {(query, passage): grade for query, passage, grade in grades},
-        noise=0.35,
-        spread=1.0,
-    )
-
-
-def rag_gs_spec(store: Store) -> str:
-    """A specification that takes the run's grades and pool, and refines."""
-    merged = store.read().runs().filter(label="merged by rank (RRF)")["run_id"].item()
-    return f"""
-name = "refined"
-budget_usd = 50.0
-collection.stored = "rag_gs"
-[golden]
-[[golden.pool]]
-runs = "{merged}"
-[golden.judge]
-grades = "rag_gs-s4"
-[golden.refine]
-method = "locks"
-model = "judge"
-"""
-
-
-def rag_gs_kept() -> dict[str, set[str]]:
-    """The passages of every question that the run's own S5 kept."""
-    found: dict[str, set[str]] = {}
-    for path in sorted(RAG_GS.glob("data/runs/demo/q*/s5_pruned/*.jsonl")):
-        for line in path.read_text().splitlines():
-            row = json.loads(line)
-            found.setdefault(row["qid"], set()).add(row["doc_id"])
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ def test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice(tmp_pat
     with hidden.serving(truth, calm) as url:
         whole = hidden.Place(tmp_path / "whole", url)
         plan = whole.table("golden", "plan", whole.spec(spec))
+        begun = time.monotonic()
         whole.do("golden", "build", whole.spec(spec), "--yes")
+        whole_s = time.monotonic() - begun
     for unit in hidden.PRICES:
         planned = sum(row["amount"] for row in plan["stages"] if row["unit"] == unit)
         assert planned == pytest.approx(
@@ -40,7 +43,7 @@ def test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice(tmp_pat
     with hidden.serving(truth, moody) as url:
         place = hidden.Place(tmp_path / "killed", url)
         killing = hidden.kill_and_resume(
-            place, place.spec(spec), moody, kills=_KILLS, needed=plan["calls"], seed=2026
+            place, place.spec(spec), moody, kills=_KILLS, needed=plan["calls"], whole_s=whole_s, seed=2026
         )
     assert len(killing.kills) == _KILLS
     read, other = place.store.read(), whole.store.read()
