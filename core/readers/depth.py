@@ -1,0 +1,141 @@
+"""What one reader's scores by k say: its best depth, how firm that is, how far it scales (RAGGED §2, §4–6).
+
+Scores are points, 0 to 100, over the depths that were evaluated; depth 0 is the closed book.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from core.errors import InputError
+
+DELTA = 5
+"""How far from k* the neighbours of RSS lie (RAGGED §2)."""
+EPSILON = 0.5
+"""The smallest gain, in points, that counts as one (RAGGED §2)."""
+PLATEAU = 0.95
+"""Share of the best score that the deepest k has to keep for a plateau."""
+
+Shape = Literal["improve-then-plateau", "peak-then-decline"]
+
+_ROUNDING = 1e-9  # points; 40.4 − 39.9 is a gain of 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """The figures of one reader on one run (metrics.md §5)."""
+
+    k_star: int  # the k of the best score, the smallest on ties
+    best: float  # points, at k*
+    rss: float | None  # stability: the worst neighbour's share of the best score
+    rss_reason: str | None  # why there is no RSS
+    rsc: float  # scalability, k_last read as "last anywhere", the formula; can be negative
+    rsc_before_stop: float  # the same, k_last read as the last k before the first gain below epsilon
+    k_last: int  # start_k where no gain counts
+    k_last_before_stop: int
+    start_k: int  # where the sum of gains starts: 0 = closed book, else the smallest k
+    shape: Shape | None  # None where one k was evaluated or every score is 0
+    wanted: tuple[int, ...]  # depths that would make RSS known: the ends of k* ± delta
+
+    @property
+    def readings_differ(self) -> bool:
+        """Whether the two readings of k_last lead to different RSC."""
+        return self.k_last != self.k_last_before_stop
+
+
+def depth_of(
+    ks: Sequence[int],
+    values: Sequence[float | None],
+    *,
+    closed_book: float | None = None,
+    delta: int = DELTA,
+    epsilon: float = EPSILON,
+    plateau: float = PLATEAU,
+) -> Depth:
+    """Read a curve of scores by k.
+
+    Args:
+        ks: Evaluated depths, in any order; 0 stands for the closed book.
+        values: Score at each, in points; a depth whose score is None or NaN was not evaluated.
+        closed_book: Score without passages, in points; None = none known, unless 0 is among the depths.
+        delta: Neighbours of k* lie within k* ± this.
+        epsilon: Smallest gain in points that counts.
+        plateau: Share of the best score that the deepest k has to keep.
+
+    Returns:
+        k*, RSS or why there is none, RSC in both readings, and the shape.
+
+    Raises:
+        InputError: If no depth above 0 has a score, or one depth is given twice.
+    """
+    scores = _curve(ks, values)
+    if closed_book is None or math.isnan(closed_book):
+        closed_book = scores.get(0)
+    by_k = {k: scores[k] for k in sorted(scores) if k > 0}
+    if not by_k:
+        raise InputError("No depth k ≥ 1 has a score.", do="Evaluate the reader at one k at least.")
+    k_star = max(by_k, key=lambda k: (by_k[k], -k))
+    rss, reason = _stability(by_k, k_star, delta)
+    path = by_k if closed_book is None else {0: closed_book, **by_k}
+    start = next(iter(path))
+    anywhere, before_stop = _last_gains(path, epsilon)
+    near = (max(1, k_star - delta), k_star + delta)
+    return Depth(
+        k_star=k_star,
+        best=by_k[k_star],
+        rss=rss,
+        rss_reason=reason,
+        rsc=anywhere * (path[anywhere] - path[start]),
+        rsc_before_stop=before_stop * (path[before_stop] - path[start]),
+        k_last=anywhere,
+        k_last_before_stop=before_stop,
+        start_k=start,
+        shape=_shape(by_k, k_star, plateau),
+        wanted=() if rss is not None or not by_k[k_star] else tuple(k for k in near if k not in by_k),
+    )
+
+
+def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float]:
+    scores: dict[int, float] = {}
+    for k, value in zip(ks, values, strict=True):
+        if value is None or math.isnan(value):
+            continue
+        if k < 0 or k in scores:
+            raise InputError(f"k = {k} {'is no depth' if k < 0 else 'has two scores'}.")
+        scores[int(k)] = float(value)
+    return scores
+
+
+def _stability(by_k: dict[int, float], k_star: int, delta: int) -> tuple[float | None, str | None]:
+    """RSS (RAGGED eq. 1), or why there is none."""
+    if not by_k[k_star]:
+        return None, f"the best score, at k = {k_star}, is 0"
+    near = [value for k, value in by_k.items() if k != k_star and abs(k - k_star) <= delta]
+    if not near:
+        return None, f"no other k within {k_star} ± {delta} was evaluated"
+    return min(near) / by_k[k_star], None
+
+
+def _last_gains(path: dict[int, float], epsilon: float) -> tuple[int, int]:
+    """k_last of RSC (RAGGED eq. 2): the last gain anywhere, and the last before the first that is none."""
+    depths = list(path)
+    anywhere = before_stop = depths[0]
+    stopped = False
+    for previous, k in pairwise(depths):
+        if path[k] - path[previous] >= epsilon - _ROUNDING:
+            anywhere = k
+            before_stop = before_stop if stopped else k
+        else:
+            stopped = True
+    return anywhere, before_stop
+
+
+def _shape(by_k: dict[int, float], k_star: int, plateau: float) -> Shape | None:
+    if len(by_k) < 2 or not by_k[k_star]:
+        return None
+    kept = by_k[max(by_k)] >= plateau * by_k[k_star] - _ROUNDING
+    return "improve-then-plateau" if kept else "peak-then-decline"
