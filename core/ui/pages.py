@@ -116,6 +116,14 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             needs="results",
         ),
         Page(
+            "readers",
+            "Readers",
+            ":material/chat:",
+            "What the passages are worth to the answer: how good answers are by reader and by passages sent.",
+            ("by depth", "matrix"),
+            needs="answers",
+        ),
+        Page(
             "latency",
             "Latency",
             ":material/timer:",

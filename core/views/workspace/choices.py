@@ -95,12 +95,13 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     return frozenset(found)
 
 
-Has = Literal["results", "rankings", "judgements"]
+Has = Literal["results", "rankings", "judgements", "answers"]
 """What a workspace may have and a page may need."""
 LACKS: Mapping[Has, str] = {
     "results": "needs results",
     "rankings": "needs single queries",
     "judgements": "needs judgements",
+    "answers": "needs answers",
 }
 """What a page says that cannot be filled, by what its workspace lacks."""
 ALL = frozenset(LACKS)
@@ -108,6 +109,7 @@ _LACKING: Mapping[Has, str] = {
     "results": "has no results yet",
     "rankings": "has averages, and no rankings of single queries",
     "judgements": "has no golden set with judgements, and no texts to make one",
+    "answers": "has no answers that readers wrote from what its stacks retrieve",
 }
 
 
@@ -115,11 +117,13 @@ def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
     """What each collection has of what pages may need."""
     runs, ranked = snapshot.runs(), snapshot.runs().filter("has_rankings")
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    answered = runs.filter(pl.col("run_id").is_in(snapshot.sizes("answers")["id"].to_list()))
     texts = snapshot.collections().filter((pl.col("passages") > 0) & (pl.col("queries") > 0))
     there: dict[Has, set[str]] = {
         "results": set(runs["collection_id"]),
         "rankings": set(ranked["collection_id"]),
         "judgements": {*judged["collection_id"], *texts["collection_id"]},
+        "answers": set(answered["collection_id"]),
     }
     names = snapshot.collections()["collection_id"]
     return {name: frozenset(has for has, having in there.items() if name in having) for name in names}

@@ -1,0 +1,1 @@
+"""Page Readers: what the passages are worth to the answer."""

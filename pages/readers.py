@@ -1,0 +1,8 @@
+from core.ui.pages import PAGES, pick_section
+from core.ui.sections.readers_depth import by_depth, matrix
+from core.ui.view import current_view
+
+page = PAGES["readers"]
+sections = (by_depth, matrix)
+view = current_view()
+dict(zip(page.sections, sections, strict=True))[pick_section(page)](view)
