@@ -10,7 +10,8 @@ so that a good stack scores too low. Each resample of the queries therefore also
 2. which grades stand where: a judge who does not see ranks errs alike on all of them, but good passages stand
    on top. What a stack has at its ranks is told from the grades seen there by expectation and maximisation
    with the mistakes of 1. as given (Dawid & Skene 1979, Appl. Statist. 28, with known error rates), in a few
-   latent classes of queries, since queries differ in how much good there is to find;
+   latent classes of queries, since queries differ in how much good there is to find; what the reference
+   graded counts as that grade;
 3. a grade for every judged passage by Bayes' rule from both; one the reference graded keeps its grade.
 
 P(reference | grade) alone, the same at every rank, would move scores away from the truth.
@@ -128,12 +129,11 @@ class _Model:
         self.judged, self.queries, self.rows = judged, queries, rows
         self.start = np.searchsorted(judged.query, np.arange(queries))
         seen = judged.grade.astype(np.intp) - 1
-        self.mix = np.zeros((queries, GRADES))
-        np.add.at(self.mix, (judged.query, seen), 1.0)
+        known, sure = judged.known.astype(np.intp) - 1, judged.known > 0
+        self.mix_seen, self.mix_sure = self._mixed(seen, ~sure), self._mixed(known, sure)
+        self.mix = self.mix_seen + self._mixed(seen, sure)
+        self.seen, self.sure = self._placed(seen, ~sure), self._placed(known, sure)
         cell = judged.place.astype(np.intp) * GRADES + seen
-        flat = (np.arange(stacks)[:, None] * queries + judged.query) * (PLACES * GRADES) + cell
-        size = stacks * queries * PLACES * GRADES
-        self.seen = np.bincount(flat.ravel(), minlength=size).reshape(stacks, queries, -1).astype(np.float64)
         self.cell = cell + np.arange(stacks)[:, None] * (CLASSES * PLACES * GRADES)
         self.slots = judged.slots.reshape(stacks, -1)
         self.slots = self.slots + np.arange(stacks)[:, None] * (len(judged.query) + 2)
@@ -144,6 +144,20 @@ class _Model:
         at_place = np.broadcast_to(of_class[:, None], (stacks, CLASSES, PLACES, GRADES))
         first = _Behind(np.full(CLASSES, 1 / CLASSES), of_class, at_place)
         self.first = self._told(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
+
+    def _mixed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
+        """Passages of each grade in every query [Q, 5], of some of them."""
+        mix = np.zeros((self.queries, GRADES))
+        np.add.at(mix, (self.judged.query[of], grade[of]), 1.0)
+        return mix
+
+    def _placed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
+        """The same at every place of every stack [S, Q, places x 5]."""
+        stacks = len(self.judged.place)
+        cell = self.judged.place[:, of].astype(np.intp) * GRADES + grade[of]
+        flat = (np.arange(stacks)[:, None] * self.queries + self.judged.query[of]) * (PLACES * GRADES) + cell
+        size = stacks * self.queries * PLACES * GRADES
+        return np.bincount(flat.ravel(), minlength=size).reshape(stacks, self.queries, -1).astype(np.float64)
 
     def _errors(self, confusion: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """P(grade | reference) [5, 5], and how frequent the reference's grades are over all [5]."""
@@ -158,14 +172,15 @@ class _Model:
         errors, overall = self._errors(confusion, weight)
         sizes, of_class, at_place = start.sizes, start.of_class, start.at_place
         for _ in range(rounds):
-            likely = self.mix @ np.log(np.maximum(of_class @ errors.T, _TINY)).T + np.log(sizes)
+            likely = self.mix_seen @ np.log(np.maximum(of_class @ errors.T, _TINY)).T + np.log(sizes)
+            likely += self.mix_sure @ np.log(np.maximum(of_class, _TINY)).T
             member = _shares(np.exp(likely - likely.max(axis=1, keepdims=True)))
             mine = member * weight[:, None]
             sizes = _shares(mine.sum(axis=0) + 1)
-            of_class = _better(errors, mine.T @ self.mix, of_class, overall)
-        seen = np.matmul(mine.T, self.seen).reshape(at_place.shape)
+            of_class = _better(errors, mine.T @ self.mix_seen, mine.T @ self.mix_sure, of_class, overall)
+        seen, sure = (np.matmul(mine.T, each).reshape(at_place.shape) for each in (self.seen, self.sure))
         for _ in range(rounds):
-            at_place = _better(errors, seen, at_place, of_class[:, None])
+            at_place = _better(errors, seen, sure, at_place, of_class[:, None])
         return (errors, member), _Behind(sizes, of_class, at_place)
 
     def means(self, random: np.random.Generator, scoring: Scoring, weight: Floats, tables: int) -> Floats:
@@ -204,9 +219,9 @@ class _Model:
         return table.take(self.slots).reshape(judged.slots.shape), np.stack(counts, axis=-1)
 
 
-def _better(errors: Floats, seen: Floats, shares: Floats, toward: Floats) -> Floats:
-    """One round of expectation and maximisation: the grades behind those seen, as shares [..., 5]."""
-    expected = shares * ((seen / np.maximum(shares @ errors.T, _TINY)) @ errors)
+def _better(errors: Floats, seen: Floats, sure: Floats, shares: Floats, toward: Floats) -> Floats:
+    """One round of expectation and maximisation: shares of the grades behind those seen and known."""
+    expected = shares * ((seen / np.maximum(shares @ errors.T, _TINY)) @ errors) + sure
     return _shares(expected + _OWN * toward)
 
 
