@@ -10,20 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from core.files import write_json
 from core.golden.job import GoldenJob
 from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.pool import Pool
 from core.golden.spec import AUTO, NONE
-from core.golden.stages import Judging, Search, Turn, judgements, label_mix, missing, pool_of, pruned
-from core.jobs import State, Tracker, Watch
-from core.pipeline.evaluate.budget import Budget, Receipts, Spent
+from core.golden.stages import Judging, Search, judgements, label_mix, missing, pool_of, pruned
 from core.pipeline.evaluate.build import Artifacts, Builder
-from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Progress, Status, folder_of
+from core.pipeline.evaluate.folder import ARTIFACTS, Progress
 from core.pipeline.evaluate.identity import billed
-from core.pipeline.evaluate.models import Models
-from core.pipeline.evaluate.run import REPLIES, ending, stoppable
-from core.providers.calls import Journal, Keys
+from core.pipeline.evaluate.turn import Order, Result, Turn, take
+from core.providers.calls import Keys
 from core.providers.chat import make_chat
 from core.records import Batch, GoldenSet
 from core.tables import frame
@@ -33,23 +29,6 @@ BUILDS = "golden"
 REFINED = "refined"
 Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a build.
-
-    Attributes:
-        folder: Where it is.
-        status: How far it came, and why it ended.
-        golden_set_id: The golden set in the store; empty when it was stopped before.
-        spent: What it has paid for, resumed turns included.
-    """
-
-    folder: Folder
-    status: Status
-    golden_set_id: str = ""
-    spent: tuple[Spent, ...] = ()
 
 
 def run_job(
@@ -62,7 +41,7 @@ def run_job(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     keys: Keys | None = None,
-) -> Outcome:
+) -> Result:
     """Build a golden set, or what is left of it.
 
     Args:
@@ -83,75 +62,37 @@ def run_job(
         InputError: If another process builds it, or something in it cannot be used.
         ClqError: If a provider fails; what was judged is kept, and running again goes on.
     """
-    folder = folder_of(work, job.spec.name, job.build_id)
-    with folder.held(f"The golden set {folder.path.name} is being built already."):
-        session = _Session(job, folder, shared, land)
-        try:
-            return session.run(sink, progress, cancelled, keys)
-        finally:
-            session.close()
+    search = job.search
+    order = Order(
+        work_id=job.build_id,
+        name=job.spec.name,
+        collection_id=job.collection_id,
+        spec=job.spec.model_dump(mode="json", exclude_none=True),
+        manifest=job.manifest(),
+        models=search.models,
+        book=search.book,
+        budget_usd=search.budget_usd,
+        billed=_billed(job),
+    )
+
+    def build(turn: Turn) -> str:
+        sink(job.setup)
+        landed = land(_Build(job, shared, turn).whole())
+        turn.tracker.tell(facts={**turn.tracker.status.facts, "golden_set_id": landed})
+        return landed
+
+    return take(order, build, work=work, shared=shared, progress=progress, cancelled=cancelled, keys=keys)
 
 
-class _Session:
-    """One process's turn at a build, its folder locked."""
+class _Build:
+    """One process's turn at a build."""
 
-    def __init__(self, job: GoldenJob, folder: Folder, shared: Path, land: Land) -> None:
-        self._job, self._folder, self._shared, self._land = job, folder, shared, land
-        self._receipts = Receipts(folder.receipts)
-        self._log = Log(folder.log)
-        self._journals = [
-            Journal(path, self._receipts.sent_again) for path in (shared / REPLIES, folder.journal)
-        ]
+    def __init__(self, job: GoldenJob, shared: Path, turn: Turn) -> None:
+        self._job, self._shared, self._turn = job, shared, turn
 
-    def close(self) -> None:
-        """Release the files."""
-        for journal in self._journals:
-            journal.close()
-        self._receipts.close()
-
-    def run(
-        self,
-        sink: Callable[[Batch], None],
-        progress: Progress | None,
-        cancelled: Callable[[], bool],
-        keys: Keys | None,
-    ) -> Outcome:
-        """Do what is left; see `run_job`."""
-        job, folder, search = self._job, self._folder, self._job.search
-        budget = Budget(search.book, search.budget_usd, self._receipts)
-        budget.require_prices(_billed(job))
-        tracker = self._tracker(progress)
-        write_json(folder.spec, job.spec.model_dump(mode="json", exclude_none=True))
-        write_json(folder.manifest, job.manifest())
-        self._log.write("begin", questions=len(job.questions))
-        shared, own = self._journals
-        models = Models(search.models, shared=shared, own=own, meter=budget, keys=keys)
-        landed = ""
-        with ending(tracker, self._log, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
-            sink(job.setup)
-            with stoppable(watch):
-                landed = self._land(self._whole(Turn(models, budget, tracker, watch)))
-        state = State.FINISHED if landed else State.CANCELLED
-        self._log.write("end", state=state, usd=budget.usd, golden_set=landed)
-        facts = {**tracker.status.facts, "golden_set_id": landed}
-        status = tracker.close(state, runs_done=int(bool(landed)), facts=facts)
-        return Outcome(
-            folder=folder, status=status, golden_set_id=landed, spent=tuple(self._receipts.spent())
-        )
-
-    def _tracker(self, progress: Progress | None) -> Tracker[Status]:
-        status = Status(
-            evaluation_id=self._job.build_id,
-            name=self._job.spec.name,
-            collection_id=self._job.collection_id,
-            usd_limit=self._job.search.budget_usd,
-            runs_total=1,
-        )
-        return Tracker(status, path=self._folder.status_file, told=progress, facts=self._receipts.told)
-
-    def _whole(self, turn: Turn) -> Batch:
+    def whole(self) -> Batch:
         """All stages."""
-        job, golden = self._job, self._job.spec.golden
+        job, golden, turn = self._job, self._job.spec.golden, self._turn
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
         builder = Builder(Artifacts(self._shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
         search = Search(job, builder, turn) if job.searched else None
@@ -159,17 +100,17 @@ class _Session:
         turn.tracker.expect({"build": 0 if search is None else len(search), **units})
         pool = pool_of(job, [] if search is None else search.run())
         wanted = missing(job, pool)
-        self._log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
+        turn.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
         acts = Judging(job, turn).run(wanted)
         rewrites = {} if search is None else search.rewrites
         made = Made(pool, acts, judgements(job, pool, acts), rewrites)
-        return golden_batch(job, self._refined(turn, made) if job.refiner else made)
+        return golden_batch(job, self._refined(made) if job.refiner else made)
 
-    def _refined(self, turn: Turn, made: Made) -> Made:
+    def _refined(self, made: Made) -> Made:
         """The same with the order of every question's best passages, and how it came about."""
-        job, refine = self._job, self._job.spec.golden.refine
+        job, refine, turn = self._job, self._job.spec.golden.refine, self._turn
         every = items_of(job, pruned(made.pool, made.graded, job.spec.golden.prune.keep))
-        ordering = Ordering(job, turn.models.chat(job.refiner), self._folder.path / REFINED, turn.watch.check)
+        ordering = Ordering(job, turn.models.chat(job.refiner), turn.folder.path / REFINED, turn.watch.check)
         turn.tracker.begin("refine", f"refine: {job.refiner}")
         turn.budget.begin_stage(f"refine {job.refiner}")
         told: dict[str, Any] = {}

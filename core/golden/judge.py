@@ -6,11 +6,11 @@ bare form asked for, or that repeats a mark, is refused and asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from core.golden.prompts import Language, prompt
 from core.providers.chat.ask import Task, mark_for, marked
-from core.providers.chat.reading import Reading, bare, json_value, object_schema
+from core.providers.chat.reading import Reading, object_schema, only, whole_number
 
 TRIES = 3
 """How often a judge is asked at most until its answer can be used; then it is counted."""
@@ -54,32 +54,14 @@ def ordering(question: str, passages: Sequence[str], language: Language) -> Task
 
 def read_grade(answer: str, mark: str = "") -> Reading[int | None]:
     """A grade from an answer; None, with what is wrong, where it cannot be used."""
-    value, problem = _only(answer, GRADE, mark)
-    if not problem and (type(value) is not int or value not in _GRADES):
-        problem = f'"{GRADE}" is no whole number from 1 to 5'
-    if problem or not isinstance(value, int):
-        return Reading(None, problem, 0)
-    return Reading(value)
+    return whole_number(answer, GRADE, _GRADES, mark)
 
 
 def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
     """An order from an answer; empty, with what is wrong, where it is no permutation."""
-    value, problem = _only(answer, ORDER, mark)
+    value, problem = only(answer, ORDER, mark)
     given = value if isinstance(value, list) else []
     whole = all(type(each) is int for each in given)
     if not problem and not (whole and sorted(given) == list(range(1, count + 1))):
         problem = f'"{ORDER}" does not name each number from 1 to {count} exactly once'
     return Reading([], problem, 0) if problem else Reading([each - 1 for each in given])
-
-
-def _only(answer: str, key: str, mark: str) -> tuple[object, str]:
-    """The value of an object's only key, and why there is none."""
-    if mark and mark in answer:
-        return None, "it repeats the marks"
-    try:
-        value = json_value(bare(answer))
-    except ValueError:
-        return None, "it is not valid JSON alone"
-    if not isinstance(value, Mapping) or set(value) != {key}:
-        return None, f'it is not an object with "{key}" alone'
-    return value[key], ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,17 +14,14 @@ from core.golden.job import GoldenJob
 from core.golden.judge import TRIES, grading
 from core.golden.pool import Pool, Ranked, fused, with_texts
 from core.golden.prompts import prompt_hash
-from core.jobs import Tracker, Watch
 from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.budget import Budget
+from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import Status
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.measure import Measurer, in_order, words
-from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import graph
+from core.pipeline.evaluate.turn import Turn
 from core.pipeline.ranking.hits import Hits
-from core.providers.base import Amount
 from core.providers.chat import Chat
 from core.providers.chat.ask import ask
 from core.stats.judges import combined
@@ -54,16 +50,6 @@ def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
     held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
     rows = held.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
     return with_texts(rows, job.texts)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What one process works with."""
-
-    models: Models
-    budget: Budget
-    tracker: Tracker[Status]
-    watch: Watch
 
 
 class Search:
@@ -166,21 +152,6 @@ class Judging:
             **paid(reply.usage, self._turn.budget.price),
             "note": f"no grade in {TRIES} tries: {reading.problem}" if reading.problem else None,
         }
-
-
-def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
-    """Tokens and dollars of a call; None where they are not known."""
-    costs = [price(each) for each in used]
-    known = [each for each in costs if each is not None]
-    return {
-        **{
-            unit: next(
-                (round(each.amount) for each in used if each.unit == unit and each.amount is not None), None
-            )
-            for unit in ("input_tokens", "output_tokens")
-        },
-        "usd": sum(known) if known and len(known) == len(costs) else None,
-    }
 
 
 def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:

@@ -12,9 +12,10 @@ from typing import Any
 import openai  # noqa: F401 - loaded once for all processes
 import polars as pl
 
-from core.golden.build import Outcome, run_job
+from core.golden.build import run_job
 from core.golden.job import GoldenJob
 from core.golden.spec import parse
+from core.pipeline.evaluate.turn import Result
 from core.prices import Price, PriceBook
 from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
@@ -116,7 +117,7 @@ def book() -> PriceBook:
     return PriceBook("fake", tuple(prices))
 
 
-def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options: Any) -> Outcome:
+def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options: Any) -> Result:
     """Build into the store."""
 
     def sink(batch: Batch) -> None:

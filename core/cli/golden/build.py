@@ -112,5 +112,5 @@ def execute(context: Context, job: GoldenJob, form: Format) -> None:
     complain(words.ended(outcome.status))
     if outcome.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)
-    made = store.read().golden_sets().filter(golden_set_id=outcome.golden_set_id)
+    made = store.read().golden_sets().filter(golden_set_id=outcome.landed)
     emit(made.select("golden_set_id", "collection_id", "name", "judge", "queries", "judgements"), form)

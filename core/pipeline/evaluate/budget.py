@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.errors import BudgetError
 from core.prices import CURRENCY, PriceBook
@@ -229,3 +230,18 @@ def _own(reservation: object) -> Reservation:
     if not isinstance(reservation, Reservation):
         raise TypeError(f"not a reservation of this budget: {reservation!r}")
     return reservation
+
+
+def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
+    """Tokens and dollars of a call; None where they are not known."""
+    costs = [price(each) for each in used]
+    known = [each for each in costs if each is not None]
+    return {
+        **{
+            unit: next(
+                (round(each.amount) for each in used if each.unit == unit and each.amount is not None), None
+            )
+            for unit in ("input_tokens", "output_tokens")
+        },
+        "usd": sum(known) if known and len(known) == len(costs) else None,
+    }

@@ -170,3 +170,32 @@ def object_schema(properties: JsonMap) -> JsonMap:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading[int | None]:
+    """A whole number that is an answer's only value; None, with what is wrong, where it cannot be used.
+
+    Args:
+        key: Its name.
+        among: What it may be.
+        mark: The marks of the prompt, which an answer must not repeat.
+    """
+    value, problem = only(answer, key, mark)
+    if not problem and (type(value) is not int or value not in among):
+        problem = f'"{key}" is no whole number from {among[0]} to {among[-1]}'
+    if problem or not isinstance(value, int):
+        return Reading(None, problem, 0)
+    return Reading(value)
+
+
+def only(answer: str, key: str, mark: str) -> tuple[object, str]:
+    """The value of an object's only key, and why there is none."""
+    if mark and mark in answer:
+        return None, "it repeats the marks"
+    try:
+        value = json_value(bare(answer))
+    except ValueError:
+        return None, "it is not valid JSON alone"
+    if not isinstance(value, Mapping) or set(value) != {key}:
+        return None, f'it is not an object with "{key}" alone'
+    return value[key], ""

@@ -1,0 +1,158 @@
+"""One process's turn at paid work beside evaluations: a folder, a budget, journals and a status as they have.
+
+Golden sets are built and readers answer so: nothing is paid twice, and what was killed goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.files import write_json
+from core.jobs import State, Tracker, Watch
+from core.pipeline.evaluate.budget import Budget, Receipts, Spent
+from core.pipeline.evaluate.folder import Folder, Log, Progress, Status, folder_of
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.run import REPLIES, ending, stoppable
+from core.prices import PriceBook
+from core.providers.calls import Journal, Keys
+from core.providers.config import ModelConfig
+from core.records import JsonMap
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one process works with."""
+
+    models: Models
+    budget: Budget
+    tracker: Tracker[Status]
+    watch: Watch
+    folder: Folder
+    log: Log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked for, as far as all such work has it.
+
+    Attributes:
+        work_id: Its identity; what has the same goes on in the same folder.
+        name: What people read.
+        collection_id: What it is about.
+        spec: What the user wrote.
+        manifest: What is needed to repeat it.
+        models: Configurations of models that no catalogue has.
+        book: Prices.
+        budget_usd: The most dollars; None = no limit.
+        billed: Item and unit of everything that is paid for.
+    """
+
+    work_id: str
+    name: str
+    collection_id: str
+    spec: JsonMap
+    manifest: JsonMap
+    models: Mapping[str, ModelConfig]
+    book: PriceBook
+    budget_usd: float | None
+    billed: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of the work.
+
+    Attributes:
+        folder: Where it is.
+        status: How far it came, and why it ended.
+        landed: What it made in the store; empty when it was stopped before.
+        spent: What it has paid for, resumed turns included.
+    """
+
+    folder: Folder
+    status: Status
+    landed: str = ""
+    spent: tuple[Spent, ...] = ()
+
+
+def take(
+    order: Order,
+    do: Callable[[Turn], str],
+    *,
+    work: Path,
+    shared: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    keys: Keys | None = None,
+) -> Result:
+    """Do the work, or what is left of it.
+
+    Args:
+        order: What is asked for.
+        do: Does it and returns what it made in the store.
+        work: The folder of all work of its kind.
+        shared: The folder of all evaluations, whose replies are used again.
+        progress: Told about every unit of work.
+        cancelled: Whether to stop; asked several times a second.
+        keys: Where keys of providers are looked up.
+
+    Returns:
+        What became of it; its state is `FINISHED` or `CANCELLED`.
+
+    Raises:
+        BudgetError: If going on could cost more than allowed; what was answered is kept.
+        InputError: If another process does it, or something in it cannot be used.
+        ClqError: If a provider fails; what was answered is kept, and doing it again goes on.
+    """
+    folder = folder_of(work, order.name, order.work_id)
+    with folder.held(f"Another process is at {folder.path.name} already."):
+        receipts = Receipts(folder.receipts)
+        journals = [Journal(path, receipts.sent_again) for path in (shared / REPLIES, folder.journal)]
+        try:
+            budget = Budget(order.book, order.budget_usd, receipts)
+            budget.require_prices(order.billed)
+            models = Models(order.models, shared=journals[0], own=journals[1], meter=budget, keys=keys)
+            tracker = _tracker(order, folder, receipts, progress)
+            status, landed = _done(order, do, folder, (models, budget, tracker), cancelled)
+            return Result(folder=folder, status=status, landed=landed, spent=tuple(receipts.spent()))
+        finally:
+            for journal in journals:
+                journal.close()
+            receipts.close()
+
+
+def _tracker(order: Order, folder: Folder, receipts: Receipts, progress: Progress | None) -> Tracker[Status]:
+    status = Status(
+        evaluation_id=order.work_id,
+        name=order.name,
+        collection_id=order.collection_id,
+        usd_limit=order.budget_usd,
+        runs_total=1,
+    )
+    return Tracker(status, path=folder.status_file, told=progress, facts=receipts.told)
+
+
+def _done(
+    order: Order,
+    do: Callable[[Turn], str],
+    folder: Folder,
+    means: tuple[Models, Budget, Tracker[Status]],
+    cancelled: Callable[[], bool],
+) -> tuple[Status, str]:
+    """Do it with these means; how it ended, and what it made."""
+    models, budget, tracker = means
+    write_json(folder.spec, order.spec)
+    write_json(folder.manifest, order.manifest)
+    log, landed = Log(folder.log), ""
+    log.write("begin", name=order.name)
+    with (
+        ending(tracker, log, models),
+        Watch(cancelled, folder.stop, models.interrupt) as watch,
+        stoppable(watch),
+    ):
+        landed = do(Turn(models, budget, tracker, watch, folder, log))
+    state = State.FINISHED if landed else State.CANCELLED
+    log.write("end", state=state, usd=budget.usd, landed=landed)
+    return tracker.close(state, runs_done=int(bool(landed)), facts=tracker.status.facts), landed
