@@ -1,0 +1,248 @@
+"""Score against k: the points of every reader's curve, gains over the closed book, slices by what was found.
+
+Rows are those of the table "answer_scores". Scores are put on 0 to 100 points; passes and judges of one
+answer are averaged first, so that an interval over queries is one over queries. A row without a query is a
+mean that came without its answers: it is taken as it is, and only where there are no answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
+from core.stats.intervals import SEED, bootstrap_means
+
+CURVE = ("run_id", "reader", "prompt", "temperature")
+"""What one curve is of."""
+POINT = (*CURVE, "mode", "k")
+"""What one point of a curve is of."""
+
+_SCALE = r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$"
+_BASE = "closed_book"
+
+
+class Curve(NamedTuple):
+    """Whose curve it is."""
+
+    run_id: str
+    reader: str | None
+    prompt: str | None
+    temperature: float | None
+
+
+def share(value: str = "value", scale: str = "scale") -> pl.Expr:
+    """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
+    ends = pl.col(scale).str.extract_groups(_SCALE)
+    low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
+    made = (pl.col(value) - low) / (high - low)
+    return pl.when(made.is_finite()).then(made.clip(0, 1)).alias(value)
+
+
+def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> pl.DataFrame:
+    """Average the passes and judges of each answer; a mean without its answers stays where there are none.
+
+    Args:
+        scores: Rows of "answer_scores".
+        scorer: Whose scores are taken.
+        judge: Whose judgement is taken; None = the mean of all judges.
+
+    Returns:
+        The columns of a point, query_id, value (points), n (how many scores), low and high; where query_id is
+        null, the value is a mean over n queries.
+    """
+    rows = scores.filter(pl.col("scorer") == scorer)
+    if judge is not None:
+        rows = rows.filter(pl.col("judge") == judge)
+    ends = ("value", "low", "high")
+    scaled = rows.with_columns(100 * share(end) for end in ends).filter(pl.col("value").is_not_null())
+    single = pl.col("query_id").is_not_null()
+    answers = (
+        scaled.filter(single)
+        .group_by(*POINT, "query_id")
+        .agg(pl.col("value").mean(), pl.len().cast(pl.Int64).alias("n"))
+        .with_columns(pl.lit(None, pl.Float64).alias(end) for end in ends[1:])
+    )
+    one = pl.when(pl.len() == 1)
+    means = (
+        scaled.filter(~single)
+        .group_by(*POINT, "query_id")
+        .agg(
+            pl.col("value").mean(),
+            pl.col("n").max().cast(pl.Int64),
+            *(one.then(pl.col(e).first()) for e in ends[1:]),
+        )
+        .join(answers, on=POINT, how="anti", nulls_equal=True)
+    )
+    return pl.concat([answers, means], how="diagonal").sort(*POINT, "query_id")
+
+
+def points(
+    scores: pl.DataFrame,
+    scorer: str,
+    *,
+    judge: str | None = None,
+    only: pl.DataFrame | None = None,
+    seed: int = SEED,
+) -> pl.DataFrame:
+    """Return the score at every k of every curve, with its 95 % interval over queries.
+
+    Args:
+        scores: Rows of "answer_scores", of any runs.
+        scorer: Whose scores are taken.
+        judge: Whose judgement is taken; None = the mean of all judges.
+        only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
+        seed: Of the resamples, which all points share.
+
+    Returns:
+        run_id, reader, prompt, temperature, mode, k, value, low, high (points 0..100), n (scores), queries. A
+        mean that came without its answers has the interval and the number of queries that it came with.
+    """
+    rows = by_query(scores, scorer, judge=judge)
+    if only is not None:
+        rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
+    return _means(rows, seed)
+
+
+def gains(
+    scores: pl.DataFrame,
+    scorer: str,
+    *,
+    judge: str | None = None,
+    only: pl.DataFrame | None = None,
+    seed: int = SEED,
+) -> pl.DataFrame:
+    """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
+
+    Args:
+        scores: Rows of "answer_scores", of any runs.
+        scorer: Whose scores are taken.
+        judge: Whose judgement is taken; None = the mean of all judges.
+        only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
+        seed: Of the resamples.
+
+    Returns:
+        As `points`, the values being differences in points; a difference of two means has no interval.
+    """
+    rows = by_query(scores, scorer, judge=judge)
+    base = rows.filter(pl.col("mode") == "none", pl.col("k") == 0)
+    base = base.select(*CURVE, "query_id", pl.col("value").alias(_BASE))
+    sent = rows.filter(pl.col("mode") != "none")
+    if only is not None:
+        sent = sent.join(only, on=["run_id", "query_id", "k"], how="semi")
+    paired = sent.join(base, on=[*CURVE, "query_id"], nulls_equal=True)
+    without = pl.lit(None, pl.Float64)
+    difference = pl.col("value") - pl.col(_BASE)
+    return _means(paired.with_columns(difference, low=without, high=without).drop(_BASE), seed)
+
+
+def _means(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Average over queries, with the interval of the bootstrap."""
+    single = pl.col("query_id").is_not_null()
+    table = rows.group_by(*POINT, maintain_order=True).agg(
+        pl.col("value").mean(),
+        pl.col("low").first(),
+        pl.col("high").first(),
+        pl.col("n").sum(),
+        pl.when(single.any())
+        .then(pl.col("query_id").n_unique())
+        .otherwise(pl.col("n").sum())
+        .alias("queries"),
+    )
+    answers = rows.filter(single)
+    if answers.is_empty():
+        return table
+    low, high = _intervals(table, answers, seed)
+    return table.with_columns(
+        pl.Series("low", low).fill_nan(None).fill_null(pl.col("low")),
+        pl.Series("high", high).fill_nan(None).fill_null(pl.col("high")),
+    )
+
+
+def _intervals(
+    table: pl.DataFrame, answers: pl.DataFrame, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bootstrap all points with the same resamples of the queries."""
+    queries = answers["query_id"].unique().sort()
+    row = table.select(*POINT).with_row_index("row")
+    cell = answers.join(row, on=POINT, nulls_equal=True)
+    values = np.full((table.height, len(queries)), np.nan)
+    column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
+    values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
+    return bootstrap_means(values, seed=seed)
+
+
+def depths(
+    curve_points: pl.DataFrame,
+    *,
+    mode: str = "top_k",
+    delta: int = DELTA,
+    epsilon: float = EPSILON,
+    plateau: float = PLATEAU,
+) -> dict[Curve, Depth]:
+    """Read every curve of one mode.
+
+    Args:
+        curve_points: As from `points`; the closed book is its row of mode "none".
+        mode: Whose curves are read.
+        delta: As of `core.readers.depth.depth_of`, like what follows.
+
+    Returns:
+        The figures of each curve that has a score at some k ≥ 1.
+    """
+    book = {
+        Curve(*row[: len(CURVE)]): row[-1]
+        for row in curve_points.filter(pl.col("mode") == "none", pl.col("k") == 0)
+        .select(*CURVE, "value")
+        .rows()
+    }
+    read = {}
+    curves = curve_points.filter(pl.col("mode") == mode, pl.col("k") > 0).sort("k")
+    for key, rows in curves.group_by(*CURVE, maintain_order=True):
+        curve = Curve(*key)
+        read[curve] = depth_of(
+            rows["k"].to_list(),
+            rows["value"].to_list(),
+            closed_book=book.get(curve),
+            delta=delta,
+            epsilon=epsilon,
+            plateau=plateau,
+        )
+    return dict(sorted(read.items(), key=str))
+
+
+def slices(
+    rankings: pl.DataFrame, gold: pl.DataFrame, ks: Sequence[int], *, need: Literal["any", "all"] = "any"
+) -> pl.DataFrame:
+    """Say of every query and k whether its gold passages are in Top(k) (RAGGED §6).
+
+    Args:
+        rankings: run_id, query_id, rank and passage_id of final rankings.
+        gold: query_id and passage_id of the passages that answer.
+        ks: Depths asked for.
+        need: "any" gold passage, or "all" of them, as questions over several documents want it.
+
+    Returns:
+        run_id, query_id, k, with_gold; queries without a gold passage are left out.
+    """
+    wanted = gold.select("query_id", "passage_id").unique()
+    total = wanted.group_by("query_id").agg(pl.len().alias("all"))
+    ranked = rankings.select("run_id", "query_id").unique().join(total, on="query_id")
+    hits = rankings.join(wanted, on=["query_id", "passage_id"])
+    every = ranked.join(pl.DataFrame({"k": ks}, schema={"k": pl.Int32}), how="cross")
+    seen = (
+        every.join(hits.select("run_id", "query_id", "rank"), on=["run_id", "query_id"])
+        .filter(pl.col("rank") <= pl.col("k"))
+        .group_by("run_id", "query_id", "k")
+        .agg(pl.len().alias("hits"))
+    )
+    least = pl.col("all") if need == "all" else pl.lit(1)
+    return (
+        every.join(seen, on=["run_id", "query_id", "k"], how="left")
+        .select("run_id", "query_id", "k", (pl.col("hits").fill_null(0) >= least).alias("with_gold"))
+        .sort("run_id", "query_id", "k")
+    )
