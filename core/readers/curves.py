@@ -59,13 +59,15 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
     if judge is not None:
         rows = rows.filter(pl.col("judge") == judge)
     ends = ("value", "low", "high")
-    scaled = rows.with_columns(100 * share(end) for end in ends).filter(pl.col("value").is_not_null())
+    scaled = rows.with_columns((100 * share(end)).alias(end) for end in ends).filter(
+        pl.col("value").is_not_null()
+    )
     single = pl.col("query_id").is_not_null()
     answers = (
         scaled.filter(single)
         .group_by(*POINT, "query_id")
         .agg(pl.col("value").mean(), pl.len().cast(pl.Int64).alias("n"))
-        .with_columns(pl.lit(None, pl.Float64).alias(end) for end in ends[1:])
+        .with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
     )
     one = pl.when(pl.len() == 1)
     means = (
@@ -158,8 +160,8 @@ def _means(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
         return table
     low, high = _intervals(table, answers, seed)
     return table.with_columns(
-        pl.Series("low", low).fill_nan(None).fill_null(pl.col("low")),
-        pl.Series("high", high).fill_nan(None).fill_null(pl.col("high")),
+        pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
+        pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),
     )
 
 
