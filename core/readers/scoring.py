@@ -1,0 +1,206 @@
+"""Scores of an answer against the gold answers that can be computed: no model judges here.
+
+F1, exact match and substring are RAGGED's (its reader/evaluate_top_k.py and evaluation/eval_downstream.py,
+after KILT and SQuAD): number words become digits, then lower case, no punctuation, no a/an/the; the best over
+the gold answers counts. Two things differ, where the tool rewards silence and where it stops: an empty answer
+is a substring of nothing, and number words that are no number stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import polars as pl
+from rapidfuzz.distance import LCSseq
+
+from core.errors import InputError
+
+_NUMBER_WORDS = """
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million
+billion trillion
+"""
+_NUMBERS = frozenset(_NUMBER_WORDS.split())
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WORDS = re.compile(r"[^\W_]+")
+_CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
+_ANSWER = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pass")
+
+
+@lru_cache(maxsize=65536)
+def normalised(text: str) -> str:
+    """Return the words of a text as RAGGED compares them."""
+    lowered = _with_digits(text).lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", lowered).split())
+
+
+def _with_digits(text: str) -> str:
+    words: list[str] = []
+    phrase: list[str] = []
+    for word in [*text.split(), ""]:
+        if word.lower() in _NUMBERS:
+            phrase.append(word)
+            continue
+        if phrase:
+            words.append(_number(" ".join(phrase)))
+            phrase = []
+        words.append(word)
+    return " ".join(words)
+
+
+@lru_cache(maxsize=4096)
+def _number(phrase: str) -> str:
+    """The digits of number words that follow one another; the words where they are no number."""
+    from word2number import w2n  # noqa: PLC0415 - only where a text has such words
+
+    try:
+        return str(w2n.word_to_num(phrase))
+    except (ValueError, IndexError, TypeError, KeyError):
+        return phrase
+
+
+def _f1(answer: str, gold: str) -> float:
+    one, other = normalised(answer).split(), normalised(gold).split()
+    common = (Counter(one) & Counter(other)).total()
+    return 2 * common / (len(one) + len(other)) if common else 0.0
+
+
+def _exact_match(answer: str, gold: str) -> float:
+    return float(normalised(answer) == normalised(gold))
+
+
+def _substring(answer: str, gold: str) -> float:
+    one, other = normalised(answer), normalised(gold)
+    return float(bool(one and other) and (one in other or other in one))
+
+
+def _rouge_l(answer: str, gold: str) -> float:
+    """ROUGE-L as rouge-score has it, of words of any script; that library takes seconds to import."""
+    one, other = (_WORDS.findall(text.lower()) for text in (answer, gold))
+    return 2 * LCSseq.similarity(one, other) / (len(one) + len(other)) if one and other else 0.0
+
+
+SCORERS: Mapping[str, Callable[[str, str], float]] = {
+    "f1": _f1,
+    "exact_match": _exact_match,
+    "substring": _substring,
+    "rougeL": _rouge_l,
+}
+"""Scorers of an answer and one gold answer, 0..1."""
+CITING = ("citation_precision", "citation_recall")
+"""Scorers of the passages that an answer cites."""
+
+
+def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
+    """Score an answer, best over the gold answers.
+
+    Args:
+        scorer: One of `SCORERS`.
+        answer: What the reader said.
+        golds: Answers that are right.
+
+    Returns:
+        0..1.
+
+    Raises:
+        InputError: If the scorer is not known or there is no gold answer.
+    """
+    if scorer not in SCORERS:
+        raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
+    if not golds:
+        raise InputError(f"{scorer} needs a gold answer.", do="Give the query one, or let a model judge.")
+    return max(SCORERS[scorer](answer, gold) for gold in golds)
+
+
+def cited(answer: str) -> frozenset[int]:
+    """Return the numbers of the passages that an answer cites: [1], [2, 3], [4-6]."""
+    numbers: set[int] = set()
+    for group in _CITED.findall(answer):
+        for part in re.split(r"[,;]", group):
+            ends = [int(number) for number in re.split(r"[-–]", part)]
+            numbers.update(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
+    return frozenset(numbers)
+
+
+def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, float | None]:
+    """Score what an answer cites against judgements of the passages that it was sent.
+
+    Precision is the share of cited numbers whose passage is relevant, a number that was not sent being wrong;
+    recall the share of relevant passages sent that are cited. The names are ALCE's (Gao et al. 2023, §3),
+    which asks a model whether passages entail a sentence; here the judgements of the passages decide.
+
+    Args:
+        answer: What the reader said.
+        relevant: Whether each passage sent is relevant, passage [1] first.
+
+    Returns:
+        Precision and recall; None where nothing is cited, and where nothing relevant was sent.
+    """
+    numbers = cited(answer)
+    right = sum(1 for number in numbers if 1 <= number <= len(relevant) and relevant[number - 1])
+    total = sum(relevant)
+    return (right / len(numbers) if numbers else None, right / total if total else None)
+
+
+def scored(
+    answers: pl.DataFrame, golds: pl.DataFrame, scorers: Sequence[str], *, sent: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Score a table of answers by every scorer that their texts allow.
+
+    Args:
+        answers: Rows of "answers"; one without a text, or whose query has no gold answer, gets no score.
+        golds: Rows of "gold_answers" of their collection.
+        scorers: Of `SCORERS` and `CITING`.
+        sent: For `CITING`: the columns that say which answer, such as run_id, query_id, mode and k, and
+            "relevant", a list of whether each passage sent is relevant, in the order sent.
+
+    Returns:
+        Rows of "answer_scores", of scale "0-1" and without a judge.
+
+    Raises:
+        InputError: If a scorer is not known.
+    """
+    for scorer in scorers:
+        if scorer not in SCORERS and scorer not in CITING:
+            raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
+    told = answers.filter(pl.col("text").is_not_null())
+    right = golds.group_by("query_id").agg(pl.col("answer").drop_nulls().unique().alias("golds"))
+    pairs = told.select("query_id", "text").unique().join(right, on="query_id")
+    texts = list(zip(pairs["text"].to_list(), pairs["golds"].to_list(), strict=True))
+    parts = []
+    for scorer in dict.fromkeys(scorers):
+        if scorer in SCORERS:
+            values = [score(scorer, text, right) if right else None for text, right in texts]
+            of_text = pairs.select("query_id", "text", pl.Series("value", values, pl.Float64))
+            rows = told.join(of_text, on=["query_id", "text"])
+        elif sent is not None:
+            rows = _citing(told, sent, CITING.index(scorer))
+        else:
+            continue
+        parts.append(rows.select(*_ANSWER, pl.lit(scorer).alias("scorer"), "value").drop_nulls("value"))
+    empty = told.clear().select(*_ANSWER, pl.lit("", pl.String).alias("scorer"), pl.lit(0.0).alias("value"))
+    return pl.concat([empty, *parts]).select(
+        *_ANSWER,
+        "scorer",
+        pl.lit(None, pl.String).alias("judge"),
+        "value",
+        pl.lit("0-1").alias("scale"),
+        pl.lit(None, pl.Int32).alias("n"),
+        pl.lit(None, pl.Float64).alias("low"),
+        pl.lit(None, pl.Float64).alias("high"),
+        pl.lit(None, pl.String).alias("source"),
+    )
+
+
+def _citing(told: pl.DataFrame, sent: pl.DataFrame, which: int) -> pl.DataFrame:
+    keys = [name for name in sent.columns if name in _ANSWER]
+    rows = told.join(sent.select(*keys, "relevant"), on=keys, nulls_equal=True)
+    both = zip(rows["text"].to_list(), rows["relevant"].to_list(), strict=True)
+    return rows.with_columns(
+        pl.Series("value", [citations(text, relevant)[which] for text, relevant in both], pl.Float64)
+    )
