@@ -132,19 +132,52 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
                 "value": pl.Float64,
             }
         ),
-        # What a generator answered from the first k passages, and how good that was. grade: in `scale`
-        # ("0-1", "1-5"…), null when nobody graded it.
+        # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
+        # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
+        # to fit. What is not known is null.
         "answers": pl.Schema(
             {
                 "run_id": pl.String,
                 "query_id": pl.String,
+                "reader": pl.String,
+                "prompt": pl.String,
+                "temperature": pl.Float64,
+                "mode": pl.String,
                 "k": pl.Int32,
+                "pass": pl.Int16,
                 "text": pl.String,
-                "grade": pl.Float64,
-                "scale": pl.String,
-                "judge": pl.String,
+                "input_tokens": pl.Int64,
+                "output_tokens": pl.Int64,
+                "truncated": pl.Boolean,
+                "first_token_ms": pl.Float64,
+                "ms": pl.Float64,
+                "usd": pl.Float64,
             }
         ),
+        # How good an answer is. scale: "0-1", "1-5"…; judge: the model or person, null = computed; query_id
+        # null = a mean over n questions that came without the single answers.
+        "answer_scores": pl.Schema(
+            {
+                "run_id": pl.String,
+                "query_id": pl.String,
+                "reader": pl.String,
+                "prompt": pl.String,
+                "temperature": pl.Float64,
+                "mode": pl.String,
+                "k": pl.Int32,
+                "pass": pl.Int16,
+                "scorer": pl.String,
+                "judge": pl.String,
+                "value": pl.Float64,
+                "scale": pl.String,
+                "n": pl.Int32,
+                "low": pl.Float64,
+                "high": pl.Float64,
+                "source": pl.String,
+            }
+        ),
+        # What a right answer says; a query may have several.
+        "gold_answers": pl.Schema({"collection_id": pl.String, "query_id": pl.String, "answer": pl.String}),
         # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
         "chunks": pl.Schema(
             {

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from core.answers import parted
 from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
 from core.importers.read.ordering import TieOrder
@@ -194,7 +195,10 @@ def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
 
 
 def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]:
-    """Frames of declared tables, of those that have rows."""
+    """Frames of declared tables, of those that have rows; an answer may come with the one grade it has."""
+    answers = tables.get("answers", pl.DataFrame())
+    if isinstance(answers, pl.DataFrame) and "grade" in answers.columns:
+        tables = {**parted(answers), **{name: rows for name, rows in tables.items() if name != "answers"}}
     return {
         table: frame(table, rows.to_dict() if isinstance(rows, pl.DataFrame) else rows)
         for table, rows in tables.items()

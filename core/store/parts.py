@@ -37,7 +37,7 @@ TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE
 # Order does not matter: equal counts, sums and XORs of 64-bit hashes mean equal rows.
 _DIGEST = """
 SELECT {owner}, count(*), sum(hash({columns})), bit_xor(hash({columns}))
-FROM read_parquet(?) WHERE {owner} IN (SELECT unnest(?)) GROUP BY 1
+FROM {rows} WHERE {owner} IN (SELECT unnest(?)) GROUP BY 1
 """
 
 
@@ -182,7 +182,8 @@ def _differing(
     if not held:
         return set()
     rule = rules.RULES[table]
-    digest = _DIGEST.format(owner=rule.owner, columns=rules.names(TABLES[table]))
+    columns, rows = rules.names(TABLES[table]), rules.rows_of(table, "?")
+    digest = _DIGEST.format(owner=rule.owner, columns=columns, rows=rows)
     verify(held.values())
     stored = sorted({file.path for file in held.values()})
     offered, present = (

@@ -14,12 +14,20 @@ from types import MappingProxyType
 import duckdb
 import polars as pl
 
+from core.answers import EARLIER, KEY, MODES
 from core.errors import InputError, UnknownNameError
 from core.records import Basis
 from core.tables import TABLES, Frame
 
 _SPAN = ("start_char >= 0 AND end_char > start_char", "the span is empty or begins before the document")
 _GRADE = ("grade BETWEEN 1 AND 5", "grade is not within 1 to 5")
+_QUOTED_MODES = ", ".join(f"'{mode}'" for mode in MODES)
+_ANSWERED = (
+    ("k >= 0", "k is negative"),
+    ('"pass" >= 1', "pass is less than 1"),
+    ("isfinite(temperature) AND temperature >= 0", "temperature is negative or not a number"),
+    (f"mode IN ({_QUOTED_MODES})", "mode is unknown"),
+)
 _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
 
 
@@ -112,9 +120,32 @@ RULES: Mapping[str, Rules] = MappingProxyType(
         "answers": Rules(
             "run",
             ("run_id", "query_id"),
-            (("run_id", "query_id", "k"),),
-            ("run_id", "query_id", "k"),
-            (("isfinite(grade)", "grade is not a number"), ("k >= 0", "k is negative")),
+            (KEY,),
+            KEY,
+            (
+                *_ANSWERED,
+                ("input_tokens >= 0", "input_tokens is negative"),
+                ("output_tokens >= 0", "output_tokens is negative"),
+                (
+                    "isfinite(first_token_ms) AND first_token_ms >= 0",
+                    "first_token_ms is not a time",
+                ),
+                ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
+                ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
+            ),
+        ),
+        "answer_scores": Rules(
+            "run",
+            ("run_id", "scorer", "value"),
+            ((*KEY, "scorer", "judge"),),
+            (*KEY, "scorer", "judge"),
+            (*_ANSWERED, ("isfinite(value)", "value is not a number"), ("n >= 0", "n is negative")),
+        ),
+        "gold_answers": Rules(
+            "collection",
+            ("collection_id", "query_id", "answer"),
+            (("collection_id", "query_id", "answer"),),
+            ("collection_id", "query_id", "answer"),
         ),
         "chunks": Rules(
             "collection",
@@ -162,6 +193,32 @@ RULES: Mapping[str, Rules] = MappingProxyType(
 def names(columns: Iterable[str]) -> str:
     """Declared columns as SQL writes them; one of them may be a word of SQL ("at")."""
     return ", ".join(f'"{column}"' for column in columns)
+
+
+_LATER = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
+"""Tables that had other columns in the last release, with those of then and of now."""
+_TYPES = {
+    pl.String: "VARCHAR",
+    pl.Float64: "DOUBLE",
+    pl.Int64: "BIGINT",
+    pl.Int32: "INTEGER",
+    pl.Int16: "SMALLINT",
+    pl.Boolean: "BOOLEAN",
+}
+
+
+def rows_of(table: str, files: str) -> str:
+    """The rows of a table's files as SQL; what a part of an earlier release lacks is null.
+
+    Args:
+        table: A key of `TABLES`.
+        files: The parameter that the files are given by.
+    """
+    if table not in _LATER:
+        return f"read_parquet({files})"
+    nulls = ", ".join(f'NULL::{_TYPES[type(kind)]} AS "{name}"' for name, kind in _LATER[table].items())
+    read = f"SELECT * FROM read_parquet({files}, union_by_name = true)"  # noqa: S608 - own names
+    return f"(SELECT {nulls} WHERE false UNION ALL BY NAME {read})"
 
 
 def conform(table: str, rows: Frame) -> pl.LazyFrame:
@@ -253,4 +310,10 @@ _SHOWN = (
     "source",
     "start_char",
     "end_char",
+    "reader",
+    "prompt",
+    "temperature",
+    "mode",
+    "pass",
+    "scorer",
 )

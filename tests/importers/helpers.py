@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 
 import core
+from core.answers import GRADE, KEY
 from core.errors import ClqError
 from core.importers import Import, LeftOut, Offered, Options, Upload, load
+from core.tables import frame
 
 SHARED = Path(os.environ.get("CLQ_SHARED") or Path(core.__file__).resolve().parents[2] / "shared")
 TREC_EVAL = SHARED / "runs" / "trec_eval" / "test"
@@ -49,6 +51,14 @@ def lost(made: Import) -> list[LeftOut]:
 
 def rows(made: Import, table: str) -> pl.DataFrame:
     return made.frames[table].lazy().collect()
+
+
+def graded(made: Import) -> pl.DataFrame:
+    """The answers in their order, each with its grade, the scale, and who or what graded it."""
+    names = pl.coalesce("judge", "scorer").replace("grade", None).alias("judge")
+    scores = rows(made, "answer_scores") if "answer_scores" in made.frames else frame("answer_scores", [])
+    grades = scores.filter(pl.col("source") == GRADE).select(*KEY, names, "scale", grade="value")
+    return rows(made, "answers").join(grades, on=KEY, how="left", nulls_equal=True, maintain_order="left")
 
 
 def zipped(members: Mapping[str, str | bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -7,7 +7,7 @@ from tests.importers.helpers import read, up
 
 BRINGS = {
     "stack": {"collections": 1, "runs": 3, "aggregates": 12},
-    "query": {"collections": 1, "runs": 2, "answers": 4, "timings": 4, "usage": 4},
+    "query": {"collections": 1, "runs": 2, "answer_scores": 4, "answers": 4, "timings": 4, "usage": 4},
     "passage": {"collections": 1, "runs": 2, "rankings": 6},
 }
 

@@ -126,10 +126,25 @@ def small() -> Batch:
                     "run_id": ["a"],
                     "query_id": ["q1"],
                     "k": [3],
+                    "pass": [1],
                     "text": ["One."],
-                    "grade": [1.0],
-                    "scale": ["0-1"],
+                    "truncated": [False],
                 },
+            ),
+            "answer_scores": frame(
+                "answer_scores",
+                {
+                    "run_id": ["a"],
+                    "query_id": ["q1"],
+                    "k": [3],
+                    "pass": [1],
+                    "scorer": ["f1"],
+                    "value": [1.0],
+                },
+            ),
+            "gold_answers": frame(
+                "gold_answers",
+                {"collection_id": ["corpus"] * 2, "query_id": ["q1"] * 2, "answer": ["1", "One"]},
             ),
             "chunks": frame(
                 "chunks",

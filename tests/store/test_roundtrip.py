@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.answers import MODES
 from core.records import Basis, Batch
 from core.store import Store
 from core.store.rules import RULES
@@ -49,10 +50,15 @@ _SPECIAL = {
     "locks": st.none() | _COUNT,
     "contradictions": st.none() | _COUNT,
     "information": st.none() | _AMOUNT,
+    "temperature": st.none() | _AMOUNT,
+    "mode": st.none() | st.sampled_from(MODES),
+    "pass": st.none() | _COUNT,
+    "truncated": st.none() | st.booleans(),
+    "first_token_ms": st.none() | _AMOUNT,
 }
 _OF_TABLE = {
+    ("answers", "ms"): st.none() | _AMOUNT,
     ("rankings", "stage"): st.sampled_from(["pool", "final"]),
-    ("answers", "grade"): st.none() | st.floats(allow_nan=False, allow_infinity=False),
     ("gradings", "grade"): st.none() | st.integers(1, 5),
     ("orders", "score"): st.floats(allow_nan=False, allow_infinity=False),
 }
@@ -85,6 +91,8 @@ _READ = {
     "aggregates": lambda snapshot: snapshot.aggregates(["a", "b"]),
     "signals": lambda snapshot: snapshot.signals(["a", "b"]),
     "answers": lambda snapshot: snapshot.answers(["a", "b"]),
+    "answer_scores": lambda snapshot: snapshot.answer_scores(["a", "b"]),
+    "gold_answers": lambda snapshot: snapshot.gold_answers("corpus"),
     "chunks": lambda snapshot: snapshot.chunks("corpus"),
     "spans": lambda snapshot: snapshot.spans("gold"),
     "gradings": lambda snapshot: snapshot.gradings("gold"),

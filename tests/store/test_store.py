@@ -55,6 +55,8 @@ def test_everything_comes_back(filled: Store) -> None:
         "aggregates": snapshot.aggregates(["a", "b"]),
         "signals": snapshot.signals(["a", "b"]),
         "answers": snapshot.answers(["a", "b"]),
+        "answer_scores": snapshot.answer_scores(["a", "b"]),
+        "gold_answers": snapshot.gold_answers("corpus"),
         "chunks": snapshot.chunks("corpus"),
         "spans": snapshot.spans("gold"),
         "gradings": snapshot.gradings("gold"),

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from core.answers import EARLIER, parted
 from core.errors import InputError
 from core.files import target
 from core.importers.account import TAKEN, Account, Parts, account
@@ -50,6 +51,10 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
 """What is read of each map, and of which kind it is."""
+_READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
+"""What is read of a table that had other columns in an earlier release."""
+_MAY_LACK = {"answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"}}
+"""Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
 """How a golden set was made, and of which kind it is."""
 _METHOD = ("chunker", "cut", "dedup")
@@ -75,7 +80,7 @@ class Own(Format):
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
             known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
             for table, name in _files(listed).items():
-                known[root + name] = dict.fromkeys((*TABLES[table], "doc_id"), TAKEN)
+                known[root + name] = dict.fromkeys((*_READ.get(table, TABLES[table]), "doc_id"), TAKEN)
             for piece in tree.pieces:
                 yield account(piece, known.get(piece.relative, "the manifest does not list it"))
 
@@ -102,7 +107,8 @@ def _read(tree: Tree) -> Import:
     for table, file in _files(listed).items():
         if file not in pieces:
             raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
-        frames[table] = _table(pieces[file], table, listed[table])
+        rows = _table(pieces[file], table, listed[table])
+        frames |= parted(rows) if table == "answers" else {table: rows}
     return Import(
         collections=collections(pieces.get("collections.jsonl")),
         golden_sets=golden_sets(pieces.get("golden_sets.jsonl")),
@@ -158,16 +164,16 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
     content = piece.read()
     if "blake2b" in entry and entry["blake2b"] != _hash(content):
         raise InputError("The file was changed after the export: its hash differs.", where=piece.name)
-    schema = TABLES[table]
+    schema = _READ.get(table, TABLES[table])
     try:
         rows = _rows(piece, content, schema)
         if "passage_id" in schema and "passage_id" not in rows.columns and "doc_id" in rows.columns:
             rows = rows.rename({"doc_id": "passage_id"})
-        missing = [column for column in schema if column not in rows.columns]
+        missing = [column for column in schema if column not in {*rows.columns, *_MAY_LACK.get(table, ())}]
         if missing:
             found = ", ".join(map(shown, rows.columns[:20]))
             raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {found}.")
-        rows = rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
+        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name in rows.columns)
     except READ_ERRORS as error:
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
     if "rows" in entry and entry["rows"] != rows.height:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.answers import EARLIER, KEY, parted
+from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
 from core.store.engine import Params
 from core.store.faults import EXAMINE, told
@@ -14,7 +16,7 @@ from core.store.read.graded import Graded
 from core.store.read.lists import Judges
 from core.store.read.revision import RUNS, Revision
 from core.store.read.sources import Sourced
-from core.store.rules import RULES, names
+from core.store.rules import RULES, names, rows_of
 from core.tables import TABLES
 
 
@@ -23,7 +25,13 @@ def _select(table: str, *conditions: str) -> str:
     rule = RULES[table]
     where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
     columns, order = names(TABLES[table]), names(rule.order)
-    return f"SELECT {columns} FROM read_parquet($files) WHERE {where} ORDER BY {order}"  # noqa: S608
+    return f"SELECT {columns} FROM {rows_of(table, '$files')} WHERE {where} ORDER BY {order}"  # noqa: S608
+
+
+_EARLIER_GRADES = (
+    f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
+    "WHERE grade IS NOT NULL AND run_id IN (SELECT unnest($ids))"
+)
 
 
 class Snapshot(Revision):
@@ -70,10 +78,10 @@ class Snapshot(Revision):
         self._known(RULES[table].kind, owners)
         if not (files := self._files(table, owners)):
             return []
-        wanted = "" if asked is None else f" AND {column} IN (SELECT unnest($asked))"
+        wanted = "" if asked is None else f' AND "{column}" IN (SELECT unnest($asked))'
         bound = f" LIMIT {int(most)}" if most else ""
         sql = (
-            f"SELECT DISTINCT {column} FROM read_parquet($files) "  # noqa: S608 - own names
+            f'SELECT DISTINCT "{column}" FROM {rows_of(table, "$files")} '  # noqa: S608 - own names
             f"WHERE {RULES[table].owner} IN (SELECT unnest($ids)){wanted}{bound}"
         )
         given = {} if asked is None else {"asked": list(asked)}
@@ -112,8 +120,36 @@ class Snapshot(Revision):
         return self._rows("signals", run_ids)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Generated answers with their grades."""
+        """What readers answered, of every reader, prompt, temperature, mode, k and pass."""
         return self._rows("answers", run_ids)
+
+    def answer_scores(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """How good the answers are, by scorer and judge; grades of an earlier release are scores too."""
+        found = self._rows("answer_scores", run_ids)
+        if not (files := self._files("answers", run_ids)):
+            return found
+        rows = self.catalogue.frame(_EARLIER_GRADES, {"files": files, "ids": list(run_ids)})
+        earlier = parted(rows).get("answer_scores")
+        if earlier is None:
+            return found
+        others = earlier.join(found, on=KEY, how="anti", nulls_equal=True)
+        return pl.concat([found, others]).sort(RULES["answer_scores"].order, nulls_last=True)
+
+    def graded_answers(
+        self,
+        run_ids: Sequence[str],
+        *,
+        scorer: str | None = None,
+        judge: str | None = None,
+        reader: str | None = None,
+    ) -> pl.DataFrame:
+        """The answers of one reader of each run with one grade; see `core.answers.graded`."""
+        rows = self.answers(run_ids), self.answer_scores(run_ids)
+        return graded_answers(*rows, scorer=scorer, judge=judge, reader=reader)
+
+    def gold_answers(self, collection_id: str) -> pl.DataFrame:
+        """What right answers to the queries of a collection say, sorted by query."""
+        return self._rows("gold_answers", [collection_id])
 
     def chunks(self, collection_id: str) -> pl.DataFrame:
         """Where the chunks of a collection lie in their source documents."""

@@ -92,6 +92,15 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE golden_sets ADD COLUMN manifest VARCHAR DEFAULT '{}';
         """,
     ),
+    Migration(
+        5,
+        "answers by reader",
+        """
+        -- Parts of answers written from now on have other columns: those of before stay as they are, and
+        -- a release that knows these only must not open the store.
+        COMMENT ON TABLE parts IS 'answers: by reader, prompt, temperature, mode, k and pass';
+        """,
+    ),
 )
 
 

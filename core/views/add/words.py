@@ -54,6 +54,8 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "signals": ("figure of one query", "figures of one query each"),
     "aggregates": ("figure over all queries", "figures over all queries"),
     "answers": ("answer", "answers"),
+    "answer_scores": ("score of an answer", "scores of answers"),
+    "gold_answers": ("right answer", "right answers"),
 }
 """What the rows of a table are called: one, many."""
 _NAMING: Sequence[str] = ("runs", "passages", "queries", "golden sets")

@@ -47,6 +47,7 @@ def batch_of(
         **_each(names, snapshot.queries, "queries"),
         **_each(names, snapshot.passages, "passages"),
         **_each(names, snapshot.chunks, "chunks"),
+        **_each(names, snapshot.gold_answers, "gold_answers"),
         **_each(judged, snapshot.judgements, "judgements"),
         **_each(judged, snapshot.spans, "spans"),
         **_each(judged, snapshot.gradings, "gradings"),
@@ -57,6 +58,7 @@ def batch_of(
         "aggregates": snapshot.aggregates(chosen),
         "signals": snapshot.signals(chosen),
         "answers": snapshot.answers(chosen),
+        "answer_scores": snapshot.answer_scores(chosen),
     }
     return Batch(
         collections=tuple(records(Collection, collections)),

@@ -61,7 +61,8 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
     runs = runs_in(snapshot, scope).filter("has_rankings")
     if scope.golden_set_id is None or runs.is_empty():
         return None
-    answers = snapshot.answers(runs["run_id"].to_list()).with_columns(pl.col("scale").fill_null("unknown"))
+    found_answers = snapshot.graded_answers(runs["run_id"].to_list())
+    answers = found_answers.with_columns(pl.col("scale").fill_null("unknown"))
     graded = answers.filter(pl.col("grade").is_not_null() & (pl.col("k") >= 1))
     if graded.is_empty():
         return None

@@ -90,7 +90,7 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
         found.add("sources")
-    if snapshot.answers(ranked)["grade"].is_not_null().any():
+    if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
         found.add("answers")
     return frozenset(found)
 

@@ -177,7 +177,7 @@ def _answers(snapshot: Snapshot, final: Graded) -> Floats:
     scale = pl.col("scale").str.extract_groups(r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$")
     low, high = (scale.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
     rows = (
-        snapshot.answers(final.run_ids)
+        snapshot.graded_answers(final.run_ids)
         .filter(pl.col("k") >= 1, pl.col("query_id").is_in(final.query_ids))
         .with_columns(((pl.col("grade") - low) / (high - low)).clip(0, 1).alias("correct"))
         .filter(pl.col("correct").is_finite())

@@ -8,7 +8,7 @@ import pytest
 
 from core.importers import Limits, preview
 from core.store import Store
-from tests.importers.helpers import SHARED, needs, parquet, read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, graded, needs, parquet, read, refusal, rows, up, zipped
 
 PROJECTS = SHARED / "peer_outputs" / "autorag"
 REAL = PROJECTS / "result_project"
@@ -103,7 +103,7 @@ def test_a_project_becomes_runs_judgements_and_answers():
     made = read(offer())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 31, "answers": 2, "judgements": 4,
-        "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
+        "answer_scores": 1, "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
     }  # fmt: skip
     assert [run.label for run in made.runs] == [
         "lexical_retrieval · BM25", "semantic_retrieval · VectorDB · 0", "semantic_retrieval · VectorDB · 1",
@@ -162,10 +162,10 @@ def test_times_are_milliseconds_and_answers_have_grades():
     assert quality.rows() == [
         (made.runs[0].run_id, 3, 0.25, 3), (made.runs[3].run_id, 3, 0.5, 3), (made.runs[4].run_id, 2, 0.75, 3)
     ]  # fmt: skip
-    answers = rows(made, "answers").select("query_id", "k", "text", "grade", "scale", "judge")
+    answers = graded(made).select("query_id", "k", "text", "grade", "scale", "judge")
     assert answers.rows() == [("q1", 2, "A", 0.25, "0-1", "rouge"), ("q3", 2, "C", None, None, None)]
     other = read(offer(), columns={"grade": "bleu"})
-    assert rows(other, "answers").select("grade", "scale").rows() == [(1.0, None), (3.0, None)]
+    assert graded(other).select("grade", "scale").rows() == [(1.0, None), (3.0, None)]
     used = rows(made, "usage").select("query_id", "item", "unit", "amount").rows()
     assert used == [(None, "gpt-4o-mini", "output_tokens", 120.5)]
 
@@ -296,7 +296,7 @@ def test_the_real_project_is_counted_as_its_files_are():
         "collections": 1, "golden sets": 1, "runs": len(ranked) + len(generators),
         "aggregates": len(ranked) * 3 + 3 + 3 * (3 + 3 + 5 + 6) + 8, "answers": qa.height * len(generators),
         "judgements": relevant, "passages": corpus.height, "queries": qa.height, "rankings": expected,
-        "signals": qa.height * 3, "usage": 1,
+        "signals": qa.height * 3, "usage": 1, "answer_scores": qa.height,
     }  # fmt: skip
     times = rows(made, "aggregates").filter(
         measure="latency_mean", run_id=made.runs[0].run_id, stage="sparse"

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import SHARED, lost, needs, read, refusal, rows, up
+from tests.importers.helpers import SHARED, graded, lost, needs, read, refusal, rows, up
 
 DEEPEVAL = SHARED / "peer_outputs" / "deepeval"
 
@@ -40,7 +40,7 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
     assert made.detected[0].format == "deepeval"
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 1, "aggregates": 3, "answers": 2, "judgements": 2,
-        "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
+        "answer_scores": 1, "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
     }  # fmt: skip
     (run,) = made.runs
     assert {key: run.stack.spec[key] for key in ("embedder", "chunks_sent", "generator")} == {
@@ -53,7 +53,7 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
         ("Correctness [GEval]", 3, None, 0.75, 1), ("Faithfulness", 3, None, 0.5, 2),
         ("usd_per_1k", None, "total", pytest.approx(3.0), 2),
     ]  # fmt: skip
-    answers = rows(made, "answers").select("text", "k", "grade", "scale", "judge").rows()
+    answers = graded(made).select("text", "k", "grade", "scale", "judge").rows()
     assert answers == [("she", 3, 0.75, "0-1", "Correctness [GEval]"), ("it", 1, None, None, None)]
     left = {each.reason: each.count for each in lost(made)}
     assert left["conversational test cases: they have no single question"] == 1

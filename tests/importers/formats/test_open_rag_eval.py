@@ -1,7 +1,7 @@
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import read, refusal, rows, up
+from tests.importers.helpers import graded, read, refusal, rows, up
 
 HEAD = "query_id,query,query_run,passage_id,passage,generated_answer\n"
 PLACES = (
@@ -22,7 +22,7 @@ def test_rows_of_a_query_are_its_ranking(tmp_path):
     assert [(query, rank, names[passage]) for query, rank, passage in ranked] == [
         ("q1", 1, "first, text"), ("q1", 2, "second text"), ("q2", 1, "third text")
     ]  # fmt: skip
-    assert rows(made, "answers").select("query_id", "k", "text", "grade").rows() == [
+    assert graded(made).select("query_id", "k", "text", "grade").rows() == [
         ("q1", 3, "she [1]", None), ("q2", 1, "it", None)
     ]  # fmt: skip
     assert any("passage ids have several texts" in note for note in made.notes)

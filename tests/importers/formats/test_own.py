@@ -138,6 +138,10 @@ def everything() -> Batch:
                 "signals", [{"run_id": "r-1", "query_id": "q", "signal": "gap", "k": None, "value": -0.5}]
             ),
             "answers": frame("answers", [{"run_id": "r-1", "query_id": "q", "k": 0, "text": "=1\u2028"}]),
+            "answer_scores": frame(
+                "answer_scores", [{"run_id": "r-1", "query_id": "q", "k": 0, "scorer": "f1", "value": 0.5}]
+            ),
+            "gold_answers": frame("gold_answers", [{"collection_id": "c", "query_id": "q", "answer": "=1"}]),
             "chunks": frame(
                 "chunks",
                 [

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.importers.formats.cells import text_list
 from core.importers.samples import text_id
 from core.store import Store
-from tests.importers.helpers import SHARED, lost, needs, parquet, read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, graded, lost, needs, parquet, read, refusal, rows, up, zipped
 
 RAGAS = SHARED / "peer_outputs" / "ragas"
 NAN = float("nan")
@@ -51,7 +51,7 @@ def test_results_become_a_run_judgements_and_answers(name):
     assert made.detected[0].format == "ragas"
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 1, "aggregates": 2, "answers": 2, "judgements": 3,
-        "passages": 4, "queries": 3, "rankings": 4, "signals": 4,
+        "answer_scores": 1, "passages": 4, "queries": 3, "rankings": 4, "signals": 4,
     }  # fmt: skip
     texts = dict(rows(made, "queries").select("query_id", "text").iter_rows())
     names = dict(rows(made, "passages").select("passage_id", "text").iter_rows())
@@ -65,7 +65,7 @@ def test_results_become_a_run_judgements_and_answers(name):
     ]  # fmt: skip
     figures = rows(made, "aggregates").select("measure", "k", "value", "n").sort("measure").rows()
     assert figures == [("factual_correctness(mode=f1)", 3, 0.625, 2), ("faithfulness", 3, 0.75, 2)]
-    answers = rows(made, "answers").select("text", "k", "grade", "scale", "judge").rows()
+    answers = graded(made).select("text", "k", "grade", "scale", "judge").rows()
     assert answers == [
         ("she", 3, 1.0, "0-1", "factual_correctness(mode=f1)"), ("now", None, None, None, None)
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_a_question_again_is_another_one_and_conversations_are_left_out():
 
 def test_another_measure_can_grade():
     made = read(up("x.csv", FORMS["r.csv"]), collection_id="c", columns={"grade": "faithfulness"})
-    assert rows(made, "answers")["grade"].to_list() == [0.5, 1.0]
+    assert graded(made)["grade"].to_list() == [0.5, 1.0]
 
 
 def test_names_of_older_releases():

@@ -6,7 +6,7 @@ from statistics import mean
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import SHARED, needs, read, refusal, rows, up, zipped
+from tests.importers.helpers import SHARED, graded, needs, read, refusal, rows, up, zipped
 
 REAL = SHARED / "peer_outputs" / "ragged" / "tree"
 
@@ -46,8 +46,8 @@ def test_a_retriever_and_its_reader_are_one_run(tmp_path):
     made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **READER})), collection_id="c")
     assert made.detected[0].format == "ragged"
     assert made.taken == {
-        "collections": 1, "runs": 1, "aggregates": 6, "answers": 3, "passages": 3, "queries": 3,
-        "rankings": 3, "signals": 11,
+        "collections": 1, "runs": 1, "aggregates": 6, "answer_scores": 3, "answers": 3, "passages": 3,
+        "queries": 3, "rankings": 3, "signals": 11,
     }  # fmt: skip
     (run,) = made.runs
     assert run.stack.spec["sparse"] == "bm25"
@@ -62,7 +62,7 @@ def test_a_retriever_and_its_reader_are_one_run(tmp_path):
     answers = read(
         up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **READER})), collection_id="c", columns={"grade": "f1"}
     )
-    assert rows(answers, "answers").select("query_id", "k", "text", "grade", "judge").rows() == [
+    assert graded(answers).select("query_id", "k", "text", "grade", "judge").rows() == [
         ("1", 1, "a", 0.5, "f1"), ("1", 10, "b", 1.0, "f1"), ("2", 10, "c", 0.0, "f1")
     ]  # fmt: skip
     left = {(each.reason, each.count) for each in made.left_out}
@@ -190,7 +190,7 @@ def test_modes_are_runs_without_rankings():
     ranked = rows(made, "rankings")["run_id"].unique().to_list()
     assert ranked == [made.runs[0].run_id]
     assert [run.manifest.get("passages", "") for run in made.runs] == [mode for mode, _ in MODES.values()]
-    answers = {row["run_id"]: row for row in rows(made, "answers").iter_rows(named=True)}
+    answers = {row["run_id"]: row for row in graded(made).iter_rows(named=True)}
     assert [
         (answers[run.run_id]["k"], answers[run.run_id]["grade"], answers[run.run_id]["judge"])
         for run in made.runs
@@ -222,7 +222,7 @@ def test_a_mode_is_known_where_only_its_folder_is_offered(tmp_path):
 def test_answers_that_were_not_evaluated_are_taken_without_grades():
     raw = lines([{"id": "1", "answer": "a", "retrieved_passages": []}])
     made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, "r/top_1/reader_results.jsonl": raw})))
-    assert rows(made, "answers").select("text", "grade").rows() == [("a", None)]
+    assert graded(made).select("text", "grade").rows() == [("a", None)]
 
 
 def test_data_sets_that_share_no_question_are_collections_of_their_own():
@@ -279,6 +279,7 @@ def test_real_tree():
         "judgements": len(judged),
         "rankings": sum(map(len, lists.values())),
         "answers": sum(map(len, said.values())),
+        "answer_scores": sum(map(len, said.values())),
         "signals": sum(len(entry["answer_evaluation"]) for entries in said.values() for entry in entries),
         "aggregates": 2 * 5 * 5,  # retrievers, depths, measures
     }

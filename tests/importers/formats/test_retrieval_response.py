@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from core.store import Store
-from tests.importers.helpers import lost, read, refusal, rows, up, zipped
+from tests.importers.helpers import graded, lost, read, refusal, rows, up, zipped
 
 TEXTS = [
     {"id": "A-0", "q": "analysis", "p": ["p zero", "p one"], "n": ["n zero", "n one"], "c1": "math.ca"},
@@ -37,7 +37,7 @@ def test_texts_rankings_and_answers_come_together():
     made = read(*UPLOADS, collection_id="rr")
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 2, "queries": 2, "passages": 5, "judgements": 7,
-        "rankings": 5, "answers": 3,
+        "rankings": 5, "answers": 3, "answer_scores": 2,
     }  # fmt: skip
     assert [run.label for run in made.runs] == ["AM", "QM"]
     first, second = (run.run_id for run in made.runs)
@@ -54,10 +54,10 @@ def test_texts_rankings_and_answers_come_together():
     assert judged.select("passage_id", "grade", "raw").sort("passage_id").rows() == [
         ("A-0/n0", 1, 0), ("A-0/n1", 1, 0), ("A-0/p0", 5, 1), ("A-0/p1", 5, 1)
     ]  # fmt: skip
-    answers = rows(made, "answers").select("run_id", "k", "text", "grade", "scale")
+    answers = graded(made).select("run_id", "k", "text", "grade", "scale")
     assert answers.rows() == [
         (first, 1, "answer 1", 3.0, "1-5"), (first, 2, "answer 2", 4.0, "1-5"),
-        (second, 1, "none", None, "1-5"),
+        (second, 1, "none", None, None),
     ]  # fmt: skip
     assert [(each.count, each.reason.split(",")[0]) for each in lost(made)] == [
         (1, "answers without a grade (kept"),

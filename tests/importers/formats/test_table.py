@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.importers import Limits
-from tests.importers.helpers import parquet, read, refusal, rows, up
+from tests.importers.helpers import graded, parquet, read, refusal, rows, up
 
 CSV = "query_id,doc_id,rank,score\nq1,a,1,0.9\nq1,b,2,0.8\nq2,a,1,0.7\n"
 FULL = """qid,docno,rank,sim,system,embed_ms,retrieve_latency_s,rerank_input_tokens,rerank_model
@@ -307,8 +307,8 @@ ANSWERS = (
 
 def test_a_table_of_answers():
     made = read(up("answers.csv", ANSWERS), collection_id="c")
-    assert made.taken == {"collections": 1, "runs": 2, "answers": 3, "timings": 4}
-    assert rows(made, "answers").select("query_id", "k", "text", "grade", "scale", "judge").rows() == [
+    assert made.taken == {"collections": 1, "runs": 2, "answer_scores": 2, "answers": 3, "timings": 4}
+    assert graded(made).select("query_id", "k", "text", "grade", "scale", "judge").rows() == [
         ("q1", 5, "one, two", 0.5, "0-1", None), ("q2", 5, "three", None, None, None),
         ("q1", 5, "four", 1.0, "0-1", None),
     ]  # fmt: skip
@@ -327,8 +327,8 @@ def test_answers_belong_to_the_runs_of_rankings_offered_with_them():
 def test_answers_at_several_k_have_no_costs_and_scores_are_grades():
     text = "qid,top_k,response,score,judge,scale,total_ms\nq1,1,x,3,human,0-10,1\nq1,5,y,9,human,0-10,2\n"
     made = read(up("a.csv", text), collection_id="c")
-    assert made.taken == {"collections": 1, "runs": 1, "answers": 2}
-    assert rows(made, "answers").select("k", "grade", "scale", "judge").rows() == [
+    assert made.taken == {"collections": 1, "runs": 1, "answer_scores": 2, "answers": 2}
+    assert graded(made).select("k", "grade", "scale", "judge").rows() == [
         (1, 3.0, "0-10", "human"), (5, 9.0, "0-10", "human")
     ]  # fmt: skip
     assert any("are of none of them alone" in each.reason for each in made.left_out)

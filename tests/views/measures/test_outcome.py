@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from core.answers import parted
 from core.importers import Options, Upload, load
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.tables import frame
 from core.views.measures import charts, words
 from core.views.measures import outcome as page
 from core.views.measures.outcome import MEASURES, samples
@@ -192,7 +192,7 @@ def test_an_answer_whose_ranking_is_not_there_is_left_out(tmp_path: Path):
     ]
     made = store.write(tmp_path / "store")
     with made.write("answers") as writer:
-        writer.add(Batch(frames={"answers": frame("answers", rows)}))
+        writer.add(Batch(frames=parted(pl.DataFrame(rows))))
     found = samples(made.read(), LAB)
     assert found is not None
     assert found.rows.select("run_id", "query_id", "R").rows() == [("r", "q1", 1.0), ("s", "q3", 0.0)]

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.answers import parted
 from core.errors import InputError
 from core.metrics import REGISTRY, Measure
 from core.records import Batch
@@ -49,9 +50,8 @@ def written(path: Path, *, sources: bool = True, answers: bool = True) -> Snapsh
         frames["passages"] = frame("passages", rows | {"source": list(SOURCE.values())})
     if answers:
         names = ("run_id", "query_id", "k", "grade", "scale")
-        frames["answers"] = frame(
-            "answers", [dict(zip(names, row, strict=True)) | {"text": "…"} for row in ANSWERS]
-        )
+        rows = pl.DataFrame(ANSWERS, schema=names, orient="row")
+        frames |= parted(rows.with_columns(text=pl.lit("…")))
     with store.write("more") as writer:
         writer.add(Batch(frames=frames))
     return store.read()

@@ -1,0 +1,117 @@
+"""Answers of readers and their scores: what names an answer, and which of its scores is its grade."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.tables import TABLES, frame
+
+KEY = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pass")
+"""What names an answer. What is not known is null; a mode that is null is `TOP_K`, a pass the only one."""
+TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK = "top_k", "gold_only", "no_gold", "gold", "none"
+MODES = (TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK)
+"""What an answer was written from: the first k, the gold passages among those, those without them, all gold
+passages whatever was retrieved, nothing."""
+SCORERS = (
+    "f1", "exact_match", "substring", "rougeL", "correctness", "similarity", "citation_precision",
+    "citation_recall", "faithfulness", "precision",
+)  # fmt: skip
+"""The scorers of this product; scores that are imported keep the names of their tool."""
+IMPORTED, GRADE = "imported", "imported, the grade"
+"""Source of a score that was imported, and of the one of its answer that says how good it is."""
+EARLIER = pl.Schema({"grade": pl.Float64(), "scale": pl.String(), "judge": pl.String()})
+"""Columns that answers had before their scores had a table of their own."""
+_UNNAMED = "grade"
+_TELLING = SCORERS[:6]
+"""Scorers that compare an answer with a reference, the default first."""
+_READER = ("reader", "prompt", "temperature")
+
+
+def parted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Answers with the one grade that they had in earlier releases as answers and their scores.
+
+    Args:
+        rows: Columns of answers, those of `EARLIER` among them; any may be absent.
+
+    Returns:
+        Frames of "answers" and, where there are grades, "answer_scores".
+    """
+    lacking = [pl.lit(None, dtype).alias(name) for name, dtype in EARLIER.items() if name not in rows.columns]
+    graded = rows.with_columns(lacking).filter(pl.col("grade").is_not_null())
+    scores = graded.drop("judge").with_columns(
+        graded["judge"].fill_null(_UNNAMED).alias("scorer"), value=pl.col("grade"), source=pl.lit(GRADE)
+    )
+    made = {"answers": frame("answers", rows.to_dict())}
+    return made | ({"answer_scores": frame("answer_scores", scores.to_dict())} if scores.height else {})
+
+
+def graded(
+    answers: pl.DataFrame,
+    scores: pl.DataFrame,
+    *,
+    scorer: str | None = None,
+    judge: str | None = None,
+    reader: str | None = None,
+) -> pl.DataFrame:
+    """The answers from the first k passages by one reader of each run, with one scorer's mean over passes.
+
+    Args:
+        answers: Frame of "answers".
+        scores: Frame of "answer_scores".
+        scorer: Whose scores are the grade; None for the one that an import says, else f1, else the next
+            that compares answers with a reference.
+        judge: Only scores of this model or person; None for the one that scored most.
+        reader: Only answers of this one; None for the one that answered for most runs.
+
+    Returns:
+        run_id, query_id, reader, prompt, temperature, k, text, grade, scale, scorer, judge (grade to judge
+        are null where nothing was scored); sorted by run, query and k.
+    """
+    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
+    own = pl.lit(True) if reader is None else pl.col("reader") == reader
+    answers = answers.filter(top & own)
+    single = scores.filter(top & own & pl.col("query_id").is_not_null())
+    single = _of_scorer(single, scorer, judge)
+    answers, single = _of_reader(answers, single)
+    key = [name for name in KEY if name not in ("mode", "pass")]
+    said = answers.sort("pass").group_by(key, maintain_order=True).agg(pl.col("text").first())
+    found = single.group_by(key, maintain_order=True).agg(
+        pl.col("value").mean().alias("grade"), pl.col("scale", "scorer", "judge").first()
+    )
+    joined = said.join(found, on=key, how="full", coalesce=True, nulls_equal=True)
+    return joined.sort("run_id", "query_id", "k", maintain_order=True)
+
+
+def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:
+    """The scores of the scorer, and of the judge, that counts for each run."""
+    if scorer is None:
+        telling = pl.col("scorer").replace_strict(list(_TELLING), range(1, 1 + len(_TELLING)), default=None)
+        rank = pl.when(pl.col("source") == GRADE).then(0).otherwise(telling)
+    else:
+        rank = pl.when(pl.col("scorer") == scorer).then(1)
+    ranked = scores.with_columns(rank.alias("rank")).filter(pl.col("rank").is_not_null())
+    ranked = ranked.filter(pl.col("rank") == pl.col("rank").min().over("run_id"))
+    if judge is not None:
+        return ranked.filter(pl.col("judge") == judge)
+    times = ranked.group_by("run_id", "judge").agg(pl.len().alias("times"))
+    most = times.sort("times", "judge", descending=[True, False]).unique("run_id", keep="first")
+    same = ranked.join(most.select("run_id", judge_of="judge"), on="run_id", maintain_order="left")
+    return same.filter((pl.col("rank") == 0) | pl.col("judge").eq_missing(pl.col("judge_of")))
+
+
+def _of_reader(answers: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Those of one reader of each run: of its readers the one that most runs have, then most scores."""
+    counts = pl.concat(
+        [rows.select("run_id", *_READER, scored=pl.lit(int(rows is scores))) for rows in (answers, scores)]
+    )
+    runs = counts.group_by(_READER).agg(pl.col("run_id").n_unique().alias("runs"), pl.col("scored").sum())
+    order = runs.sort("runs", "scored", *_READER, descending=[True, True, False, False, False])
+    places = order.with_row_index("place").drop("runs", "scored")
+    own = counts.select("run_id", *_READER).unique().join(places, on=_READER, nulls_equal=True)
+    chosen = own.sort("place").unique("run_id", keep="first").drop("place")
+    keys = ["run_id", *_READER]
+    first, second = (
+        rows.join(chosen, on=keys, how="semi", nulls_equal=True, maintain_order="left")
+        for rows in (answers, scores)
+    )
+    return first.select(TABLES["answers"].names()), second
