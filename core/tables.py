@@ -6,10 +6,12 @@ whose schema is declared here once; the store, the importers and the pipeline al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -259,3 +261,30 @@ def frame(table: str, rows: Mapping[str, Any] | list[dict[str, Any]]) -> pl.Data
     made = pl.DataFrame(dict(rows))
     missing = [pl.lit(None).alias(name) for name in schema if name not in made.columns]
     return made.with_columns(missing).select([pl.col(name).cast(dtype) for name, dtype in schema.items()])
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def remembered(
+    function: Callable[Concatenate[pl.DataFrame, P], R],
+) -> Callable[Concatenate[pl.DataFrame, P], R]:
+    """Keep what a pure function of a frame returned, for as long as that very frame lives.
+
+    Args:
+        function: Takes a frame and hashable positional arguments; nobody may change what it returns.
+    """
+    kept: dict[Hashable, tuple[weakref.ref[pl.DataFrame], R]] = {}
+
+    @wraps(function)
+    def read(table: pl.DataFrame, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = (id(table), *args, *kwargs.items())
+        known = kept.get(key)
+        if known is not None and known[0]() is table:
+            return known[1]
+        value = function(table, *args, **kwargs)
+        kept[key] = (weakref.ref(table, lambda _: kept.pop(key, None)), value)
+        return value
+
+    return read

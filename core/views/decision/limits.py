@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, axes
+from core.tables import remembered
 from core.views.workspace.harm import harm_measure
 from core.views.workspace.scope import Latency, Quality
 
@@ -66,6 +67,7 @@ class Limit:
         return asdict(self) | {"loose": self.loose}
 
 
+@remembered
 def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
     """The limits that make sense for a workspace.
 

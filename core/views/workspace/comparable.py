@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.records import WHOLE_FLOW, Origin
+from core.tables import remembered
 from core.views import text
 from core.views.workspace.query_sets import ENOUGH, QuerySets
 
@@ -37,6 +38,7 @@ class Comparability:
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
 
 
+@remembered
 def machines(table: pl.DataFrame) -> dict[str, int]:
     """The machines that the known latencies of a stack table were taken on, and how many stacks on each."""
     timed = table.filter(pl.col("latency_ms").is_not_null())
@@ -52,6 +54,7 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
     return {name: counts[name] for name in order}
 
 
+@remembered
 def answering(table: pl.DataFrame) -> bool:
     """Whether all known latencies of a stack table were reported for whole flows, answering included."""
     timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
@@ -96,6 +99,7 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
     ).drop("_other")
 
 
+@remembered
 def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
     """Averages from elsewhere that do not rest on what most of the others rest on."""
     known = table.filter(pl.col("quality").is_not_null())

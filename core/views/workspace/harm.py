@@ -6,6 +6,7 @@ import polars as pl
 
 from core.decide.rules import Constraints
 from core.metrics import Measure
+from core.tables import remembered
 from core.views import text
 
 HOLES = 0.05
@@ -28,6 +29,7 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
     )
 
 
+@remembered
 def harm_measure(table: pl.DataFrame) -> str | None:
     """The harm that a stack table goes by; None where none is known."""
     found = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)

@@ -13,6 +13,7 @@ from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.latency import AFTER_RETRIEVAL, GENERATE, TOTAL, Generation, per_query, per_repeat, summarise
 from core.store import Snapshot
+from core.tables import remembered
 from core.views import text
 from core.views.workspace.scope import Latency
 
@@ -283,6 +284,7 @@ def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constrain
     return known[0] if known else f"{JITTER_MS:g} ms ({_ASSUMED})"
 
 
+@remembered
 def jitter_kinds(table: pl.DataFrame) -> list[str]:
     """Every band of a stack table with where it comes from, the narrowest first."""
     if "jitter_note" not in table.columns:
