@@ -102,7 +102,8 @@ class Stack:
 
     Known keys of `spec` (all optional, others are kept): mode ("sparse", "dense", "hybrid"), sparse ("bm25"),
     embedder, dim, index ("flat", "hnsw-f32", "hnsw-int8", "int8"), fusion ({"method": "rrf", "constant": 60,
-    "depth": 100}), reranker ("none" or a model), candidates (candidate depth K, the size of the pool).
+    "depth": 100}), reranker ("none" or a model), candidates (candidate depth K, the size of the pool),
+    perturb (how queries were perturbed before the stack got them: to learn from, nothing to ship).
     """
 
     spec: JsonMap = field(hash=False)
@@ -146,6 +147,7 @@ def _qualities(spec: JsonMap) -> list[str]:
     found = (
         _settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes") if chunker else "",
         str(spec["rewrite"]) if spec.get("rewrite", "none") != "none" else "",
+        _perturbed(spec.get("perturb")),
         _settings({"method": "bm25", **spec["bm25"]}) if spec.get("bm25") else "",
         _settings({"method": "index", **spec["index_params"]}) if spec.get("index_params") else "",
         str(spec.get("metric") or ""),
@@ -155,6 +157,11 @@ def _qualities(spec: JsonMap) -> list[str]:
         f"{sent} sent" if sent else "",
     )
     return [each for each in found if each]
+
+
+def _perturbed(told: object) -> str:
+    ways = told.items() if isinstance(told, Mapping) else ()
+    return " ".join(f"{way} {level}" for way, level in ways if way != "language")
 
 
 def _settings(table: JsonMap, *shown: str) -> str:

@@ -44,8 +44,9 @@ _Small = TypeVar("_Small", Collection, GoldenSet)
 _KINDS: Mapping[str, Mapping[str, type]] = {
     "spec": {
         "mode": str, "sparse": str, "embedder": str, "dim": int, "index": str, "fusion": dict,
-        "reranker": str, "candidates": int, "name": str, "chunker": dict, "rewrite": str, "bm25": dict,
-        "index_params": dict, "metric": str, "cut": dict, "dedup": dict, "chunks_sent": int, "generator": str,
+        "reranker": str, "candidates": int, "name": str, "chunker": dict, "rewrite": str, "perturb": dict,
+        "bm25": dict, "index_params": dict, "metric": str, "cut": dict, "dedup": dict, "chunks_sent": int,
+        "generator": str,
     },
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},

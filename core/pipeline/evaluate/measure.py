@@ -20,6 +20,7 @@ from core.pipeline.evaluate.asking import Asker, Node, Outcome
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Step
+from core.pipeline.query.perturb import perturbed, shown
 from core.providers.base import Amount
 from core.records import JsonMap
 
@@ -90,6 +91,7 @@ class Measurer:
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
         self._first = first
         self._warm: set[tuple[int, Step]] = set()
+        self._typed: dict[Step, Sequence[str]] = {}
         self._shuffle = np.random.default_rng(protocol.seed)
 
     def answer(self, step: Step) -> None:
@@ -158,10 +160,17 @@ class Measurer:
     def _ask(self, node: Node, query: int, again: str) -> Outcome:
         self._check()
         values, rewrite = self.results.values, node.step.rewrite
-        text = self._texts[query]
+        text = self._asked(node.step)[query]
         if rewrite is not None and rewrite is not node.step:
             text = values[rewrite][query]
         return node.ask(text, [values[each][query] for each in node.step.inputs], again)
+
+    def _asked(self, step: Step) -> Sequence[str]:
+        """The queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
+        if step not in self._typed:
+            told = step.typed
+            self._typed[step] = [perturbed(text, told) for text in self._texts] if told else self._texts
+        return self._typed[step]
 
     def _warm_up(self, node: Node, number: int) -> None:
         key = (number, node.step)
@@ -180,6 +189,11 @@ def name(of: Pass) -> str:
 
 def words(step: Step) -> str:
     """A step as people read it."""
+    typed = step.params.get("typed")
+    return f"{_named(step)}, {shown(typed)}" if typed else _named(step)
+
+
+def _named(step: Step) -> str:
     told = step.params
     if step.kind in ("embed", "vectors"):
         return f"{told['model']['name']} {told['dim']} d"

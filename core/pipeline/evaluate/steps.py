@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.pipeline.query.perturb import identified
 from core.pipeline.query.ways import HYDE, MULTI_QUERY, QUERIES, way_of
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.records import JsonMap, Stack, canonical_json, short_hash
@@ -73,6 +74,12 @@ class Step:
             return self
         found = next((found for each in self.inputs if (found := each.rewrite)), None)
         return None if self.kind == "rerank" and found is not None and found.only_searched else found
+
+    @property
+    def typed(self) -> JsonMap:
+        """Ways and levels by which the queries that it is asked were perturbed; empty = as they are."""
+        own: JsonMap = self.params.get("typed", {})
+        return own or next((found for each in self.inputs if (found := each.typed)), {})
 
     @property
     def only_searched(self) -> bool:
@@ -260,7 +267,7 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     rewrite = spec.get("rewrite", NONE)
     if rewrite == NONE:
         return _searched(spec, names, ())
-    text = Step("rewrite", {"model": names.model(rewrite)})
+    text = Step("rewrite", {"model": names.model(rewrite), **_typed(spec)})
     if way_of(rewrite) != MULTI_QUERY:
         ranked, steps = _searched(spec, names, (text,))
         return ranked, [text, *steps]
@@ -281,15 +288,21 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
     """The step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
+    typed = {} if asked else _typed(spec)
     if spec["mode"] != "dense":
-        sparse = [Step("sparse", {}, (*asked, bm25_step(spec, names)))]
+        sparse = [Step("sparse", typed, (*asked, bm25_step(spec, names)))]
     if spec["mode"] != "sparse":
-        embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"]}, asked)
+        embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"], **typed}, asked)
         dense = [embed, Step("search", {}, (embed, index_step(spec, names)))]
     if spec["mode"] != "hybrid":
         return (sparse or dense)[-1], sparse + dense
     fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))
     return fuse, [*sparse, *dense, fuse]
+
+
+def _typed(spec: JsonMap) -> dict[str, Any]:
+    """What perturbs the queries of a stack, for the first steps that read them."""
+    return {"typed": identified(spec["perturb"])} if spec.get("perturb") else {}
 
 
 def _rerank_depths(

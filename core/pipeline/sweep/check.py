@@ -9,6 +9,7 @@ from functools import partial
 from core.errors import ClqError, UnknownNameError
 from core.pipeline.evaluate.identity import MODELS
 from core.pipeline.index import check_metric, index_options
+from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
 from core.pipeline.sweep.known import NONE, Known
@@ -95,6 +96,11 @@ def _index(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
         yield from _refused("index", partial(index_options, name, params, dim=dim, passages=facts.passages))
 
 
+def _perturb(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+    """Queries are perturbed in a way, to a level and in a language that there are."""
+    yield from _refused("perturb", partial(check_perturb, spec.get("perturb", {})))
+
+
 def _method(key: str) -> Rule:
     """Parameters of a method are those that its registry declares."""
 
@@ -178,6 +184,7 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("chunker", _late),
     ("fusion", _pool),
     ("", _sent),
+    ("", _perturb),
     ("reranker", _deepest),
 )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.fields import Bm25, Encoder, Index, Methodic
 from core.pipeline.sweep.known import Known
@@ -34,6 +35,10 @@ class Choice:
     candidates: int = 50
     reranker: str = NONE
     rewrite: str = NONE
+    noise: int = 0
+    typo: int = 0
+    accents: int = 0
+    case: int = 0
     chunker: Methodic | None = None
     cut: Methodic | None = None
     chunks_sent: int | str = ALL
@@ -51,6 +56,7 @@ def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
         spec["fusion"] = known.canonical("fusion", _table(choice.fusion or Methodic(method="rrf")))
     if choice.rewrite != NONE:
         spec["rewrite"] = choice.rewrite
+    _put(spec, "perturb", perturb_table({way: getattr(choice, way) for way in WAYS}, language))
     if choice.chunker is not None and choice.chunker.method != NONE:
         spec["chunker"] = known.canonical("chunker", known.spoken(_table(choice.chunker), language))
     if choice.dedup is not None and choice.dedup.method != NONE:
@@ -128,8 +134,8 @@ def _block(axes: Axes, baseline: Point, known: Known) -> Iterable[Choice]:
 
 def _grid(axes: Axes, known: Known) -> Iterator[Choice]:
     """Every combination; axes of a leg that a mode lacks do not multiply it."""
-    chunkers = axes.chunker or (None,)
-    for chunker, rewrite, mode in product(chunkers, axes.rewrite, axes.mode):
+    chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
+    for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
         for leg in _legs(axes, mode, known):
             dedups = [each for each in axes.dedup if mode != "sparse" or each.method != BY_VECTORS]
             rest = (dedups, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
@@ -143,6 +149,7 @@ def _grid(axes: Axes, known: Known) -> Iterator[Choice]:
                     candidates=k,
                     cut=cut,
                     chunks_sent=sent,
+                    **dict(zip(WAYS, typed, strict=True)),
                     **leg,
                 )
 
@@ -217,5 +224,6 @@ def _size(axes: Axes) -> int:
     dims = sum(len(each.dim or axes.dim) or 1 for each in axes.embedder)
     dense = dims * len(axes.index) * len(axes.metric)
     legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
-    others = (axes.rewrite, axes.dedup, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
+    typed = [getattr(axes, way) for way in WAYS]
+    others = (*typed, axes.rewrite, axes.dedup, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
     return sum(legs[mode] for mode in axes.mode) * math.prod(map(len, others)) * (len(axes.chunker) or 1)

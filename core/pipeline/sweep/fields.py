@@ -53,6 +53,8 @@ Many = Annotated[tuple[_Item, ...], _OneOrMore()]
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 """A path as text; relative to the folder of the specification until `load` has made it absolute."""
 Positive = Annotated[int, Field(ge=1)]
+Level = Annotated[int, Field(ge=0)]
+"""Of a perturbation of the queries; 0 = as they are."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 

@@ -25,6 +25,7 @@ from core.pipeline.sweep.fields import (
     Fusion,
     Index,
     IndexChoice,
+    Level,
     Many,
     Methodic,
     Named,
@@ -142,6 +143,11 @@ class Axes(Table):
         reranker: Models, or "none".
         rewrite: What is searched for a query: "hygiene", "rules", "chat:MODEL" (restated), "hyde:MODEL",
             "multi-query:MODEL", or "none".
+        noise: Small talk around the queries, levels 0 to 4; the judgements stay those of the clean queries,
+            and such runs tell how robust their clean stack is: they are not on offer themselves.
+        typo: Words with a slip of the keyboard, 0 to 4.
+        accents: 1 = typed without accents.
+        case: 1 = typed in lower case, 2 = in upper case.
         chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
             and passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".
@@ -160,6 +166,10 @@ class Axes(Table):
     candidates: Many[Positive] = (50,)
     reranker: Many[Named] = ("none",)
     rewrite: Many[Named] = ("none",)
+    noise: Many[Level] = (0,)
+    typo: Many[Level] = (0,)
+    accents: Many[Level] = (0,)
+    case: Many[Level] = (0,)
     chunker: Many[Chunker] = ()
     cut: Many[Cut] = (Methodic(method="none"),)
     chunks_sent: Many[ChunksSent] = ("all",)
@@ -176,6 +186,10 @@ class Point(Table):
     metric: Metric | None = None
     fusion: Fusion | None = None
     rewrite: Named | None = None
+    noise: Level | None = None
+    typo: Level | None = None
+    accents: Level | None = None
+    case: Level | None = None
     chunker: Chunker | None = None
     dedup: Dedup | None = None
     reranker: Named | None = None

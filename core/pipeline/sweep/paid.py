@@ -187,11 +187,11 @@ class Counting:
             return self._reranks(self._reranker(name), spec, int(step.params["depth"]))
         if step.kind == "rewrite":
             rewrite = self._known.planned_rewrite(name)
-            return Asked([(rewrite.expected(each), 1) for each in self._queries], False, (ANSWERS,))
+            return Asked([(rewrite.expected(each), 1) for each in self._pools.typed(spec)], False, (ANSWERS,))
         config = self._known.config("embedder", name)
         rewritten = spec.get("rewrite", NONE)
         certain = self._known.is_local("rewrite", rewritten)
-        asked = self._pools.asked(rewritten)
+        asked = self._pools.asked(spec)
         prefix = config.prefixes.get(Purpose.QUERY, "")
         tokens = [count_texts([each], config.tokenizer, prefix) for each in asked]
         counts = counter(config.tokenizer)
@@ -205,7 +205,7 @@ class Counting:
         pools = self._pools.of(spec, depth)
         if pools is None:
             return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
-        asked = self._pools.asked(spec.get("rewrite", NONE))
+        asked = self._pools.asked(spec)
         used = [
             (reranking(reranker, query, pool), _calls(reranker, len(pool)))
             for query, pool in zip(asked, pools, strict=True)
@@ -214,15 +214,15 @@ class Counting:
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
         """The same for all pools of a corpus, of which there may be hundreds."""
-        chunking, rewrite = self._names.chunking(spec), spec.get("rewrite", NONE)
-        key = (reranker.name, chunking, rewrite, depth)
+        chunking = self._names.chunking(spec)
+        key = (reranker.name, chunking, f"{spec.get('rewrite')} {spec.get('perturb')}", depth)
         if key not in self._typicals:
             config = reranker_config(reranker.name, self._known.models)[1]
             k = min(depth, len(self._job.corpora[chunking]))
             lengths = typical(self._counted(chunking, config.tokenizer, "").lengths, k)
             self._typicals[key] = [
                 (reranker.expected(reranker.count_tokens(query), lengths), _calls(reranker, k))
-                for query in self._pools.asked(rewrite)
+                for query in self._pools.asked(spec)
             ]
         return self._typicals[key]
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from core.pipeline.evaluate import Corpus
 from core.pipeline.index import make_index
 from core.pipeline.index.bm25 import make_bm25
+from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking.fuse import fuse
 from core.pipeline.ranking.hits import Hits
 from core.pipeline.sweep.known import NONE, Known
@@ -55,16 +56,24 @@ class Pools:
             return None
         return self._rankings(spec, depth)
 
-    def asked(self, rewrite: str) -> list[str]:
-        """The questions as they are searched; as they are where a chat model would rewrite them."""
-        if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
+    def typed(self, spec: JsonMap) -> list[str]:
+        """The questions as they are typed."""
+        told = spec.get("perturb")
+        if not told:
             return list(self._queries)
+        return self._once(f"typed {told}", lambda: [perturbed(query, told) for query in self._queries])
+
+    def asked(self, spec: JsonMap) -> list[str]:
+        """The questions as they are searched; as they are typed where a chat model would rewrite them."""
+        rewrite, typed = spec.get("rewrite", NONE), self.typed(spec)
+        if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
+            return typed
 
         def rewritten() -> list[str]:
             change = self._known.planned_rewrite(rewrite)
-            return [change.rewrite(query).value for query in self._queries]
+            return [change.rewrite(query).value for query in typed]
 
-        return self._once(f"rewrite {rewrite}", rewritten)
+        return self._once(f"rewrite {_text(spec)}", rewritten)
 
     def _is_free(self, spec: JsonMap) -> bool:
         if spec.get("dedup"):
@@ -89,9 +98,9 @@ class Pools:
         options, texts = spec.get("bm25", {}), self._texts(spec)
         name = f"bm25 {self._chunking(spec)} {canonical_json(options)}"
         index = self._once(name, lambda: make_bm25(texts, options))
-        asked = self.asked(spec.get("rewrite", NONE))
+        asked = self.asked(spec)
         return self._once(
-            f"{name} {spec.get('rewrite')} {depth}", lambda: [index.search(each, depth) for each in asked]
+            f"{name} {_text(spec)} {depth}", lambda: [index.search(each, depth) for each in asked]
         )
 
     def _dense(self, spec: JsonMap, depth: int) -> list[Hits]:
@@ -102,7 +111,7 @@ class Pools:
             name, lambda: make_index(spec["index"], self._vectors(spec, vectors), metric, params)
         )
         asked = self._asked_vectors(spec)
-        return self._once(f"{name} {spec.get('rewrite')} {depth}", lambda: index.search_batch(asked, depth))
+        return self._once(f"{name} {_text(spec)} {depth}", lambda: index.search_batch(asked, depth))
 
     def _vectors(self, spec: JsonMap, name: str) -> Vectors:
         config = self._known.embedder(spec["embedder"])
@@ -114,11 +123,10 @@ class Pools:
         return unit_rows(whole[:, : spec["dim"]])
 
     def _asked_vectors(self, spec: JsonMap) -> Vectors:
-        rewrite = spec.get("rewrite", NONE)
         embedder = make_embedder(self._known.embedder(spec["embedder"]) or spec["embedder"], spec["dim"])
         return self._once(
-            f"asked {rewrite} {spec['embedder']} {spec['dim']}",
-            lambda: embedder.embed(self.asked(rewrite), Purpose.QUERY),
+            f"asked {_text(spec)} {spec['embedder']} {spec['dim']}",
+            lambda: embedder.embed(self.asked(spec), Purpose.QUERY),
         )
 
     def _texts(self, spec: JsonMap) -> list[str]:
@@ -130,3 +138,8 @@ class Pools:
             self._made[key] = make()
         made: _Made = self._made[key]
         return made
+
+
+def _text(spec: JsonMap) -> str:
+    """What decides which texts a stack searches for."""
+    return f"{spec.get('rewrite')} {spec.get('perturb')}"

@@ -73,6 +73,7 @@ def _dense_leg(spec: Spec) -> str:
 
 AXES = (
     _plain("rewrite"),
+    _plain("perturb"),
     _plain("reranker"),
     Axis("index", ("index", "index_params"), _index),
     Axis("dimension", ("dim",), lambda spec: f"{spec['dim']} d" if spec.get("dim") else "full"),

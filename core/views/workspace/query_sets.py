@@ -172,13 +172,18 @@ def _begun(grades: Grades) -> Mask:
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """The runs that a workspace shows."""
+    """The runs that a workspace shows: the chosen ones, or all that were asked the queries as they are.
+
+    A run of perturbed queries tells how robust its clean stack is; it is nothing to ship.
+    """
     runs = snapshot.runs(scope.collection_id)
     if scope.run_ids:
         absent = set(scope.run_ids) - set(runs["run_id"])
         if absent:
             raise UnknownNameError("run", min(absent), runs["run_id"])
         runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
+    else:
+        runs = runs.filter(pl.col("spec").str.json_path_match("$.perturb").is_null())
     if scope.apart:
         runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
     return runs

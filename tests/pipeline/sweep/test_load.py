@@ -126,13 +126,13 @@ def test_paths_are_relative_to_the_file_and_single_words_name_what_is_stored(tmp
 
 
 HEAD = 'collection = "c/"\n'
-AXES = "bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index, method, metric"
+AXES = "accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index"
 REFUSED = {
     "no collection": ('name = "x"\n', "s.toml, collection: The key 'collection' is missing."),
     "unknown key": (
         HEAD + "[axes]\nembeder = 3\n",
         "s.toml:3, axes.embeder: There is no key 'embeder' here. "
-        f'Did you mean "embedder"? Known: {AXES} (+3 more).',
+        f'Did you mean "embedder"? Known: {AXES} (+7 more).',
     ),
     "unknown section": (
         HEAD + "[latencies]\n",

@@ -133,3 +133,15 @@ def test_what_stays_together_shares_enough(drawn: list[tuple[int, int]]):
     assert any(runs == most for (runs, _), out in zip(drawn, apart, strict=True) if not out)
     for group in groups[apart]:
         assert (common & group).sum() < ENOUGH
+
+
+def test_runs_of_perturbed_queries_are_shown_where_they_are_chosen(tmp_path: Path):
+    made = Lab().judge(GRADES)
+    for run_id, spec in {
+        "clean": {"mode": "sparse"},
+        "noisy": {"mode": "sparse", "perturb": {"noise": 4}},
+    }.items():
+        made.run(run_id, final=ranked(ALL), spec=spec)
+    snapshot = made.write(tmp_path / "store").read()
+    assert runs_in(snapshot, LAB)["run_id"].to_list() == ["clean"]
+    assert runs_in(snapshot, replace(LAB, run_ids=("noisy",)))["run_id"].to_list() == ["noisy"]

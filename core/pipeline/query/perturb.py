@@ -1,0 +1,129 @@
+"""What a person might have typed in place of a clean query: small talk, slips of the keyboard, no accents.
+
+Noise levels follow the CLQ paper, §4.4; the other ways are ours. Everything is drawn from the query's own
+text, so that a query always gets the same; a level holds what the level below added.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from core.errors import InputError
+from core.metrics.robust import PERTURBATIONS
+from core.params import read_options
+from core.records import JsonMap, short_hash
+
+LANGUAGES: Mapping[str, str] = {"english": "en", "french": "fr"}
+"""Languages that small talk is written in, and their files."""
+WAYS = tuple(each.name for each in PERTURBATIONS)
+_FOLDER = Path(__file__).parent / "small_talk"
+_Item = TypeVar("_Item")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+def perturbed(text: str, told: JsonMap) -> str:
+    """Perturb a query.
+
+    Args:
+        text: The query.
+        told: Ways and levels, and the language where it is not English.
+
+    Returns:
+        What is typed in its place; the query itself where every level is 0.
+    """
+    said, typed = _said(_file(told)), text
+    for number in _slips(text, int(told.get("typo", 0))):
+        typed = _slip(typed, number, f"{number} {text}", said["keyboard"])
+    typed = _among_small_talk(text, typed, int(told.get("noise", 0)), said)
+    if told.get("accents"):
+        parts = unicodedata.normalize("NFD", typed)
+        typed = unicodedata.normalize("NFC", "".join(c for c in parts if not unicodedata.combining(c)))
+    return (typed, typed.lower(), typed.upper())[int(told.get("case", 0))]
+
+
+def perturb_table(levels: Mapping[str, int], language: str) -> dict[str, Any]:
+    """Ways and levels above 0, with the language unless it is English; empty where nothing is perturbed."""
+    told: dict[str, Any] = {way: level for way, level in levels.items() if level}
+    return {**told, "language": language} if told and language != "english" else told
+
+
+def check_perturb(told: JsonMap) -> None:
+    """Make sure that ways and levels are known.
+
+    Raises:
+        UnknownNameError: If there is no such way.
+        InputError: If a level is out of range, or there is no small talk in the language.
+    """
+    read_options(
+        PERTURBATIONS, {way: each for way, each in told.items() if way != "language"}, where="perturb"
+    )
+    language = told.get("language", "english")
+    if told.get("noise") and language not in LANGUAGES:
+        raise InputError(f"There is no small talk in {language}.", do=f"Use {' or '.join(LANGUAGES)}.")
+
+
+def identified(told: JsonMap) -> JsonMap:
+    """Ways and levels with what identifies the texts that they draw from."""
+    return {**told, "source": _source(_file(told))}
+
+
+def shown(told: JsonMap) -> str:
+    """Ways and levels as people read them: "noise 4 typo 1"."""
+    return " ".join(f"{way} {told[way]}" for way in WAYS if told.get(way))
+
+
+def _file(told: JsonMap) -> Path:
+    return _FOLDER / f"{LANGUAGES.get(told.get('language', 'english'), 'en')}.toml"
+
+
+@cache
+def _said(file: Path) -> Mapping[str, list[str]]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _source(file: Path) -> str:
+    return short_hash(file.read_text(encoding="utf-8"))
+
+
+def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list[str]]) -> str:
+    """Greeting, digression and filler before it, emoji behind it; as many of them as the level says."""
+    kinds = ("greeting", "filler", "digression", "emoji")[:level]
+    drawn = {kind: _drawn(said[kind], kind, text) for kind in kinds}
+    before = [drawn[kind] for kind in ("greeting", "digression", "filler") if kind in drawn]
+    return " ".join([*before, typed, *([drawn["emoji"]] if "emoji" in drawn else [])])
+
+
+def _slips(text: str, count: int) -> list[int]:
+    """Numbers of the words that get a slip; fewer words give fewer."""
+    words = range(len(_WORD.findall(text)))
+    return sorted(words, key=lambda number: short_hash("word", str(number), text))[:count]
+
+
+def _drawn(items: Sequence[_Item], *key: str) -> _Item:
+    """One of them; the same key always draws the same, on every machine."""
+    return items[int(short_hash(*key), 16) % len(items)]
+
+
+def _slip(text: str, number: int, key: str, keyboard: list[str]) -> str:
+    """One word with a neighbouring key, or with two letters swapped; its first letter stays."""
+    word = list(_WORD.finditer(text))[number]
+    letters = list(word[0])
+    rows = ["".join(row for row in keyboard if letter.lower() in row) for letter in letters]
+    swaps = [at for at in range(1, len(letters) - 1) if letters[at] != letters[at + 1]]
+    keys = [at for at in range(1, len(letters)) if rows[at]]
+    if swaps and (not keys or _drawn((True, False), "swap", key)):
+        at = _drawn(swaps, "place", key)
+        letters[at], letters[at + 1] = letters[at + 1], letters[at]
+    elif keys:
+        at = _drawn(keys, "place", key)
+        place = rows[at].index(letters[at].lower())
+        near = _drawn([rows[at][each] for each in (place - 1, place + 1) if 0 <= each < len(rows[at])], key)
+        letters[at] = near.upper() if letters[at].isupper() else near
+    return text[: word.start()] + "".join(letters) + text[word.end() :]
