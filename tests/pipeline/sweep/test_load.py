@@ -174,8 +174,8 @@ REFUSED = {
     "in a list of tables": (
         HEAD + '[[stack]]\nmode = "sparse"\n[[stack]]\nmode = "sparse"\ndimm = 3\n',
         "s.toml:6, stack[2].dimm: There is no key 'dimm' here. "
-        'Did you mean "dim"? Known: bm25, candidates, chunker, chunks_sent, cut, dedup, dim, embedder, '
-        "fusion, index, metric, mode (+2 more).",
+        'Did you mean "dim"? Known: accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, '
+        "embedder, fusion, index (+6 more).",
     ),
     "in an inline table": (
         HEAD + "[axes]\nbm25 = [{ k1 = 1.2, c = 3 }]\n",
