@@ -16,6 +16,7 @@ from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, GoldenSet, JsonMap, Run, canonical_json
 from core.store.parts import Part
 from core.store.read import chunkings
+from core.store.rules import GROWING
 from core.store.seals import Sealed
 
 STATE = """
@@ -69,6 +70,10 @@ _READ = {
     "stack": "SELECT * FROM stacks WHERE stack_id IN (SELECT unnest($ids))",
 }
 _HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
+_GROWN = """
+SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
+WHERE p.table_name = ? AND p.revision <= ?
+"""
 # When something was run does not make it another run: a repeated import is seen as such.
 _NOT_COMPARED = "created_at"
 
@@ -90,10 +95,13 @@ class Ledger:
         found = self._standing(kind)
         return frozenset((found if kind == "run" else found.filter(THERE))["id"])
 
-    def held(self, table: str, root: Path) -> dict[str, Sealed]:
-        """Which file of the store at `root` holds an id's rows of a table."""
-        found = self._cursor.execute(_HELD, [table, self._revision])
-        return {owner: Sealed(f"{root}/{path}", *seal) for owner, path, *seal in found.fetchall()}
+    def held(self, table: str, root: Path) -> dict[str, list[Sealed]]:
+        """Which files of the store at `root` hold an id's rows of a table: one, unless the table grows."""
+        found = self._cursor.execute(_GROWN if table in GROWING else _HELD, [table, self._revision])
+        files: dict[str, list[Sealed]] = {}
+        for owner, path, *seal in found.fetchall():
+            files.setdefault(owner, []).append(Sealed(f"{root}/{path}", *seal))
+        return files
 
     def paths(self) -> list[str]:
         """Every file that the catalogue lists, relative to the store."""

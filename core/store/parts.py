@@ -30,9 +30,19 @@ LARGE = 64 << 20
 """Bytes of a staged table from which on checking and sorting may spill to disk."""
 
 _SELECT_OWNERS = "SELECT {owner}, count(*), {queries} FROM read_parquet(?) GROUP BY 1"
+_OWNERS = "SELECT DISTINCT {owner} FROM read_parquet(?)"
 _SORT = """
 COPY (SELECT * FROM read_parquet($staged) WHERE {owner} IN (SELECT unnest($owners)) ORDER BY {order})
 TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {rows})
+"""
+# Of rows whose table grows, those that are there under the same key are left alone; other ones are refused.
+_ADDED = """
+COPY (SELECT s.* FROM read_parquet($staged) s ANTI JOIN {rows} t ON {same}) TO $target
+(FORMAT parquet, COMPRESSION lz4)
+"""
+_OTHER = """
+SELECT s.{owner} FROM read_parquet($staged) s JOIN {rows} t ON {same}
+WHERE hash({ours}) <> hash({theirs}) LIMIT 1
 """
 # Order does not matter: equal counts, sums and XORs of 64-bit hashes mean equal rows.
 _DIGEST = """
@@ -59,7 +69,7 @@ class Known:
 
     # Per kind (collection, golden_set, run) the ids that rows may belong to
     ids: Mapping[str, frozenset[str]]
-    held: Mapping[str, Mapping[str, Sealed]]  # per table and owner's id the file that holds its rows
+    held: Mapping[str, Mapping[str, list[Sealed]]]  # per table and owner's id the files that hold its rows
     # Ids of collections and golden sets whose rows may give way to others
     replaced: frozenset[str] = frozenset()
 
@@ -149,6 +159,8 @@ def _write(
     cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, target: Path, known: Known
 ) -> Part | None:
     rule = rules.RULES[table]
+    if rule.grows:
+        _leave_out(cursor, table, staged, known.held[table])
     queries = "count(DISTINCT query_id)" if "query_id" in TABLES[table] else "NULL"
     owners = {
         owner: (rows, distinct)
@@ -159,7 +171,7 @@ def _write(
     for owner in owners:
         if owner not in known.ids[rule.kind]:
             raise UnknownNameError(rule.kind.replace("_", " "), owner, known.ids[rule.kind], where=table)
-    held = known.held[table]
+    held = known.held[table] if not rule.grows else {}
     present = {owner: held[owner] for owner in owners if owner in held}
     other = _differing(cursor, table, staged, present)
     _refuse_other(table, other - known.replaced if rule.kind != "run" else other)
@@ -176,7 +188,7 @@ def _write(
 
 
 def _differing(
-    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, Sealed]
+    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
 ) -> set[str]:
     """The owners whose rows are not those that the store has."""
     if not held:
@@ -184,13 +196,38 @@ def _differing(
     rule = rules.RULES[table]
     columns, rows = rules.names(TABLES[table]), rules.rows_of(table, "?")
     digest = _DIGEST.format(owner=rule.owner, columns=columns, rows=rows)
-    verify(held.values())
-    stored = sorted({file.path for file in held.values()})
+    stored = _verified(held)
     offered, present = (
         {owner: counts for owner, *counts in cursor.execute(digest, [files, list(held)]).fetchall()}
         for files in ([str(staged)], stored)
     )
     return {owner for owner, counts in offered.items() if counts != present[owner]}
+
+
+def _leave_out(
+    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
+) -> None:
+    """Leave out of the staged rows those that are there; others under the same key are refused."""
+    rule = rules.RULES[table]
+    owners = cursor.execute(_OWNERS.format(owner=rule.owner), [str(staged)]).fetchall()
+    stored = _verified({owner: held[owner] for (owner,) in owners if owner in held})
+    if not stored:
+        return
+    same = " AND ".join(f's."{name}" IS NOT DISTINCT FROM t."{name}"' for name in rule.unique[0])
+    ours, theirs = (", ".join(f'{side}."{name}"' for name in TABLES[table]) for side in "st")
+    rows, files = rules.rows_of(table, "$stored"), {"staged": str(staged), "stored": stored}
+    other = _OTHER.format(owner=rule.owner, rows=rows, same=same, ours=ours, theirs=theirs)
+    _refuse_other(table, {owner for (owner,) in cursor.execute(other, files).fetchall()})
+    target = staged.with_suffix(".added")
+    cursor.execute(_ADDED.format(rows=rows, same=same), {**files, "target": str(target)})
+    target.replace(staged)
+
+
+def _verified(held: Mapping[str, list[Sealed]]) -> list[str]:
+    """The files that hold rows, each once."""
+    files = [file for each in held.values() for file in each]
+    verify(files)
+    return sorted({file.path for file in files})
 
 
 def _refuse_other(table: str, owners: set[str]) -> None:

@@ -40,6 +40,7 @@ class Rules:
     unique: tuple[tuple[str, ...], ...]  # sets of columns that name a row
     order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
     checks: tuple[tuple[str, str], ...] = ()  # SQL condition (true or null = fine) and what it says in words
+    grows: bool = False  # whether an owner may get more rows later; all of its parts count, not the last
 
     @property
     def owner(self) -> str:
@@ -133,6 +134,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
                 ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
                 ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
             ),
+            grows=True,
         ),
         "answer_scores": Rules(
             "run",
@@ -140,6 +142,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
             ((*KEY, "scorer", "judge"),),
             (*KEY, "scorer", "judge"),
             (*_ANSWERED, ("isfinite(value)", "value is not a number"), ("n >= 0", "n is negative")),
+            grows=True,
         ),
         "gold_answers": Rules(
             "collection",
@@ -188,6 +191,8 @@ RULES: Mapping[str, Rules] = MappingProxyType(
         ),
     }
 )
+
+GROWING = tuple(table for table, rules in RULES.items() if rules.grows)
 
 
 def names(columns: Iterable[str]) -> str:

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from core.answers import GRADE, graded, parted
-from core.errors import InputError
+from core.errors import InputError, StoreError
 from core.records import Batch
 from core.store import Store
+from core.store.upkeep import doctor
 from core.tables import TABLES, frame
 from tests.store.material import CORPUS, run
 
@@ -38,6 +39,27 @@ def test_what_differs_in_any_part_of_the_key_is_another_answer(store: Store) -> 
     assert snapshot.answers(["a"]).height == len(rows)
     assert snapshot.answer_scores(["a"]).height == len(scores)
     assert snapshot.graded_answers(["a"], reader="s")["reader"].to_list() == ["s"]
+
+
+def test_a_run_gets_answers_of_more_readers_later(store: Store) -> None:
+    """What is there is left alone, what is other under the same key is refused, and revisions stay."""
+    score = {**ONE, "scorer": "f1", "value": 1.0}
+    written(store, answers=[{**ONE, "text": "x"}], answer_scores=[score])
+    more = [{**ONE, "text": "x"}, {**ONE, "text": "y", "reader": "s"}]
+    written(store, answers=more, answer_scores=[score, {**score, "scorer": "rougeL"}])
+    written(store, answers=[{**ONE, "reader": "t"}, {**ONE, "run_id": "b"}])
+    assert store.revision() == 3
+    assert written(store, answers=more).revision() == 3
+    snapshot = store.read()
+    assert snapshot.answers(["a", "b"]).select("run_id", "reader", "text").rows() == [
+        ("a", "r", "x"), ("a", "s", "y"), ("a", "t", None), ("b", "r", None)
+    ]  # fmt: skip
+    assert snapshot.answer_scores(["a"])["scorer"].to_list() == ["f1", "rougeL"]
+    assert sorted(snapshot.sizes("answers").select("id", "rows").rows()) == [("a", 3), ("b", 1)]
+    assert [store.read(revision).answers(["a"]).height for revision in (1, 2)] == [1, 2]
+    with pytest.raises(StoreError, match="other answers"):
+        written(store, answers=[{**ONE, "text": "another"}])
+    assert doctor.examine(store).sound
 
 
 @pytest.mark.parametrize(

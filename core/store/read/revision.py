@@ -12,17 +12,19 @@ from core.errors import UnknownNameError
 from core.store.engine import Catalogue
 from core.store.ledger import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 from core.store.read.codes import Filed, path_of
+from core.store.rules import GROWING
 from core.store.seals import Sealed, verify
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
 # else that a page reads. What they answer is kept for as long as the catalogue is current, so each answers
 # for every kind or table at once.
-_HELD = """
+_HELD = f"""
 SELECT p.table_name, k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
     arg_max(k.queries, part_id) AS queries, arg_max(p.bytes, part_id) AS bytes,
     arg_max(p.checksum, part_id) AS checksum
-FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision GROUP BY p.table_name, k.id
-"""
+FROM part_keys k JOIN parts p USING (part_id) WHERE p.revision <= $revision
+GROUP BY p.table_name, k.id, CASE WHEN p.table_name IN {GROWING} THEN p.path END
+"""  # noqa: S608 - own names
 _CODES = "SELECT path, bytes, checksum FROM parts WHERE ends_with(table_name, '.codes')"
 _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
@@ -157,9 +159,11 @@ class Revision:
             table: A key of `TABLES`.
 
         Returns:
-            id, rows, queries (distinct ones; null where the table has no queries).
+            id, rows, queries (distinct ones, at least; null where the table has no queries).
         """
-        return self._held(table).select("id", "rows", "queries")
+        held = self._held(table).select("id", "rows", "queries")
+        grown = pl.col("rows").sum(), pl.col("queries").max()
+        return held.group_by("id", maintain_order=True).agg(grown) if table in GROWING else held
 
     def revisions(self) -> pl.DataFrame:
         """What made each revision: revision, at (UTC), action, note."""
@@ -202,7 +206,7 @@ class Revision:
         return standing(state, lambda: self.catalogue.records(WHOLES)).filter(kind=kind)
 
     def _held(self, table: str) -> pl.DataFrame:
-        """Per owner's id: path of the file with its rows in a table, rows, queries."""
+        """Per owner's id: path of each file with its rows in a table, rows, queries."""
         return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
 
     def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
