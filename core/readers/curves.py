@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.answers import CLOSED_BOOK, TOP_K
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
 from core.stats.intervals import SEED, bootstrap_means
 
@@ -55,7 +56,7 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
         The columns of a point, query_id, value (points), n (how many scores), low and high; where query_id is
         null, the value is a mean over n queries.
     """
-    rows = scores.filter(pl.col("scorer") == scorer)
+    rows = scores.filter(pl.col("scorer") == scorer).with_columns(pl.col("mode").fill_null(TOP_K))
     if judge is not None:
         rows = rows.filter(pl.col("judge") == judge)
     ends = ("value", "low", "high")
@@ -131,15 +132,22 @@ def gains(
         As `points`, the values being differences in points; a difference of two means has no interval.
     """
     rows = by_query(scores, scorer, judge=judge)
-    base = rows.filter(pl.col("mode") == "none", pl.col("k") == 0)
-    base = base.select(*CURVE, "query_id", pl.col("value").alias(_BASE))
-    sent = rows.filter(pl.col("mode") != "none")
+    closed = rows.filter(pl.col("mode") == CLOSED_BOOK).select(
+        *CURVE, "query_id", "k", pl.col("value").alias(_BASE)
+    )
+    base = closed.filter(pl.col("k") == 0).drop("k")
+    sent = rows.filter(pl.col("mode") != CLOSED_BOOK)
     if only is not None:
         sent = sent.join(only, on=["run_id", "query_id", "k"], how="semi")
-    paired = sent.join(base, on=[*CURVE, "query_id"], nulls_equal=True)
+    on = [*CURVE, "query_id"]
+    # A published slice changes with k, and so does its closed book
+    paired = sent.join(base, on=on, how="left", nulls_equal=True).join(
+        closed, on=[*on, "k"], how="left", nulls_equal=True, suffix="_of_k"
+    )
     without = pl.lit(None, pl.Float64)
-    difference = pl.col("value") - pl.col(_BASE)
-    return _means(paired.with_columns(difference, low=without, high=without).drop(_BASE), seed)
+    difference = pl.col("value") - pl.coalesce(f"{_BASE}_of_k", _BASE)
+    paired = paired.with_columns(difference, low=without, high=without).filter(pl.col("value").is_not_null())
+    return _means(paired.drop(_BASE, f"{_BASE}_of_k"), seed)
 
 
 def _means(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -181,7 +189,7 @@ def _intervals(
 def depths(
     curve_points: pl.DataFrame,
     *,
-    mode: str = "top_k",
+    mode: str = TOP_K,
     delta: int = DELTA,
     epsilon: float = EPSILON,
     plateau: float = PLATEAU,
@@ -198,7 +206,7 @@ def depths(
     """
     book = {
         Curve(*row[: len(CURVE)]): row[-1]
-        for row in curve_points.filter(pl.col("mode") == "none", pl.col("k") == 0)
+        for row in curve_points.filter(pl.col("mode") == CLOSED_BOOK, pl.col("k") == 0)
         .select(*CURVE, "value")
         .rows()
     }

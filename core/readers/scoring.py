@@ -17,6 +17,7 @@ from functools import lru_cache
 import polars as pl
 from rapidfuzz.distance import LCSseq
 
+from core.answers import KEY
 from core.errors import InputError
 
 _NUMBER_WORDS = """
@@ -29,7 +30,6 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
 _CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
-_ANSWER = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pass")
 
 
 @lru_cache(maxsize=65536)
@@ -182,10 +182,10 @@ def scored(
             rows = _citing(told, sent, CITING.index(scorer))
         else:
             continue
-        parts.append(rows.select(*_ANSWER, pl.lit(scorer).alias("scorer"), "value").drop_nulls("value"))
-    empty = told.clear().select(*_ANSWER, pl.lit("", pl.String).alias("scorer"), pl.lit(0.0).alias("value"))
+        parts.append(rows.select(*KEY, pl.lit(scorer).alias("scorer"), "value").drop_nulls("value"))
+    empty = told.clear().select(*KEY, pl.lit("", pl.String).alias("scorer"), pl.lit(0.0).alias("value"))
     return pl.concat([empty, *parts]).select(
-        *_ANSWER,
+        *KEY,
         "scorer",
         pl.lit(None, pl.String).alias("judge"),
         "value",
@@ -198,7 +198,7 @@ def scored(
 
 
 def _citing(told: pl.DataFrame, sent: pl.DataFrame, which: int) -> pl.DataFrame:
-    keys = [name for name in sent.columns if name in _ANSWER]
+    keys = [name for name in sent.columns if name in KEY]
     rows = told.join(sent.select(*keys, "relevant"), on=keys, nulls_equal=True)
     both = zip(rows["text"].to_list(), rows["relevant"].to_list(), strict=True)
     return rows.with_columns(

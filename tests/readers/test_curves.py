@@ -5,31 +5,13 @@ import polars as pl
 import pytest
 
 from core.readers.curves import Curve, by_query, depths, gains, points, share, slices
-
-SCHEMA = {
-    "run_id": pl.String,
-    "query_id": pl.String,
-    "reader": pl.String,
-    "prompt": pl.String,
-    "temperature": pl.Float64,
-    "mode": pl.String,
-    "k": pl.Int32,
-    "pass": pl.Int16,
-    "scorer": pl.String,
-    "judge": pl.String,
-    "value": pl.Float64,
-    "scale": pl.String,
-    "n": pl.Int32,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "source": pl.String,
-}
+from core.tables import TABLES
 
 
 def table(*rows):
     """Rows of answer scores; what is not said is as most often."""
     usual = {"run_id": "r", "mode": "top_k", "pass": 1, "scorer": "f1", "scale": "0-1"}
-    return pl.DataFrame([{**usual, **row} for row in rows], schema=SCHEMA)
+    return pl.DataFrame([{**usual, **row} for row in rows], schema=TABLES["answer_scores"])
 
 
 def single(k, *values, **more):
@@ -97,6 +79,11 @@ def test_means_without_answers_are_taken_as_they_are():
     assert found.filter(k=1).select("low", "high").row(0) == pytest.approx((25.0, 35.0))
     gained = gains(table(*rows), "f1")
     assert gained.select("k", "value", "low", "queries").rows() == [(1, pytest.approx(20.0), None, 200)]
+
+
+def test_a_mode_that_is_not_known_is_top_k():
+    found = points(table({"query_id": "q0", "k": 5, "mode": None, "value": 0.3}), "f1")
+    assert found.select("mode", "value").rows() == [("top_k", pytest.approx(30.0))]
 
 
 def test_judges_are_averaged_or_chosen():

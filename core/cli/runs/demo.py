@@ -31,10 +31,11 @@ def run(
         return
     # Here because the engines take a second to load, which no other command should wait for.
     from core.importers.formats.published import published_batch  # noqa: PLC0415
+    from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
 
     # Everything is measured first and written at once: a store holds the whole demo or nothing of it.
-    batches: list[Batch] = [published_batch()]
+    batches: list[Batch] = [published_batch(), published_readers()]
     tracker = Tracker(Status(name="The demo"), path=status)
     with _bar() as bar:
         task = bar.add_task("start", total=None)

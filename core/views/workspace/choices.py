@@ -117,7 +117,9 @@ def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
     """What each collection has of what pages may need."""
     runs, ranked = snapshot.runs(), snapshot.runs().filter("has_rankings")
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
-    answered = runs.filter(pl.col("run_id").is_in(snapshot.sizes("answers")["id"].to_list()))
+    # Published scores come without the answers
+    scored = pl.concat(snapshot.sizes(table)["id"] for table in ("answers", "answer_scores"))
+    answered = runs.filter(pl.col("run_id").is_in(scored.to_list()))
     texts = snapshot.collections().filter((pl.col("passages") > 0) & (pl.col("queries") > 0))
     there: dict[Has, set[str]] = {
         "results": set(runs["collection_id"]),

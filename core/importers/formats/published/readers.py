@@ -1,0 +1,175 @@
+"""Published scores of readers as workspaces: RAGGED's curves by k, and the generators of a thesis.
+
+Nothing is computed here: every score is a mean that was printed, or that a tool's authors published with it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, TOP_K
+from core.paths import PUBLISHED
+from core.records import Batch, Collection, JsonMap, Origin, Run, Stack
+from core.tables import frame
+
+RAGGED, RAGGED_FOUND, THESIS = "ragged", "ragged-gold-found", "thesis-generators"
+"""The workspaces: Natural Questions, those of its questions with a gold passage in Top(k), and the thesis."""
+GENERATORS = PUBLISHED / "thesis_generators.csv"
+_BY_K, _TABLES = PUBLISHED / "ragged_reader_by_k.csv", PUBLISHED / "ragged_tables.csv"
+_TOOL = "RAGGED, results published with the tool (github.com/neulab/ragged)"
+_PAPER = "Hsia, Shaikh, Wang, Neubig, RAGGED: Towards Informed Design of Scalable and Stable RAG Systems"
+_THESIS = "Palmieri, A Comprehensive Study on RAG Methods for More Robust LLMs, Milano-Bicocca, Table 7.8"
+_QUESTIONS = 2837  # of Natural Questions (RAGGED, Table 3)
+_CASES = 39  # the thesis's values are multiples of 1/39
+_PROMPT = "short"
+_MODES = {
+    "top_k": TOP_K,
+    "top_positive": GOLD_ONLY,
+    "gold": GOLD,
+    "no_context": CLOSED_BOOK,
+    "no context": CLOSED_BOOK,
+}
+_SCORERS = {"exact_match": ("exact_match", "0-1"), "substring_match_pct": ("substring", "0-100")}
+_RETRIEVERS: dict[str, JsonMap] = {
+    "colbert": {"mode": "dense", "embedder": "ColBERT"},
+    "bm25": {"mode": "sparse", "sparse": "bm25"},
+    "contriever": {"mode": "dense", "embedder": "Contriever"},
+}
+
+
+def published_readers() -> Batch:
+    """Read the published scores of readers into runs of origin "published".
+
+    Returns:
+        Three collections, their runs, and the frames "answer_scores" and "aggregates".
+    """
+    found = [_run(RAGGED_FOUND, "colbert", _RETRIEVERS["colbert"], _TOOL)]
+    whole = [
+        _run(RAGGED, name, spec, f"{_TOOL}; recall: {_PAPER}, Table 9") for name, spec in _RETRIEVERS.items()
+    ]
+    thesis = _run(THESIS, "retrieval", {"name": "the thesis's retrieval"}, _THESIS)
+    scores = [_ragged_scores(), _thesis_scores(thesis.run_id)]
+    return Batch(
+        collections=(
+            Collection(
+                collection_id=RAGGED,
+                name="RAGGED, Natural Questions (published figures)",
+                source=_TOOL,
+                notes=f"{_QUESTIONS} questions (development set, KILT), paragraphs of Wikipedia; means only.",
+            ),
+            Collection(
+                collection_id=RAGGED_FOUND,
+                name="RAGGED, questions with a gold passage in Top(k) (published figures)",
+                source=_TOOL,
+                notes="Natural Questions, ColBERT: at each k the questions with a gold paragraph in Top(k).",
+            ),
+            Collection(
+                collection_id=THESIS,
+                name="Generators of a thesis (published figures)",
+                source=_THESIS,
+                notes=f"{_CASES} cases, two judges, five criteria of DeepEval; percent; means only.",
+            ),
+        ),
+        runs=(*whole, *found, thesis),
+        frames={
+            "answer_scores": frame("answer_scores", pl.concat(scores).to_dict()),
+            "aggregates": _recall(),
+        },
+    )
+
+
+def _run(collection: str, name: str, spec: JsonMap, source: str) -> Run:
+    stack = Stack(spec)
+    return Run(
+        run_id=f"{collection}-{name}",
+        collection_id=collection,
+        stack=stack,
+        label=stack.label,
+        origin=Origin.PUBLISHED,
+        manifest={"source": source},
+        created_at=datetime(2025, 1, 1, tzinfo=UTC),
+    )
+
+
+def _ragged_scores() -> pl.DataFrame:
+    rows = pl.read_csv(_BY_K)
+    found = pl.col("dataset").str.contains("slice=")
+    run = pl.format("{}-{}", pl.when(found).then(pl.lit(RAGGED_FOUND)).otherwise(pl.lit(RAGGED)), "retriever")
+    mode = pl.col("mode").replace_strict(_MODES, return_dtype=pl.String)
+    # Without a retriever they hold for every one that has curves
+    every = (
+        rows.filter(pl.col("retriever") == "-")
+        .drop("retriever")
+        .join(pl.DataFrame({"retriever": ["bm25", "colbert"]}), how="cross")
+    )
+    rows = pl.concat([rows.filter(pl.col("retriever") != "-"), every.select(rows.columns)])
+    # The closed book of a slice changes with the slice, which is that of a k
+    k = pl.when(mode == GOLD).then(None).otherwise(pl.col("k"))
+    return _means(
+        rows.select(
+            run.alias("run_id"),
+            pl.col("reader"),
+            pl.lit(_PROMPT).alias("prompt"),
+            pl.lit(0.0).alias("temperature"),
+            mode.alias("mode"),
+            k.alias("k"),
+            *(
+                pl.col("metric")
+                .replace_strict({m: s[at] for m, s in _SCORERS.items()}, return_dtype=pl.String)
+                .alias(n)
+                for at, n in enumerate(("scorer", "scale"))
+            ),
+            pl.lit(None, pl.String).alias("judge"),
+            "value",
+            pl.when(found).then(None).otherwise(pl.lit(_QUESTIONS)).alias("n"),
+            pl.lit(_TOOL).alias("source"),
+        )
+    )
+
+
+def _thesis_scores(run_id: str) -> pl.DataFrame:
+    rows = pl.read_csv(GENERATORS, infer_schema_length=None).filter(pl.col("judge").is_not_null())
+    several = pl.col("row").max().over("model", "prompt", "temperature") > 1
+    name = pl.when(several).then(pl.format("{} (row {})", "model", "row")).otherwise(pl.col("model"))
+    return _means(
+        rows.select(
+            pl.lit(run_id).alias("run_id"),
+            name.alias("reader"),
+            "prompt",
+            pl.col("temperature").cast(pl.Float64),
+            pl.lit(TOP_K).alias("mode"),
+            pl.lit(None, pl.Int32).alias("k"),
+            pl.col("criterion").alias("scorer"),
+            pl.lit("0-100").alias("scale"),
+            "judge",
+            "value",
+            pl.lit(_CASES).alias("n"),
+            pl.lit(_THESIS).alias("source"),
+        )
+    )
+
+
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
+    return frame("answer_scores", rows.to_dict())
+
+
+def _recall() -> pl.DataFrame:
+    """RAGGED's Table 9 for Natural Questions: recall of paragraphs, in percent."""
+    rows = pl.read_csv(_TABLES, infer_schema=False).filter(
+        pl.col("table") == "9",
+        pl.col("dataset") == "nq",
+        pl.col("measure").str.starts_with("recall_passage@"),
+    )
+    return frame(
+        "aggregates",
+        rows.select(
+            pl.format("{}-{}", pl.lit(RAGGED), "retriever").alias("run_id"),
+            pl.lit("R").alias("measure"),
+            pl.col("measure").str.split("@").list.last().cast(pl.Int32).alias("k"),
+            pl.col("value").cast(pl.Float64) / 100,
+            pl.lit(_QUESTIONS).alias("n"),
+            pl.lit("RAGGED, Table 9").alias("source"),
+        ).to_dict(),
+    )
