@@ -35,6 +35,12 @@ def many_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def answered_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two stacks with the answers of two readers; to be read only."""
+    return once(tmp_path_factory, "answered", stores.answered)
+
+
+@pytest.fixture(scope="session")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Names, queries and passages that try to be markup, formulas or SQL; to be read only."""
     return once(tmp_path_factory, "hostile", stores.hostile)

@@ -153,6 +153,26 @@ class Lab:
         self._rows["aggregates"] += [{"run_id": run_id, **row} for row in figures]
         return self
 
+    def answer(
+        self,
+        run_id: str,
+        scores: Mapping[str, float],
+        *,
+        k: int,
+        reader: str | None = "one",
+        mode: str | None = "top_k",
+        scorer: str = "f1",
+        **about: object,
+    ) -> Lab:
+        """Add a reader's answers of one run, mode and k: query → score 0..1; `about` are further columns."""
+        key = {"run_id": run_id, "reader": reader, "mode": mode, "k": k, "pass": 1}
+        key |= {name: about.pop(name) for name in ("prompt", "temperature", "pass") if name in about}
+        for query_id, value in scores.items():
+            row = {**key, "query_id": query_id}
+            self._rows["answers"].append({**row, "text": "an answer", **about})
+            self._rows["answer_scores"].append({**row, "scorer": scorer, "value": value, "scale": "0-1"})
+        return self
+
     def write(self, path: Path) -> Store:
         """Put it into a store."""
         batch = Batch(
@@ -167,6 +187,39 @@ class Lab:
 
 def _filled(table: str, rows: list[dict[str, object]]) -> pl.DataFrame:
     return frame(table, [{name: row.get(name) for name in TABLES[table]} for row in rows])
+
+
+def answered(path: Path) -> None:
+    """Two stacks, whose passages two readers and the closed book answered forty questions from."""
+    queries = [f"q{n}" for n in range(1, 41)]
+    lab = Lab().judge({query: {f"gold-{query}": 5, "x1": 1} for query in queries})
+    lab.ask({query: f"What is {query}?" for query in queries})
+    lab.hold(
+        {**{f"gold-{query}": "the answer" for query in queries}, **{f"x{n}": "noise" for n in range(1, 20)}}
+    )
+    for stack, first in (("dense", 2), ("sparse", 4)):
+        # The gold passage of every second question comes at rank `first`, that of the others never.
+        noise = [f"x{n}" for n in range(1, 20)]
+        final = {
+            query: [*noise[: first - 1], *([f"gold-{query}"] if place % 2 else []), *noise[first:]]
+            for place, query in enumerate(queries)
+        }
+        lab.run(stack, final=final, ms={"dense": [10.0 * first] * len(queries)})
+        for reader, skill in (("steady", 0.6), ("fickle", 0.8)):
+            about = {"reader": reader, "prompt": "short", "temperature": 0.0}
+            lab.answer(stack, dict.fromkeys(queries, 0.2), k=0, mode="none", **about)
+            for k in (1, 2, 5, 10, 20):
+                seen = k >= first
+                lost = 0.03 * k if reader == "fickle" else 0.0
+                scores = {
+                    query: max(0.0, (skill if seen and place % 2 else 0.1) - lost)
+                    for place, query in enumerate(queries)
+                }
+                cost = {"input_tokens": 100 * k, "output_tokens": 5, "usd": 1e-5 * k, "truncated": k == 20}
+                lab.answer(stack, scores, k=k, **about, **cost)
+                if seen:
+                    lab.answer(stack, dict.fromkeys(queries[1::2], 0.9), k=k, mode="gold_only", **about)
+    lab.write(path)
 
 
 def hostile(path: Path) -> None:
@@ -187,4 +240,7 @@ def hostile(path: Path) -> None:
             usage=[("sparse", "requests", "requests", 1.0)],
             figures=[{"measure": HOSTILE[1], "k": 10, "value": 0.5, "n": 8}],
         )
+        for k in (1, 2):
+            about = {"reader": HOSTILE[place - 1], "prompt": name, "scorer": name}
+            lab.answer(f"r{place}", dict.fromkeys(hits, 0.1 * place), k=k, **about)
     lab.write(path)

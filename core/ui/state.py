@@ -145,6 +145,18 @@ SETTINGS: Mapping[str, Setting] = {
     "spend": Setting("money for judging", number=True),
     "judge": Setting("cost of a judgement", number=True),
     "weak": Setting("weakness of the queries"),
+    "scorer": Setting("scorer of the answers", dependent=True),
+    "answered": Setting("stacks that readers answered from", dependent=True),
+    "readers": Setting("readers", dependent=True),
+    "rdx": Setting("x axis of the readers"),
+    "rdby": Setting("panels of the readers"),
+    "delta": Setting("neighbours of k*", number=True),
+    "eps": Setting("smallest gain", number=True),
+    "flat": Setting("share of the best that is a plateau", number=True),
+    "fig": Setting("figure of the matrix"),
+    "read": Setting("stack that was read", dependent=True),
+    "reader": Setting("reader", dependent=True),
+    "gold": Setting("gold passages that count"),
     "with": Setting("grades that are put on top", dependent=True),
 }
 """Every setting that may stand in an address, by its key."""

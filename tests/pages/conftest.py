@@ -11,10 +11,17 @@ from streamlit.testing.v1 import AppTest
 
 from core.paths import ROOT
 from core.ui import cache
+from core.ui.pages import PAGES
 from core.views.access import SETTING
 from tests.pages.reading import go, like_a_server
 
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def store_of(demo_store: Path, answered_store: Path) -> Callable[[str], Path]:
+    """A store whose first workspace fills a page: the demo, which has no answers, or one with some."""
+    return lambda page: answered_store if PAGES[page.partition("/")[0]].needs == "answers" else demo_store
 
 
 @pytest.fixture

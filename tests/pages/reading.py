@@ -18,8 +18,6 @@ from core.ui.pages import PAGES as PAGES_OF
 TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
 """Pages by their name, and their further sections as "page/section", with their heading."""
 PAGES = tuple(TITLES)
-UNANSWERED = tuple(place for place in PAGES if PAGES_OF[place.partition("/")[0]].needs != "answers")
-"""Those that a workspace without answers can fill."""
 
 
 def like_a_server(began: Callable[..., None]) -> Callable[..., None]:

@@ -1,6 +1,6 @@
 """Addresses that nobody meant: whatever stands in one, the page opens with defaults and says so once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from core.ui.pages import PAGES as PAGES_OF
 from core.ui.state import SETTINGS, unreadable
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, UNANSWERED, everything, page_of
+from tests.pages.reading import PAGES, TITLES, everything, page_of
 
 ENDLESS = "9" * 5_000
 BAD = (
@@ -51,12 +51,12 @@ def test_values_that_no_widget_could_be_given(key: str, texts: Sequence[str], re
     assert unreadable({key: texts}) == [key] * refused
 
 
-@pytest.mark.parametrize("page", UNANSWERED)
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("value", ["", "1e999", "a\nb"])
 def test_every_setting_with_a_value_that_makes_no_sense(
-    open_page: OpenPage, demo_store: Path, page: str, value: str
+    open_page: OpenPage, store_of: Callable[[str], Path], page: str, value: str
 ):
-    app = open_page(demo_store, page, **dict.fromkeys(SETTINGS, value))
+    app = open_page(store_of(page), page, **dict.fromkeys(SETTINGS, value))
     assert not app.exception
     assert page_of(app).title == TITLES[page]
     (said,) = [each.value for each in app.warning if "could not be followed" in each.value]
@@ -82,7 +82,9 @@ def test_addresses_drawn_at_random(open_page: OpenPage, demo_store: Path, seed: 
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store: Path, page: str):
-    app = open_page(demo_store, page, lat="end-to-end")
+def test_what_takes_a_number_is_declared_as_one(
+    open_page: OpenPage, store_of: Callable[[str], Path], page: str
+):
+    app = open_page(store_of(page), page, lat="end-to-end")
     asked = {widget.key for widget in [*app.number_input, *app.slider]} & set(SETTINGS)
     assert all(SETTINGS[key].number for key in asked)

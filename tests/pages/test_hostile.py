@@ -14,7 +14,7 @@ import core
 from core.ui.pages import GROUPS
 from core.views.text import escape
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import UNANSWERED, assert_sound, everything, figure, figures, stacks
+from tests.pages.reading import PAGES, assert_sound, everything, figure, figures, stacks
 from tests.stores import HOSTILE
 
 MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success", "metric", "slider", "selectbox")
@@ -40,7 +40,7 @@ DATA = {page.name for page in GROUPS["Data"]}
 """Pages without settings."""
 
 
-@pytest.mark.parametrize("page", [page for page in UNANSWERED if page != "add"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "add"])
 @pytest.mark.parametrize("measure", ["RA-nWG", HOSTILE[1]])
 def test_names_are_never_markup(open_page: OpenPage, hostile_store: Path, page: str, measure: str):
     app = open_page(hostile_store, page, m=measure)

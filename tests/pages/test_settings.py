@@ -1,5 +1,6 @@
 """Settings stand behind one button that counts what differs; where a page has none, what was set is kept."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,11 @@ def test_one_click_goes_back_to_the_defaults(open_page: OpenPage, demo_store: Pa
     assert kept == {"k": 10, "alpha": 1.0, "on": "p50", "sla": 0.2}
 
 
-@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if page.needs != "answers"])
-def test_pages_about_data_have_neither_settings_nor_limits(open_page: OpenPage, demo_store: Path, page: str):
-    app = open_page(demo_store, page)
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_about_data_have_neither_settings_nor_limits(
+    open_page: OpenPage, store_of: Callable[[str], Path], page: str
+):
+    app = open_page(store_of(page), page)
     there = {widget.key for widget in [*app.number_input, *app.selectbox]}
     assert ("m" in there) == (PAGES[page].group != "Data")
     assert ("sla" in there) == (PAGES[page].group in ("Decide", "Explain"))

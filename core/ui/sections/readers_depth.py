@@ -1,19 +1,285 @@
-"""Sections of page Readers: score against passages sent, and retrievers by readers."""
+"""Sections of page Readers: score against passages sent, with and without gold, and stacks by readers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
 from core.ui import show
-from core.ui.view import View
-from core.views.readers import words
+from core.ui.cache import cached
+from core.ui.pages import PAGES
+from core.ui.pick import still_offered
+from core.ui.view import View, end
+from core.views import theme
+from core.views.readers import charts, words
+from core.views.readers.data import (
+    EVERY,
+    WITH,
+    WITHOUT,
+    Answered,
+    Need,
+    Rules,
+    answered,
+    curve_table,
+    depth_table,
+    slice_table,
+    with_sent,
+)
+from core.views.text import plain
+
+_MOST = 6
+"""Curves of a panel where none were picked: as many as have a colour."""
+_BY = {"stack": ("name", "label"), "reader": ("label", "name")}
+"""What has a panel of its own: its column, and that of the curves in it."""
+_FIGURES = {"best score": "best", "k*": "k_star", "RSS": "rss", "RSC": "rsc"}
+_NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
+
+
+@cached("Reading the answers…", entries=8)
+def found_in(view: View) -> Answered:
+    """The scored answers of a workspace."""
+    return answered(view.snapshot, view.scope, view.book)
+
+
+@cached("Scoring the answers…", entries=16)
+def curves(view: View, scorer: str) -> pl.DataFrame:
+    """The curves of a scorer, with what was sent."""
+    found = found_in(view)
+    return with_sent(curve_table(found, scorer), view.snapshot, found, view.book)
+
+
+@cached("Scoring both parts…", entries=16)
+def _parts(view: View, scorer: str, run_id: str, need: Need) -> pl.DataFrame:
+    return slice_table(view.snapshot, view.scope, found_in(view), scorer=scorer, run_id=run_id, need=need)
+
+
+def pick_scorer(found: Answered) -> str:
+    """Draw the choice of what the answers are scored by; where nothing is scored, the page ends here."""
+    if not found.scorers:
+        show.head(words.NO_SCORES)
+        st.page_link(PAGES["add"].file, label="Add results", icon=PAGES["add"].icon)
+        end()
+    still_offered("scorer", found.scorers)
+    return str(st.selectbox("Score", found.scorers, key="scorer", bind="query-params", format_func=plain))
+
+
+def pick_rules() -> Rules:
+    """Draw the choice of what k*, RSS, RSC and the shape are read by."""
+    usual = Rules()
+    with st.popover("Rules", icon=":material/tune:"):
+        delta = _number("Neighbours of k* within ±", (1, 100), usual.delta, "delta")
+        gain = _number("Smallest gain (points)", (0, 10), usual.epsilon, "eps")
+        flat = _number("Plateau: share of the best", (0.5, 1), usual.plateau, "flat")
+    return Rules(round(delta), gain, flat)
+
+
+def _number(label: str, ends: tuple[float, float], usual: float, key: str) -> float:
+    low, high = map(float, ends)
+    return st.number_input(label, low, high, float(usual), key=key, bind="query-params", format="%g")
+
+
+def _read(view: View) -> tuple[str, Rules, pl.DataFrame, pl.DataFrame]:
+    """Draw what both sections ask; scorer, rules, curves and what they say."""
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    with left:
+        scorer = pick_scorer(found_in(view))
+    with right:
+        rules = pick_rules()
+    rows = curves(view, scorer)
+    depths = depth_table(rows, rules)
+    if depths.is_empty():
+        show.head(words.NO_CURVE)
+        show.table(rows, "answers", POINTS, more=MORE_POINTS)
+        end()
+    return scorer, rules, rows, depths
+
+
+def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
+    """Draw the choice of some names; the first few where none were picked."""
+    names = list(dict.fromkeys(ranked))
+    if key in st.session_state:  # another scorer may not have them all
+        st.session_state[key] = [name for name in st.session_state[key] if name in names]
+    asked = f"the best {_MOST}" if len(names) > _MOST else "all"
+    picked = st.multiselect(label, names, key=key, bind="query-params", placeholder=asked)
+    return list(picked) or names[:_MOST]
 
 
 def by_depth(view: View) -> None:
     """Draw the section."""
-    del view
-    show.head(words.NOTHING)
+    head = st.container()
+    scorer, rules, rows, depths = _read(view)
+    stacks, readers, against, panels = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
+    with stacks:
+        names = _picked("Stacks", "answered", depths["name"].to_list())
+    with readers:
+        labels = _picked("Readers", "readers", depths["label"].to_list())
+    shown = pl.col("name").is_in(names) & pl.col("label").is_in(labels)
+    rows, depths = rows.filter(shown), depths.filter(shown)
+    if depths.is_empty():
+        show.head(words.NO_CURVE)
+        return
+    with against:
+        x = _pick_axis(rows)
+    with panels:
+        usual = "reader" if len(labels) == 1 < len(names) else "stack"
+        by = st.segmented_control(
+            "A panel per", list(_BY), default=usual, required=True, key="rdby", bind="query-params"
+        )
+    panel, line = _BY[by]
+    with head:
+        sentence = words.answer(depths, scorer)
+        show.head(sentence, caveats=words.caveats(depths, *rules))
+        show.cards(*words.cards(depths.row(0, named=True), rules.epsilon))
+    colours = theme.colours_for(depths[line].unique(maintain_order=True).sort())
+    show.chart(charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x), "readers", alt=sentence)
+    show.table(depths, "depths", DEPTHS, more=MORE_DEPTHS)
+    with st.expander("Every point"):
+        show.table(rows, "points", POINTS, more=MORE_POINTS)
+    _beside()
+
+
+def _pick_axis(rows: pl.DataFrame) -> str:
+    """Draw the choice of the x axis; what is not known is not offered."""
+    offered = {
+        title: name
+        for name, title in charts.X_AXES.items()
+        if rows.filter(pl.col("mode") == "top_k")[name].count() > 1
+    }
+    still_offered("rdx", list(offered))
+    usual = charts.X_AXES["k"]
+    return offered[
+        st.segmented_control(
+            "Against", list(offered), default=usual, required=True, key="rdx", bind="query-params"
+        )
+    ]
+
+
+def _beside() -> None:
+    """Lead to what other pages make of the same answers."""
+    with st.container(horizontal=True):
+        for page, label, asked in (
+            ("queries", "Acc|Hit, query by query", {"m": "Acc|Hit"}),
+            ("measures", "Which measure foretells the answers", {"sec": PAGES["measures"].sections[1]}),
+        ):
+            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon, query_params=asked)
+
+
+def with_and_without_gold(view: View) -> None:
+    """Draw the section."""
+    head = st.container()
+    found = found_in(view)
+    columns = st.columns(4, vertical_alignment="bottom")
+    with columns[0]:
+        scorer = pick_scorer(found)
+    depths = depth_table(curves(view, scorer), Rules())
+    if depths.is_empty():
+        show.head(words.NO_CURVE)
+        return
+    names = list(dict.fromkeys(depths["name"]))
+    still_offered("read", names)
+    name = columns[1].selectbox("Stack", names, key="read", bind="query-params")
+    labels = depths.filter(pl.col("name") == name)["label"].to_list()
+    still_offered("reader", labels)
+    label = columns[2].selectbox("Reader", labels, key="reader", bind="query-params")
+    asked = columns[3].segmented_control(
+        "Gold passages in Top(k)",
+        list(_NEEDS),
+        default="at least one",
+        required=True,
+        key="gold",
+        bind="query-params",
+    )
+    run_id = str(depths.filter(pl.col("name") == name)["run_id"][0])
+    rows = _parts(view, scorer, run_id, _NEEDS[asked]).filter(pl.col("label") == label)
+    parts = [part for part in (WITH, WITHOUT, EVERY) if part in set(rows["part"])]
+    with head:
+        sentence = words.of_parts(rows.filter(pl.col("part") == parts[0]), parts[0])
+        show.head(
+            sentence,
+            caveats={"how to read": words.PARTS, "one part only": "" if len(parts) > 1 else words.NO_PARTS},
+        )
+    show.chart(charts.by_part(rows, parts), "parts", alt=sentence)
+    show.table(rows, "parts", PARTS)
 
 
 def matrix(view: View) -> None:
     """Draw the section."""
-    del view
-    show.head(words.NOTHING)
+    head = st.container()
+    scorer, rules, _, depths = _read(view)
+    figure = st.segmented_control(
+        "Figure", list(_FIGURES), default="best score", required=True, key="fig", bind="query-params"
+    )
+    with head:
+        sentence = words.of_matrix(depths, scorer)
+        show.head(sentence, caveats=words.caveats(depths, *rules))
+    show.chart(charts.matrix(depths, _FIGURES[figure], figure), "matrix", alt=sentence)
+    show.table(depths, "matrix", DEPTHS, more=MORE_DEPTHS)
+
+
+def _points(label: str, help_text: str = "") -> Any:
+    return show.number_column(label, 1, help_text)
+
+
+DEPTHS: Mapping[str, Any] = {
+    "label": show.text_column("reader", width=170),
+    "name": show.text_column("stack", width=200),
+    "best": _points("best", "Points 0 to 100, at k*."),
+    "k_star": show.number_column("k*", 0, "The smallest k with the best score."),
+    "gain": _points("gain", "Points over the closed book at k*, over the questions that have both."),
+    "rss": show.score_column("RSS", "Worst score within k* ± the rule's distance, as a share of the best."),
+    "rsc": _points("RSC", "Last gain anywhere × (score there − closed book)."),
+    "rsc_before_stop": _points(
+        "RSC, before it stops", "The same up to the last gain before the first that is none."
+    ),
+    "shape": show.text_column("shape", width=150),
+    "wanted": show.text_column("run k", "Depths that would make RSS known.", 80),
+}
+MORE_DEPTHS: Mapping[str, Any] = {
+    "low": _points("best, low", "95 % bootstrap interval over questions."),
+    "high": _points("best, high"),
+    "queries": show.number_column("n", 0, "Questions."),
+    "closed_book": _points("closed book", "Points without passages."),
+    "gain_low": _points("gain, low", "95 % bootstrap interval, paired by question."),
+    "gain_high": _points("gain, high"),
+    "k_last": show.number_column("last gain at k", 0, "The last k that gains as much as the rule asks."),
+    "k_last_before_stop": show.number_column("before it stops", 0),
+    "start_k": show.number_column("gains from k", 0, "0 = the closed book; else the smallest k."),
+    "send": show.number_column("send k", 0, "The smallest k within the rule's gain of the best."),
+    "rss_reason": show.text_column("no RSS because"),
+    "truncated": show.number_column("cut", 0, "Answers at k* whose passages were cut to fit."),
+    "prompt": show.text_column("prompt"),
+    "temperature": show.number_column("temperature", 2),
+}
+_ENDS = {"low": _points("low", "95 % bootstrap interval over questions."), "high": _points("high")}
+POINTS: Mapping[str, Any] = {
+    "label": show.text_column("reader", width=170),
+    "name": show.text_column("stack", width=200),
+    "mode": show.text_column("sent", width=80),
+    "k": show.number_column("k", 0),
+    "value": _points("score", "Points 0 to 100."),
+    **_ENDS,
+    "queries": show.number_column("n", 0, "Questions."),
+    "gain": _points("gain", "Points over the closed book, over the questions that have both."),
+    "tokens": show.number_column(
+        "tokens sent", 0, "Mean of the prompt, or of the passages where it is counted here."
+    ),
+    "usd_per_1k": show.dollar_column("$ / 1k", "What the reader cost, per 1,000 questions."),
+}
+MORE_POINTS: Mapping[str, Any] = {
+    "gain_low": _points("gain, low", "95 % bootstrap interval, paired by question."),
+    "gain_high": _points("gain, high"),
+    "n": show.number_column("scores", 0, "With all passes."),
+    "truncated": show.number_column("cut", 0, "Answers whose passages were cut to fit."),
+    "counted": show.text_column("tokens counted by"),
+}
+PARTS: Mapping[str, Any] = {
+    "part": show.text_column("questions", width=150),
+    "mode": show.text_column("sent", width=90),
+    "k": show.number_column("k", 0),
+    "value": _points("score", "Points 0 to 100."),
+    **_ENDS,
+    "queries": show.number_column("n", 0, "Questions."),
+}

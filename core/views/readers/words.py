@@ -2,4 +2,128 @@
 
 from __future__ import annotations
 
-NOTHING = "No answer here has a score."
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.views import text
+from core.views.text import MINUS, NOT_APPLICABLE, known
+
+NO_SCORES = "No answer here has a score."
+NO_CURVE = "No reader here was asked with k ≥ 1 passages, so there is no curve."
+PARTS = (
+    "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
+    "over the same questions (RAGGED §6)."
+)
+NO_PARTS = "Which passages are gold is not known here: that takes rankings and judgements."
+
+
+def points(value: float | None, high: float | None = None) -> str:
+    """Write points as ``57.2``; an interval as `` [55.0, 59.4]``, empty where it is not known."""
+    if value is None or not known(value):
+        return ""
+    if high is not None:
+        return f" [{value:.1f}, {high:.1f}]".replace("-", MINUS)
+    return f"{value:.1f}".replace("-", MINUS)
+
+
+def gain(row: Mapping[str, Any]) -> str:
+    """Write what passages add to the closed book."""
+    return NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"], points)
+
+
+def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
+    """Write the interval of a figure, where it has one."""
+    return "" if row[low] is None or row[high] is None else points(row[low], row[high]).strip()
+
+
+def answer(depths: pl.DataFrame, scorer: str) -> str:
+    """Say which reader answers best, from how many passages of what."""
+    best = depths.row(0, named=True)
+    others = f" Of {depths.height} curves," if depths.height > 1 else ""
+    begins = f"{others} {best['label']}".strip()
+    return (
+        f"{begins} answers best from k = {best['k_star']} passages of {best['name']}: {scorer} "
+        f"{points(best['best'])} points."
+    )
+
+
+def cards(row: Mapping[str, Any], epsilon: float) -> list[tuple[str, str, str]]:
+    """Return the numbers of the best curve."""
+    no_rss = f"unknown: {row['rss_reason']}" if row["rss"] is None else "worst neighbour of k* / best"
+    no_gain = "no closed-book answers" if row["gain"] is None else "at k*, paired"
+    return [
+        (
+            "Score at k*",
+            points(row["best"]),
+            " ".join(filter(None, (interval(row), text.sample(row["queries"])))),
+        ),
+        (
+            "Gain over closed book",
+            gain(row),
+            " ".join(filter(None, (interval(row, "gain_low", "gain_high"), no_gain))),
+        ),
+        ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", no_rss),
+        ("Passages to send", f"k = {row['send']}", f"within {epsilon:g} points of k* = {row['k_star']}"),
+    ]
+
+
+def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) -> dict[str, str]:
+    """Say what the figures are read by, what was cut, and what to run."""
+    wanted = [
+        f"{row['label']} on {row['name']}: k = {row['wanted']}"
+        for row in depths.iter_rows(named=True)
+        if row["wanted"]
+    ]
+    cut, asked = (int(depths[name].sum()) for name in ("truncated", "answers"))
+    return {
+        "how to read": (
+            "Ring: k*, the smallest k with the best score. Dotted: closed book, no passages. Bands: 95 % "
+            f"bootstrap over questions. RSS: worst score within k* ± {delta:g}, as share of the best. "
+            f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
+            f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
+        ),
+        "answers with cut passages": (
+            f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit."
+            if cut
+            else ""
+        ),
+        "depths to run": f"RSS needs these k: {'; '.join(wanted[:8])}." if wanted else "",
+    }
+
+
+def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
+    """Say what the choice of the reader and of the stack is worth."""
+    best = depths.row(0, named=True)
+    spread = {
+        axis: depths.filter(pl.col(other) == best[other])["best"].to_list()
+        for axis, other in (("reader", "name"), ("stack", "label"))
+    }
+    worth = [
+        f"the {axis} moves it by {points(max(values) - min(values))}"
+        for axis, values in spread.items()
+        if len(values) > 1
+    ]
+    tail = f"; {' and '.join(worth)} points" if worth else ""
+    at = f"{points(best['best'])} at k = {best['k_star']}"
+    return f"{best['label']} on {best['name']} has the best {scorer}: {at}{tail}."
+
+
+def of_parts(rows: pl.DataFrame, part: str) -> str:
+    """Say what gold passages, and noise beside them, are worth to the reader.
+
+    Args:
+        rows: One reader's rows of one part.
+    """
+    said = rows.filter(pl.col("mode") == "top_k").sort("k").row(-1, named=True)
+    there = rows.filter(pl.col("k") == said["k"])
+    values = dict(there.select("mode", "value").iter_rows())
+    beside = [
+        f"{points(values[mode])} {word}"
+        for mode, word in (("gold_only", "from its gold passages alone"), ("none", "closed book"))
+        if values.get(mode) is not None
+    ]
+    tail = f", {' and '.join(beside)}" if beside else ""
+    at = f"{points(said['value'])} at k = {said['k']}"
+    return f"{part}: {said['label']} has {at}{tail} ({text.sample(said['queries'])})."

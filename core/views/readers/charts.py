@@ -1,0 +1,164 @@
+"""Charts of page Readers: score against passages sent, and stacks by readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.views import text, theme
+from core.views.readers.words import points
+
+X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
+"""What the score can be drawn against, by column."""
+MODES: Mapping[str, tuple[str, str, str]] = {
+    "top_k": ("Top(k)", theme.OKABE_ITO[0], "solid"),
+    "gold_only": ("gold passages of Top(k)", theme.OKABE_ITO[2], "dash"),
+    "no_gold": ("Top(k) without gold", theme.OKABE_ITO[5], "dashdot"),
+    "gold": ("all gold passages", theme.OKABE_ITO[3], "dot"),
+    "none": ("closed book", theme.NEUTRAL, "dot"),
+}
+"""How each mode is called, its colour and dash."""
+_DECADE = 10
+MOST_PANELS = 6
+
+
+def by_depth(
+    table: pl.DataFrame, depths: pl.DataFrame, colours: Mapping[str, str], *, panel: str, line: str, x: str
+) -> go.Figure:
+    """Draw the score of every reader on every stack, its closed book dotted and its k* ringed.
+
+    Args:
+        table: Of `core.views.readers.data.curve_table`.
+        depths: Of `core.views.readers.data.depth_table`.
+        colours: Colour by the names in column `line`.
+        panel: Column that has a panel per name: "name" (stacks) or "label" (readers).
+        x: One of `X_AXES`.
+    """
+    top = table.filter(pl.col("mode") == "top_k", pl.col("k") > 0, pl.col(x).is_not_null())
+    top = top.with_columns(x=pl.col(x)).sort("x")
+    names = top[panel].unique(maintain_order=True).sort().head(MOST_PANELS).to_list()
+    panels = theme.Panels(names, x=X_AXES[x], height=300 if len(names) < 3 else 220)
+    for place, name in enumerate(names):
+        for key, colour in colours.items():
+            own = (pl.col(panel) == name) & (pl.col(line) == key)
+            rows = top.filter(own)
+            if rows.is_empty():
+                continue
+            _curve(panels, place, rows, key, color=colour)
+            _marks(panels, place, rows, depths.filter(own), colour)
+    return _finished(panels, top, x)
+
+
+def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **line: str) -> None:
+    """Draw one curve with its band."""
+    group = text.escape(name)
+    banded = rows.filter(pl.col("low").is_not_null() & pl.col("high").is_not_null())
+    if banded.height > 1:
+        band = go.Scatter(
+            x=pl.concat([banded["x"], banded["x"].reverse()]).to_list(),
+            y=pl.concat([banded["high"], banded["low"].reverse()]).to_list(),
+            fill="toself", fillcolor=line["color"], opacity=0.12, line={"width": 0}, hoverinfo="skip",
+        )  # fmt: skip
+        panels.figure.add_trace(band.update(legendgroup=group, showlegend=False), **panels.at(place))
+    curve = go.Scatter(
+        x=rows["x"].to_list(),
+        y=rows["value"].to_list(),
+        mode="lines+markers",
+        line={"width": 2.2, **line},
+        name=text.escape(text.shorten(name)),
+        customdata=[
+            f"k = {k}: {points(value)}{points(low, high)}, {text.sample(n)}"
+            for k, value, low, high, n in rows.select("k", "value", "low", "high", "queries").iter_rows()
+        ],
+        hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
+    )
+    panels.add(place, curve, group)
+
+
+def _marks(panels: theme.Panels, place: int, rows: pl.DataFrame, depths: pl.DataFrame, colour: str) -> None:
+    """Draw the closed book and k* of one curve; grey keys in the legend stand for those of all."""
+    for depth in depths.iter_rows(named=True):
+        ends = [rows["x"].min(), rows["x"].max()]
+        if depth["closed_book"] is not None and ends[0] != ends[1]:
+            level = [depth["closed_book"]] * 2
+            _key(panels, place, "closed book", mode="lines", line={"color": theme.NEUTRAL, "dash": "dot"})
+            line = {"color": colour, "dash": "dot", "width": 1.2}
+            base = go.Scatter(x=ends, y=level, mode="lines", line=line, showlegend=False, hoverinfo="skip")
+            panels.figure.add_trace(base, **panels.at(place))
+        best = rows.filter(pl.col("k") == depth["k_star"])
+        ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2.5}}
+        _key(panels, place, "k*", mode="markers", marker={**ring, "color": theme.NEUTRAL})
+        star = go.Scatter(
+            x=best["x"].to_list(), y=best["value"].to_list(), mode="markers", hoverinfo="skip",
+            marker={**ring, "color": colour}, showlegend=False,
+        )  # fmt: skip
+        panels.figure.add_trace(star, **panels.at(place))
+
+
+def _key(panels: theme.Panels, place: int, name: str, **style: object) -> None:
+    panels.add(place, go.Scatter(x=[None], y=[None], name=name, **style))
+
+
+def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:
+    """Name the axes; depths that span a decade stand on a logarithmic scale, at what was evaluated."""
+    figure = panels.figure
+    ks = rows["x"].unique().sort().to_list() if x == "k" else []
+    if ks:
+        figure.update_xaxes(tickvals=ks, ticktext=[str(k) for k in ks])
+    if ks and ks[-1] >= _DECADE * ks[0]:
+        figure.update_xaxes(type="log")
+    figure.update_yaxes(matches="y", title={"text": ""})
+    figure.update_yaxes(title={"text": "score, points"}, col=1)
+    return figure
+
+
+def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
+    """Draw one reader's score by what was sent, a panel per part of the questions.
+
+    Args:
+        table: Of `core.views.readers.data.slice_table`, one reader's.
+        parts: The panels, in order.
+    """
+    rows = table.filter(pl.col("k") > 0).with_columns(x=pl.col("k")).sort("x")
+    shown = [part for part in parts if part in set(rows["part"])]
+    panels = theme.Panels(shown, x=X_AXES["k"], height=300)
+    for place, part in enumerate(shown):
+        for mode, (name, colour, dash) in MODES.items():
+            own = rows.filter(pl.col("part") == part, pl.col("mode") == mode)
+            if own.height:
+                _curve(panels, place, own, name, color=colour, dash=dash)
+    return _finished(panels, rows, "k")
+
+
+def matrix(depths: pl.DataFrame, figure: str, title: str) -> go.Figure:
+    """Draw a figure of every reader (columns) on every stack (rows).
+
+    Args:
+        depths: Of `core.views.readers.data.depth_table`.
+        figure: The column that is drawn.
+        title: Its name on the scale.
+    """
+    names = depths["name"].unique().sort().to_list()
+    labels = depths["label"].unique().sort().to_list()
+    cells = {(row["name"], row["label"]): row for row in depths.iter_rows(named=True)}
+    values = [[(cells.get((name, label)) or {}).get(figure) for label in labels] for name in names]
+    written = "{:.0f}" if figure == "k_star" else "{:.3f}" if figure == "rss" else "{:.1f}"
+    trace = go.Heatmap(
+        z=values,
+        x=[text.shorten(text.escape(label), 30) for label in labels],
+        y=[text.shorten(text.escape(name), 40) for name in names],
+        text=[
+            [text.NOT_APPLICABLE if v is None else written.format(v).replace("-", text.MINUS) for v in row]
+            for row in values
+        ],
+        texttemplate="%{text}",
+        textfont={"color": "#111111"},
+        colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
+        hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
+        colorbar={"title": {"text": title}},
+    )
+    drawn = theme.figure([trace], height=150 + 46 * len(names), legend=False)
+    drawn.update_xaxes(type="category")
+    return drawn.update_yaxes(type="category")

@@ -1,0 +1,242 @@
+"""What readers made of the passages: the scores of their answers by reader, stack and passages sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from core.prices import PriceBook
+from core.readers.curves import CURVE, POINT, depths, gains, points, slices
+from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth
+from core.store import Snapshot
+from core.views.curves.sent import tokens_sent
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+
+USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL")
+"""Scorers that come first, in this order, where a workspace has them."""
+GOLD_FROM = 4
+"""Grade from which a passage is gold."""
+MEASURED = "measured"
+WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions"
+Need = Literal["any", "all"]
+
+
+class Rules(NamedTuple):
+    """What k*, RSS, RSC and the shape are read by; see `core.readers.depth`."""
+
+    delta: int = DELTA
+    epsilon: float = EPSILON
+    plateau: float = PLATEAU
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The scored answers of a workspace."""
+
+    runs: pl.DataFrame  # run_id, name, has_rankings of the runs that have some, by name
+    scores: pl.DataFrame  # rows of "answer_scores"; a mode is never null
+    # A row per point: POINT, answers (how many), truncated (how many; null = not known), tokens (sent, mean)
+    # and usd_per_1k of the reader; null where not all are known
+    spent: pl.DataFrame
+    scorers: tuple[str, ...]  # the usual ones first, then by how many answers they scored
+
+
+def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
+    """Read the scored answers of a workspace; what is not billed is priced by the reader's tokens."""
+    having = {*snapshot.sizes("answers")["id"], *snapshot.sizes("answer_scores")["id"]}
+    runs = runs_in(snapshot, scope).filter(pl.col("run_id").is_in(list(having))).sort("name")
+    ids = runs["run_id"].to_list()
+    usual = pl.when(pl.col("k") == 0).then(pl.lit("none")).otherwise(pl.lit("top_k"))
+    mode = pl.col("mode").fill_null(usual)
+    scores = snapshot.answer_scores(ids).with_columns(mode)
+    runs = runs.filter(pl.col("run_id").is_in(scores["run_id"].unique().to_list()))
+    counts = scores.group_by("scorer").len().sort("len", "scorer", descending=[True, False])["scorer"]
+    scorers = sorted(counts, key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL))
+    spent = _spent(snapshot.answers(ids).with_columns(mode), book)
+    return Answered(runs.select("run_id", "name", "has_rankings"), scores, spent, tuple(scorers))
+
+
+def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """Average what the answers of every point took."""
+    readers = answers["reader"].drop_nulls().unique().to_list()
+    each = {
+        (name, unit): book.find(name, unit) for name in readers for unit in ("input_tokens", "output_tokens")
+    }
+    bill = [
+        pl.col(unit)
+        * pl.col("reader").replace_strict(
+            {name: price.each for (name, of), price in each.items() if price and of == unit},
+            default=None,
+            return_dtype=pl.Float64,
+        )
+        for unit in ("input_tokens", "output_tokens")
+    ]
+    whole = {
+        "tokens": pl.col("input_tokens").cast(pl.Float64),
+        "usd_per_1k": 1000 * pl.coalesce("usd", bill[0] + bill[1]),
+    }
+    known = [
+        pl.when(value.is_not_null().all()).then(value.mean()).alias(name) for name, value in whole.items()
+    ]
+    cut = pl.when(pl.col("truncated").is_not_null().any()).then(pl.col("truncated").sum()).alias("truncated")
+    return answers.group_by(POINT).agg(pl.len().cast(pl.Int64).alias("answers"), cut.cast(pl.Int64), *known)
+
+
+def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
+    """Score every reader's answers at every k.
+
+    Returns:
+        POINT, name (of the stack), label (of the reader), value, low, high (points 0..100), n, queries, gain,
+        gain_low, gain_high (over the closed book), answers, truncated, tokens, usd_per_1k, counted.
+    """
+    keys: dict[str, Any] = {"on": POINT, "how": "left", "nulls_equal": True, "maintain_order": "left"}
+    paired = gains(found.scores, scorer).select(
+        *POINT,
+        *(
+            pl.col(old).alias(new)
+            for old, new in (("value", "gain"), ("low", "gain_low"), ("high", "gain_high"))
+        ),
+    )
+    rows = points(found.scores, scorer).join(paired, **keys).join(found.spent, **keys)
+    measured = pl.when(pl.col("tokens").is_not_null()).then(pl.lit(MEASURED)).alias("counted")
+    named = found.runs.select("run_id", "name")
+    return (
+        rows.join(named, on="run_id", maintain_order="left")
+        .with_columns(_label(rows), measured)
+        .sort("name", "label", "mode", "k")
+    )
+
+
+def _label(rows: pl.DataFrame) -> pl.Expr:
+    """Name a reader, with its prompt and temperature where those differ."""
+    reader = pl.col("reader").fill_null("reader unknown")
+    prompt = pl.format(" · {}", pl.col("prompt").fill_null("prompt unknown"))
+    warm = pl.format(" · T = {}", pl.col("temperature").cast(pl.String).fill_null("?"))
+    parts = [reader]
+    parts += [prompt] if rows["prompt"].n_unique() > 1 else []
+    parts += [warm] if rows["temperature"].n_unique() > 1 else []
+    return pl.concat_str(parts).alias("label")
+
+
+def with_sent(table: pl.DataFrame, snapshot: Snapshot, found: Answered, book: PriceBook) -> pl.DataFrame:
+    """Count what Top(k) weighs where the answers do not say it."""
+    top = (pl.col("mode") == "top_k") & pl.col("tokens").is_null()
+    missing = table.filter(top)
+    if missing.is_empty():
+        return table
+    runs = found.runs.filter(pl.col("run_id").is_in(missing["run_id"].unique().to_list()))
+    deepest = int(missing["k"].max() or 1)  # type: ignore[arg-type]
+    sent = tokens_sent(snapshot, runs, None, book, depth=deepest)
+    weights = sent.select("name", "k", pl.col("tokens").alias("estimate"), pl.col("counted").alias("by"))
+    taken = table.join(weights, on=["name", "k"], how="left", maintain_order="left").with_columns(
+        pl.when(top).then(pl.col("estimate")).otherwise(pl.col("tokens")).alias("tokens"),
+        pl.when(top & pl.col("estimate").is_not_null())
+        .then(pl.col("by"))
+        .otherwise(pl.col("counted"))
+        .alias("counted"),
+    )
+    return taken.drop("estimate", "by")
+
+
+def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Read every curve: its best k, how firm that is, how far it scales.
+
+    Args:
+        table: Of `curve_table`.
+
+    Returns:
+        A row per curve, the best first: CURVE, name, label, the fields of `Depth`, closed_book, low, high, n,
+        gain, gain_low, gain_high at k*, and send (the smallest k within epsilon of the best).
+    """
+    rows = []
+    for curve, depth in depths(table, **rules._asdict()).items():
+        key = zip(CURVE, curve, strict=True)
+        own = table.filter(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in key))
+        rows.append(_read(own, depth, rules))
+    if not rows:
+        return pl.DataFrame()
+    types = {name: table.schema.get(name, _TYPES.get(name)) for name in rows[0]}
+    kinds = {name: kind for name, kind in types.items() if kind}
+    made = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
+    return made.sort("best", descending=True, maintain_order=True)
+
+
+_TYPES = {"rss": pl.Float64(), "closed_book": pl.Float64()} | dict.fromkeys(
+    ("rss_reason", "wanted", "shape"), pl.String()
+)
+"""Of figures that no curve of a table may have."""
+
+
+def _read(own: pl.DataFrame, depth: Depth, rules: Rules) -> dict[str, Any]:
+    top = own.filter(pl.col("mode") == "top_k", pl.col("k") > 0).sort("k")
+    at = top.row(by_predicate=pl.col("k") == depth.k_star, named=True)
+    book = own.filter(pl.col("mode") == "none", pl.col("k") == 0)["value"]
+    enough = top.filter(pl.col("value") > depth.best - rules.epsilon)["k"]
+    figures = ("low", "high", "n", "queries", "gain", "gain_low", "gain_high", "truncated", "answers")
+    return {
+        **{name: at[name] for name in (*CURVE, "name", "label", *figures)},
+        **{name: value for name, value in asdict(depth).items() if name != "wanted"},
+        "wanted": ", ".join(map(str, depth.wanted)) or None,
+        "closed_book": book[0] if len(book) else None,
+        "send": min(enough),
+    }
+
+
+def slice_table(
+    snapshot: Snapshot, scope: Scope, found: Answered, *, scorer: str, run_id: str, need: Need = "any"
+) -> pl.DataFrame:
+    """Score the answers of a stack apart by whether gold passages are in Top(k) (RAGGED §6).
+
+    Returns:
+        part (`WITH`, `WITHOUT` or `EVERY`), label and the columns of `points`; the closed book is over the
+        questions of each k and part.
+    """
+    scores = found.scores.filter(pl.col("run_id") == run_id)
+    ks = scores.filter(pl.col("k") > 0)["k"].unique().sort().to_list()
+    ranked = bool(found.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
+    parts = _parts(snapshot, scope, run_id, ks, need) if ranked else ()
+    rows = [_part(scores, scorer, part, only) for part, only in ((EVERY, None), *parts)]
+    return (
+        pl.concat(rows)
+        .with_columns(_label(found.scores.filter(pl.col("scorer") == scorer)))
+        .sort("part", "label", "mode", "k")
+    )
+
+
+def _part(scores: pl.DataFrame, scorer: str, part: str, only: pl.DataFrame | None) -> pl.DataFrame:
+    """Score one part, with the closed book over the same questions at every k."""
+    scored = points(scores, scorer, only=only).filter(pl.col("mode") != "none")
+    paired = gains(scores, scorer, only=only).filter(pl.col("mode") == "top_k")
+    keys = {name: pl.col(name) for name in POINT}
+    base = (
+        scored.select(*POINT, pl.col("value").alias("top"))
+        .join(paired, on=POINT, nulls_equal=True)
+        .select(
+            **{**keys, "mode": pl.lit("none")},
+            value=pl.col("top") - pl.col("value"),
+            low=pl.lit(None, pl.Float64),
+            high=pl.lit(None, pl.Float64),
+            n="n",
+            queries="queries",
+        )
+    )
+    columns = [*POINT, "value", "low", "high", "n", "queries"]
+    return pl.concat([scored.select(columns), base.select(columns)]).with_columns(part=pl.lit(part))
+
+
+def _parts(
+    snapshot: Snapshot, scope: Scope, run_id: str, ks: Sequence[int], need: Need
+) -> Sequence[tuple[str, pl.DataFrame]]:
+    """Return the answers of either part; none where it is not known which passages are gold."""
+    if scope.golden_set_id is None or not ks:
+        return ()
+    judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
+    gold = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM)
+    rankings = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= max(ks))
+    told = slices(rankings, gold, ks, need=need)
+    kept = pl.col("with_gold")
+    return (WITH, told.filter(kept)), (WITHOUT, told.filter(~kept))

@@ -1,0 +1,50 @@
+"""Page Readers: what the passages are worth to the answer, on single answers and without any."""
+
+from pathlib import Path
+
+import pytest
+
+from core.ui.pages import PAGES
+from core.views.workspace.choices import LACKS, lacking
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows, unescaped
+
+
+@pytest.mark.parametrize("place", PAGES["readers"].places)
+def test_a_section_answers_with_n_a_chart_and_a_table(open_page: OpenPage, answered_store: Path, place: str):
+    app = open_page(answered_store, place)
+    assert_sound(app, "Readers")
+    assert "f1" in answer(app) or "gold" in answer(app)
+    assert figure(app)["data"]
+    assert rows(app).height
+    there = {widget.key for widget in [*app.number_input, *app.selectbox]}
+    assert {"m", "sla"} <= there
+
+
+def test_the_cards_are_of_the_best_curve(open_page: OpenPage, answered_store: Path):
+    app = open_page(answered_store, "readers")
+    assert [unescaped(card.value) for card in app.main.metric] == ["39.0", "+19.0", "0.179", "k = 2"]
+    assert "n = 40" in opening(app)
+
+
+def test_rules_and_choices_hold(open_page: OpenPage, answered_store: Path):
+    app = open_page(
+        answered_store, "readers", delta="2", readers="steady", answered="sparse", rdx="tokens sent, mean"
+    )
+    assert_sound(app)
+    depths = rows(app)
+    assert depths.height == 1
+    assert [trace["name"] for trace in figure(app)["data"] if trace.get("showlegend")] == [
+        "steady",
+        "closed book",
+        "k*",
+    ]
+    assert "k = 3, 7" in everything(app)
+
+
+def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "readers")
+    assert_sound(app, "Readers")
+    assert lacking("python-docs", "answers") in everything(app)
+    links = {link.proto.page: link.proto.label for link in app.sidebar.get("page_link")}
+    assert LACKS["answers"] in links["readers"]
