@@ -165,6 +165,13 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ("all measures", "predicting answers"),
             moved={"outcome": "predicting answers"},
         ),
+        Page(
+            "diagnostics",
+            "Diagnostics",
+            ":material/labs:",
+            "How much an embedder leans on names, and what typing as people chat costs.",
+            ("names", "noise"),
+        ),
     ),
     "Data": (
         Page(

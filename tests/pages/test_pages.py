@@ -21,6 +21,7 @@ NEEDS_RESULTS = [
 CANNOT_FILL = {
     "measures/predicting answers": "No run here has answers with grades.",
     **{place: "Readers" for place in PAGES if place.startswith("readers")},
+    **{place: "Nothing was diagnosed yet." for place in PAGES if place.startswith("diagnostics")},
 }
 """Places that the demo has nothing for, with what they say."""
 FORMS = ("golden/build", "golden/judge")

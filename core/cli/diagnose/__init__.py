@@ -1,0 +1,12 @@
+"""``diagnose``: what an embedder makes of names and of noise."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def main() -> None:
+    """Find out what an embedder makes of names and of noise."""

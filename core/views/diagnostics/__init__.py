@@ -1,0 +1,1 @@
+"""What page Diagnostics shows: data, words and charts."""
