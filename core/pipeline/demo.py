@@ -44,7 +44,9 @@ class Demo:
         grades = ", ".join(f"{counts.get(grade, 0)} of grade {grade}" for grade in range(5, 0, -1))
         asked = self.judged["query_id"].n_unique()
         made = f"{self.judged.height} judgements of {asked} questions ({grades})"
-        return f"{len(self.runs)} stacks measured; {made}"
+        perturbed = sum("perturb" in run.stack.spec for run in self.runs)
+        noise = f", {perturbed} runs of perturbed questions" if perturbed else ""
+        return f"{len(self.runs) - perturbed} stacks measured{noise}; {made}"
 
 
 def collection() -> Collection:
@@ -124,13 +126,30 @@ def grid(
     )
 
 
+def noisy() -> list[Stack]:
+    """BM25 and wordllama with small talk around the questions, and with what rewriting makes of it."""
+    return expand_axes(
+        Axes(
+            mode=("sparse", "dense"),
+            dim=(64, 256),
+            candidates=(50,),
+            noise=(0, 2, 4),
+            rewrite=("none", "hygiene", "rules"),
+        )
+    )
+
+
+def _all() -> list[Stack]:
+    return list({stack.stack_id: stack for stack in (*grid(), *noisy())}.values())
+
+
 def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[Stack] | None = None) -> Demo:
     """Make the demo collection with its golden set, then run the stacks on it.
 
     Args:
         sink: Receives two batches: the collection, then all runs.
         progress: Told about every step.
-        stacks: What to run; the grid of 76 stacks by default.
+        stacks: What to run; by default the grid of 76 stacks, and those of `noisy`.
     """
     tell = progress or (lambda *_: None)
     tell(0, 1, "read the documentation")
@@ -143,7 +162,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         collection_id=COLLECTION_ID,
         corpora={None: corpus_of(passages(searched=True))},
         queries=asked,
-        stacks=grid() if stacks is None else stacks,
+        stacks=_all() if stacks is None else stacks,
         protocol=Protocol(repeats=REPEATS, shuffled=True),
     )
 

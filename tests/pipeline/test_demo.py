@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.pipeline import demo
-from core.pipeline.demo import REPEATS, grid, run_demo
+from core.pipeline.demo import REPEATS, grid, noisy, run_demo
 from core.pipeline.sweep.check import Facts, check_stacks
 from core.pipeline.sweep.problems import Severity
 from core.records import Batch, Stack
@@ -56,7 +56,7 @@ def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
 def test_the_whole_grid_ranks_every_question():
     sunk: list[Batch] = []
     made = run_demo(sunk.append)
-    assert len(made.runs) == 76
+    assert len(made.runs) == 100
     rankings = sunk[1].frames["rankings"]
     assert isinstance(rankings, pl.DataFrame)
     asked = rankings.group_by("run_id").agg(pl.col("query_id").n_unique())
@@ -72,6 +72,15 @@ def test_the_grid_has_76_different_stacks_that_can_run():
     }  # K = 200 of 2 · 100
     modes = Counter(stack.spec["mode"] for stack in stacks)
     assert modes == {"sparse": 4, "dense": 36, "hybrid": 36}
+
+
+def test_noise_and_rewrites_are_asked_of_one_sparse_and_two_dense_stacks():
+    stacks = noisy()
+    asked = Counter((str(stack.spec.get("perturb")), stack.spec.get("rewrite", "none")) for stack in stacks)
+    levels, rewrites = ("None", "{'noise': 2}", "{'noise': 4}"), ("none", "hygiene", "rules")
+    assert asked == {(level, rewrite): 3 for level in levels for rewrite in rewrites}
+    known = {stack.stack_id for stack in grid()}
+    assert sum(stack.stack_id in known for stack in stacks) == 3, "the clean ones are those of the grid"
 
 
 def test_the_passages_are_those_that_were_judged():
