@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import diagnose, golden
+from core.cli import diagnose, golden, readers
 from core.cli.answers import cost, decide, judges, measures, prices, record, score
 from core.cli.context import Context
 from core.cli.output import complain
@@ -99,4 +99,5 @@ app.add_typer(prices.app, name="prices")
 app.add_typer(judges.app, name="judges")
 app.add_typer(golden.app, name="golden")
 app.add_typer(diagnose.app, name="diagnose")
+app.add_typer(readers.app, name="readers")
 app.add_typer(store.app, name="store")

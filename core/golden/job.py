@@ -16,14 +16,14 @@ from core.golden.spec import NONE, WORKSPACE, GoldenSpec
 from core.importers.runs import slug
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import hashes, model_identity
-from core.pipeline.sweep.check import require
+from core.pipeline.sweep.check import chat_problems, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.pipeline.sweep.read import read_job as read_sweep
 from core.pipeline.sweep.sources import Shelf, on_shelf
 from core.prices import PriceBook
 from core.providers.calls import Keys
-from core.providers.chat import chat_config, make_chat
+from core.providers.chat import chat_config
 from core.records import Batch, JsonMap, Stack, short_hash
 
 _S = TypeVar("_S")
@@ -193,17 +193,7 @@ def _judges(spec: GoldenSpec, keys: Keys | None) -> Iterator[Problem]:
     golden = spec.golden
     named = [("golden.judge.models", name) for name in golden.judge.models]
     named += [("golden.refine.model", golden.refine.model)] if golden.refine.model else []
-    for where, name in dict.fromkeys(named):
-        try:
-            config = chat_config(name, spec.models)
-        except UnknownNameError as error:
-            yield Problem(where, error.found, error.do)
-            continue
-        try:
-            with make_chat(config, keys=keys or Keys()):
-                pass
-        except ClqError as error:
-            yield Problem(where, error.found, error.do, Severity.MISSING)
+    yield from chat_problems(named, spec.models, keys)
 
 
 def _searched(spec: GoldenSpec) -> Iterator[Searched]:

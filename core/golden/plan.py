@@ -15,12 +15,10 @@ from core.golden.stages import missing, pool_of, ranked_by
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.plan import Bill, Line, dollars
+from core.pipeline.sweep.plan import Bill, Line, asked_lines, asked_seconds
 from core.pipeline.sweep.plan import plan as plan_search
 from core.pipeline.sweep.pools import Pools
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S
-from core.providers.base import Amount
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.tokens import counter
 
@@ -31,6 +29,7 @@ DISTINCT = 0.75
 TURNS = {"locks": 200, "map": 100}
 """Turns a question takes to come to rest (metrics.md, §7, at usual noise); the limit of turns holds, too."""
 JUDGE, REFINE = "judge", "refine"
+_USABLE = "every answer can be used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
     asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
     asked += _refining(job, pool, texts) if job.refiner else ()
     chats = {name: _chat(job, name) for name in job.models}
-    seconds = sum(_seconds(line, chats[line.model]) for line in asked)
+    seconds = sum(asked_seconds(line, chats[line.model]) for line in asked)
     return GoldenPlan(
         name=job.spec.name,
         questions=len(job.questions),
@@ -142,7 +141,8 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     asked = sum(_tokens(chat, task.system, task.user) for task in tasks) * texts.height / some.height
     said = texts.height * chat.count_tokens(f'{{"{GRADE}": 3}}')
     exact = known and some.height == texts.height and counter(_config(job, name)).exact
-    yield from _lines(job, (JUDGE, name, texts.height), chat.expected(asked, said), exact=exact)
+    of = (JUDGE, name, texts.height)
+    yield from asked_lines(of, chat.expected(asked, said), job.search.book, exact=exact, note=_USABLE)
 
 
 def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterator[Line]:
@@ -162,7 +162,8 @@ def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterato
     turns = min(settings.turns, TURNS[settings.method]) * len(job.questions)
     said = chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
     used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
-    yield from _lines(job, (REFINE, job.refiner, turns), used, exact=False)
+    of = (REFINE, job.refiner, turns)
+    yield from asked_lines(of, used, job.search.book, exact=False, note=_USABLE)
 
 
 def _tokens(chat: Chat, system: str, user: str) -> int:
@@ -171,23 +172,3 @@ def _tokens(chat: Chat, system: str, user: str) -> int:
 
 def _config(job: GoldenJob, name: str) -> str | None:
     return chat_config(name, job.spec.models).tokenizer
-
-
-def _lines(
-    job: GoldenJob, of: tuple[str, str, int], used: Sequence[Amount], *, exact: bool
-) -> Iterator[Line]:
-    stage, name, calls = of
-    for amount in used:
-        usd, reason = dollars(amount, job.search.book)
-        yield Line(
-            stage=stage, model=name, calls=calls, unit=amount.unit, amount=amount.amount, exact=exact,
-            notes=() if exact else ("every answer can be used",), usd=usd, reason=reason,
-        )  # fmt: skip
-        calls = 0
-
-
-def _seconds(line: Line, chat: Chat) -> float:
-    """How long the calls of a line take at a vendor; an assumption."""
-    written = line.amount or 0.0 if line.unit == "output_tokens" else 0.0
-    taken = line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S
-    return taken / chat.concurrency

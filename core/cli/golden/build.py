@@ -11,9 +11,7 @@ from core.cli.context import Context
 from core.cli.golden import plan as planning
 from core.cli.golden.plan import SpecArgument
 from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.runs.evaluating import BUDGET, CODES, INTERRUPTED, agreed, progressing, work_of
-from core.errors import BudgetError
-from core.jobs import asked_to_stop
+from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
 from core.records import Batch
 from core.views.golden.build import landing, words
 
@@ -92,23 +90,16 @@ def execute(context: Context, job: GoldenJob, form: Format) -> None:
         with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
             writer.add(batch)
 
-    try:
-        with progressing() as tell, asked_to_stop() as asked:
-            outcome = run_job(
-                job,
-                sink=sink,
-                land=lambda batch: landing.land(store, batch),
-                work=landing.work_of(store.path),
-                shared=work_of(context),
-                progress=tell,
-                cancelled=asked.is_set,
-            )
-    except BudgetError as error:
-        complain(f"stopped: {error}")
-        raise typer.Exit(BUDGET) from None
-    except KeyboardInterrupt:
-        complain("interrupted; what was judged is kept, and golden resume goes on")
-        raise typer.Exit(INTERRUPTED) from None
+    with working("what was judged is kept, and golden resume goes on") as (tell, cancelled):
+        outcome = run_job(
+            job,
+            sink=sink,
+            land=lambda batch: landing.land(store, batch),
+            work=landing.work_of(store.path),
+            shared=work_of(context),
+            progress=tell,
+            cancelled=cancelled,
+        )
     complain(words.ended(outcome.status))
     if outcome.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)

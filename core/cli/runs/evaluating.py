@@ -19,6 +19,7 @@ from core.cli.output import Format, complain, emit
 from core.errors import BudgetError
 from core.jobs import asked_to_stop
 from core.records import Batch
+from core.views.readers import landing
 from core.views.text import count
 
 if TYPE_CHECKING:
@@ -53,21 +54,35 @@ def execute(context: Context, job: Job, form: Format) -> None:
         with context.write("evaluate", note) as writer:
             writer.add(batch)
 
-    held = _held(context)
+    held, readers = _held(context), landing.after(context.store(), job)
+    with working("what has finished is kept, and resume goes on") as (tell, cancelled):
+        outcome = run_job(
+            job, sink, work=work_of(context), progress=tell, cancelled=cancelled, held=held, after=readers
+        )
+    _report(outcome, job, form)
+    if outcome.status.state is State.CANCELLED:
+        raise typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], bool]]]:
+    """Work with a bar that can be interrupted; how it ended badly as an exit code.
+
+    Args:
+        kept: What becomes of work that is interrupted, in words.
+
+    Yields:
+        Whom to tell how far it is, and whether somebody asked it to stop.
+    """
     try:
         with progressing() as tell, asked_to_stop() as asked:
-            outcome = run_job(
-                job, sink, work=work_of(context), progress=tell, cancelled=asked.is_set, held=held
-            )
+            yield tell, asked.is_set
     except BudgetError as error:
         complain(f"stopped: {error}")
         raise typer.Exit(BUDGET) from None
     except KeyboardInterrupt:
-        complain("interrupted; what has finished is kept, and resume goes on")
+        complain(f"interrupted; {kept}")
         raise typer.Exit(INTERRUPTED) from None
-    _report(outcome, job, form)
-    if outcome.status.state is State.CANCELLED:
-        raise typer.Exit(INTERRUPTED)
 
 
 def _held(context: Context) -> set[str]:

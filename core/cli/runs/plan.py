@@ -57,6 +57,7 @@ def run(
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.pipeline.sweep.resources import probe  # noqa: PLC0415
+    from core.readers.plan import with_readers  # noqa: PLC0415
     from core.views.run.plan import StoreShelf  # noqa: PLC0415
 
     if schema:
@@ -76,7 +77,7 @@ def run(
         built=lambda step: artifacts.find(step) is not None,
         problems=problems,
     )
-    show(made, form, stacks=stacks)
+    show(with_readers(made, job), form, stacks=stacks)
 
 
 def show(made: Plan, form: Format, *, stacks: bool = False) -> None:

@@ -51,6 +51,7 @@ def run(
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
+    from core.readers.plan import with_readers  # noqa: PLC0415
 
     if (spec is None) == (from_manifest is None):
         raise typer.BadParameter("Name a specification or a --manifest.", param_hint="SPEC")
@@ -64,10 +65,11 @@ def run(
     job = evaluating.with_budget(job, budget)
     artifacts = Artifacts(evaluating.work_of(context) / ARTIFACTS)
     made = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
+    made = with_readers(made, job)
     if dry_run:
         planning.show(made, form)
         return
-    for problem in problems:
+    for problem in made.problems:
         complain(f"{problem.severity}: {problem}")
     if not evaluating.agreed(made.usd, yes=yes):
         raise typer.Exit(1)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import BudgetError, ProviderError
 from core.files import write_json
-from core.jobs import State, Stopped, Tracker, Watch
+from core.jobs import State, Tracker, Watch
 from core.pipeline.environment import Collector
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
@@ -23,12 +21,18 @@ from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Runner
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
-from core.providers.calls import Journal, Keys, redact
+from core.pipeline.evaluate.turn import REPLIES, Turn, ending, stoppable
+from core.providers.calls import Journal, Keys
 from core.providers.rerank import make_reranker
 from core.records import Run, Sink
 
-REPLIES = "replies.sqlite"
-"""Vectors of passages, and answers that were not measured: of all evaluations."""
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What is done with the runs of an evaluation in the same folder and budget, once all have landed."""
+
+    do: Callable[[Turn, Sequence[str]], object]  # given the ids of the runs
+    billed: Sequence[tuple[str, str]] = ()  # item and unit of what it pays for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ def run_job(
     cancelled: Callable[[], bool] = lambda: False,
     held: Collection[str] = (),
     keys: Keys | None = None,
+    after: After | None = None,
 ) -> Outcome:
     """Run an evaluation, or what is left of it.
 
@@ -72,6 +77,7 @@ def run_job(
         cancelled: Whether to stop; asked several times a second.
         held: Ids of runs that the sink has already; they are not run again.
         keys: Where keys of providers are looked up.
+        after: What is done with the runs.
 
     Returns:
         What became of it; its state is `FINISHED` or `CANCELLED`.
@@ -83,7 +89,7 @@ def run_job(
     """
     folder = folder_of(work, job.name, job.evaluation_id)
     with folder.held(f"The evaluation {folder.path.name} is running already."):
-        session = _Session(job, sink, folder, frozenset(held))
+        session = _Session(job, sink, folder, frozenset(held), after)
         try:
             return session.run(progress, cancelled, keys)
         finally:
@@ -99,8 +105,10 @@ def _pointwise(job: Job) -> list[str]:
 class _Session:
     """One process's turn at an evaluation, its folder locked."""
 
-    def __init__(self, job: Job, sink: Sink, folder: Folder, held: frozenset[str]) -> None:
-        self._job, self._sink, self._folder, self._held = job, sink, folder, held
+    def __init__(
+        self, job: Job, sink: Sink, folder: Folder, held: frozenset[str], after: After | None
+    ) -> None:
+        self._job, self._sink, self._folder, self._held, self._after = job, sink, folder, held, after
         self._receipts = Receipts(folder.receipts)
         self._kept = Measurements(folder.measured)
         self._log = Log(folder.log)
@@ -119,7 +127,7 @@ class _Session:
         job, folder = self._job, self._folder
         every, todo = self._routes()
         budget = Budget(job.book, job.budget_usd, self._receipts)
-        budget.require_prices(billed(job))
+        budget.require_prices([*billed(job), *(self._after.billed if self._after else ())])
         tracker = self._tracker(progress, len(every.routes), len(todo))
         write_json(folder.spec, job.spec)
         write_json(folder.manifest, evaluation_manifest(job, self._machine))
@@ -134,6 +142,10 @@ class _Session:
                 runner = self._runner(every, todo, models, stage, outbox, tracker=tracker, watch=watch)
                 with stoppable(watch):
                     runner.run()
+            if self._after is not None and not watch.stopping:
+                turn = Turn(models, budget, tracker, watch, folder, self._log)
+                with stoppable(watch):
+                    self._after.do(turn, [job.run_id(route) for route in every.routes])
         state = State.CANCELLED if watch.stopping else State.FINISHED
         self._log.write("end", state=state, usd=budget.usd)
         return Outcome(
@@ -217,34 +229,3 @@ class _Session:
             collector=collector,
             log=self._log,
         )
-
-
-@contextmanager
-def ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
-    """Say how work ended if it ended badly, and let go of connections."""
-    try:
-        yield
-    except BaseException as error:
-        state = State.FAILED
-        if isinstance(error, BudgetError):
-            state = State.BUDGET
-        elif isinstance(error, KeyboardInterrupt):
-            state = State.INTERRUPTED
-        words = redact(str(error) or type(error).__name__)
-        log.write("end", state=state, error=words)
-        tracker.close(state, words)
-        raise
-    finally:
-        models.close()
-
-
-@contextmanager
-def stoppable(watch: Watch) -> Iterator[None]:
-    """Let the block end early when somebody asked it to stop, also within a call."""
-    try:
-        yield
-    except Stopped:
-        pass
-    except ProviderError as error:
-        if not (watch.stopping and error.kind == "stopped"):
-            raise

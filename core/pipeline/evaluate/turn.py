@@ -5,20 +5,24 @@ Golden sets are built and readers answer so: nothing is paid twice, and what was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.errors import BudgetError, ProviderError
 from core.files import write_json
-from core.jobs import State, Tracker, Watch
+from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
 from core.pipeline.evaluate.folder import Folder, Log, Progress, Status, folder_of
 from core.pipeline.evaluate.models import Models
-from core.pipeline.evaluate.run import REPLIES, ending, stoppable
 from core.prices import PriceBook
-from core.providers.calls import Journal, Keys
+from core.providers.calls import Journal, Keys, redact
 from core.providers.config import ModelConfig
 from core.records import JsonMap
+
+REPLIES = "replies.sqlite"
+"""Vectors of passages, and answers that were not measured: of all evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +160,34 @@ def _done(
     state = State.FINISHED if landed else State.CANCELLED
     log.write("end", state=state, usd=budget.usd, landed=landed)
     return tracker.close(state, runs_done=int(bool(landed)), facts=tracker.status.facts), landed
+
+
+@contextmanager
+def ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
+    """Say how work ended if it ended badly, and let go of connections."""
+    try:
+        yield
+    except BaseException as error:
+        state = State.FAILED
+        if isinstance(error, BudgetError):
+            state = State.BUDGET
+        elif isinstance(error, KeyboardInterrupt):
+            state = State.INTERRUPTED
+        words = redact(str(error) or type(error).__name__)
+        log.write("end", state=state, error=words)
+        tracker.close(state, words)
+        raise
+    finally:
+        models.close()
+
+
+@contextmanager
+def stoppable(watch: Watch) -> Iterator[None]:
+    """Let the block end early when somebody asked it to stop, also within a call."""
+    try:
+        yield
+    except Stopped:
+        pass
+    except ProviderError as error:
+        if not (watch.stopping and error.kind == "stopped"):
+            raise

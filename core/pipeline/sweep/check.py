@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,6 +16,9 @@ from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.prices import CURRENCY, PriceBook, load_books
+from core.providers.calls import Keys
+from core.providers.chat import chat_config, make_chat
+from core.providers.config import ModelConfig
 from core.records import JsonMap, Stack
 
 LEGS = 2
@@ -226,6 +229,29 @@ def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem
     if fatal:
         raise SpecError(fatal)
     return list(problems)
+
+
+def chat_problems(
+    named: Iterable[tuple[str, str]], models: Mapping[str, ModelConfig], keys: Keys | None = None
+) -> Iterator[Problem]:
+    """What stands against chat models: nobody knows them, or what they need to run is missing.
+
+    Args:
+        named: Where each is named, and its name.
+        models: Configurations of models that no catalogue has.
+        keys: Where keys are looked up.
+    """
+    for where, name in dict.fromkeys(named):
+        try:
+            config = chat_config(name, models)
+        except UnknownNameError as error:
+            yield Problem(where, error.found, error.do)
+            continue
+        try:
+            with make_chat(config, keys=keys or Keys()):
+                pass
+        except ClqError as error:
+            yield Problem(where, error.found, error.do, Severity.MISSING)
 
 
 def check_stacks(stacks: Sequence[Stack], facts: Facts) -> list[Problem]:

@@ -288,6 +288,10 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
         table = made.get(key)
         if isinstance(table, Mapping) and isinstance(table.get("path"), str) and table["path"]:
             made[key] = _located(table, folder, may_be_stored=key != "queries")
+    reader = made.get("reader")
+    if isinstance(reader, Mapping) and (prompts := reader.get("prompts")):
+        listed = prompts if isinstance(prompts, list) else [prompts]
+        made["reader"] = {**reader, "prompts": [_prompt(each, folder) for each in listed]}
     models = made.get("models")
     if isinstance(models, Mapping):
         made["models"] = {
@@ -297,6 +301,13 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
             for name, table in models.items()
         }
     return made
+
+
+def _prompt(written: object, folder: Path) -> object:
+    """A file of instructions as an absolute path; a single word is one of the product's."""
+    if not isinstance(written, str) or not ({"/", "\\", "."} & set(written)):
+        return written
+    return str(folder / Path(written).expanduser())
 
 
 def _located(table: JsonMap, folder: Path, *, may_be_stored: bool) -> dict[str, Any]:

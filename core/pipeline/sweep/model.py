@@ -33,6 +33,7 @@ from core.pipeline.sweep.fields import (
     Table,
     under,
 )
+from core.pipeline.sweep.reader import Reader
 from core.providers.config import ModelConfig
 
 Mode = Literal["sparse", "dense", "hybrid"]
@@ -263,6 +264,7 @@ class SweepSpec(Table):
         budget: What it may cost.
         models: Models that no catalogue has, by the name they have in the axes; `model` is that name unless
             it is given.
+        reader: Which models answer from the passages of the runs; None = none.
     """
 
     name: Named = "sweep"
@@ -283,6 +285,7 @@ class SweepSpec(Table):
     latency: Latency = Latency()
     budget: Budget = Budget()
     models: OwnModels = Field(default_factory=dict)
+    reader: Reader | None = None
 
 
 def _require_one_place(source: CollectionSource | GoldenSource) -> None:

@@ -12,9 +12,10 @@ from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step,
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.resources import Rates, Resources, resources
+from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
 from core.prices import CURRENCY, PriceBook
 from core.providers.base import Amount, Reply, total
+from core.providers.chat import Chat
 from core.providers.config import place_of
 from core.records import Stack
 
@@ -173,6 +174,34 @@ def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
     if amount.amount is None:
         return None, f"{amount.unit} of {amount.item} not known"
     return price.each * amount.amount, ""
+
+
+def asked_lines(
+    of: tuple[str, str, int], used: Sequence[Amount], book: PriceBook, *, exact: bool, note: str
+) -> Iterator[Line]:
+    """The lines of calls to a chat model.
+
+    Args:
+        of: The stage, the model and how many calls.
+        used: What they use in all.
+        book: Prices.
+        exact: See `Line`.
+        note: What is assumed where it is not exact.
+    """
+    stage, model, calls = of
+    for amount in used:
+        usd, reason = dollars(amount, book)
+        yield Line(
+            stage=stage, model=model, calls=calls, unit=amount.unit, amount=amount.amount, exact=exact,
+            notes=() if exact else (note,), usd=usd, reason=reason,
+        )  # fmt: skip
+        calls = 0
+
+
+def asked_seconds(line: Line, chat: Chat) -> float:
+    """How long the calls of a line take at a vendor; an assumption."""
+    written = line.amount or 0.0 if line.unit == "output_tokens" else 0.0
+    return (line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S) / chat.concurrency
 
 
 def _services(job: Job, known: Known) -> Iterator[Service]:

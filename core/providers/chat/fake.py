@@ -21,6 +21,7 @@ _CRITERIA = (
     {"name": "Age", "meaning": "5: of today; 0: of long ago.", "weight": 0.25},
 )
 _WORDS = re.compile(r"\w+")
+_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class FakeChat(Chat):
@@ -44,7 +45,7 @@ class FakeChat(Chat):
         system: str,
         user: str,
         *,
-        max_tokens: int,  # noqa: ARG002
+        max_tokens: int,
         temperature: float = 0.0,  # noqa: ARG002
         json_schema: JsonMap | None = None,
         extra: str = "",  # noqa: ARG002
@@ -53,24 +54,44 @@ class FakeChat(Chat):
         with self._lock:
             self.asked.append((system, user))
             scripted = self._script.pop(0) if self._script else None
-        text = made_answer(user, json_schema) if scripted is None else scripted
+        text = made_answer(user, json_schema, cites="[1]" in system) if scripted is None else scripted
+        text = text if json_schema or scripted is not None else self._cut(text, max_tokens)
         counts = zip(("input_tokens", "output_tokens"), (system + user, text), strict=True)
         usage = tuple(
             Amount(self.item, unit, float(self.count_tokens(of)), Basis.MODELLED) for unit, of in counts
         )
         return Reply(text, usage, details={"characters": len(text), "chars_per_second": None})
 
+    def _cut(self, text: str, most: int) -> str:
+        """As many of a text's first words as an answer may have tokens."""
+        words = text.split(" ")
+        while len(words) > 1 and self.count_tokens(" ".join(words)) > most:
+            words.pop()
+        return " ".join(words)
 
-def made_answer(user: str, schema: JsonMap | None) -> str:
-    """An answer of the schema's form: ratings, a grade, an order, criteria, a query, a passage or queries."""
+
+def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> str:
+    """An answer of the schema's form: ratings, a grade, an order, criteria, a query, a passage or queries.
+
+    Without a schema it is the sentence of the passages that shares most words with the question, with the
+    number of its passage where readers are to cite.
+    """
     texts = dict(find_marked(user))
-    question = texts.get("question", "")
-    passages = [text for label, text in texts.items() if label.startswith("passage")]
+    question = texts.get("answer", texts.get("question", ""))
+    passages = [text for label, text in texts.items() if label.startswith(("passage", "reference"))]
+    if passages and not schema:
+        return _sentence(question, passages, cites=cites)
     properties = schema["properties"] if schema else {}
     for key, answer in _ANSWERS.items():
         if key in properties:
             return json.dumps({key: answer(question, passages, properties[key])})
     return " ".join(question.split()) or "nothing to say"
+
+
+def _sentence(question: str, passages: list[str], *, cites: bool) -> str:
+    sentences = [(at, each.strip()) for at, text in enumerate(passages, 1) for each in _ENDS.split(text)]
+    at, best = max(sentences, key=lambda each: _share(question, each[1]))
+    return f"{best} [{at}]" if cites else best
 
 
 def _ratings(question: str, passages: list[str], asked: JsonMap) -> list[list[Any]]:
@@ -102,6 +123,8 @@ def _rated(question: str, passage: str, columns: int) -> list[Any]:
 _ANSWERS: Mapping[str, Callable[[str, list[str], JsonMap], Any]] = {
     "ratings": _ratings,
     "grade_1_5": lambda question, passages, _: 1 + round(4 * _share(question, passages[0])),
+    "score_0_5": lambda answer, texts, _: round(5 * max(_share(answer, text) for text in texts)),
+    "helps_0_1": lambda question, passages, _: round(_share(question, passages[0])),
     "order": _order,
     "criteria": lambda _, __, asked: [
         {key: each[key] for key in asked["items"]["properties"]} for each in _CRITERIA

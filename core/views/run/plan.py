@@ -16,9 +16,8 @@ from core.views.library.export import records
 from core.views.text import count, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
-    from core.golden.plan import GoldenPlan
     from core.golden.pool import Kind, Ranked
-    from core.pipeline.sweep.plan import Plan
+    from core.pipeline.sweep.plan import Bill, Plan
 
 _LINES = {
     "stage": pl.String,
@@ -39,7 +38,7 @@ _STACKS = {
 }
 
 
-def line_rows(made: Plan | GoldenPlan) -> pl.DataFrame:
+def line_rows(made: Bill) -> pl.DataFrame:
     """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
     rows = [
         (

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.plan import GoldenPlan
     from core.golden.refine import Refinement
     from core.pipeline.evaluate import Status
+    from core.readers.plan import ReaderPlan
 
 RISK = (
     "Passages may carry instructions for the judge; they stand between marks that they cannot foresee and "
@@ -48,7 +49,7 @@ def size_of(made: GoldenPlan) -> str:
     return f"{count(made.questions, 'question')}, {passages}, {judged}"
 
 
-def dollars(made: GoldenPlan) -> str:
+def dollars(made: GoldenPlan | ReaderPlan) -> str:
     """What it costs, how long it takes, and whether the budget is enough."""
     if not made.lines:
         return "Nothing is paid for: everything runs on this machine."

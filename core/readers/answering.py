@@ -1,0 +1,136 @@
+"""Asks readers, and judges of their answers; every call once, and one that was paid for is not sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from core.errors import ProviderError
+from core.pipeline.evaluate.budget import paid
+from core.pipeline.evaluate.measure import in_order
+from core.pipeline.evaluate.turn import Turn
+from core.pipeline.sweep.reader import JudgeScorer
+from core.providers.chat import Chat
+from core.providers.chat.ask import ask
+from core.providers.chat.reading import bare
+from core.readers.job import Call, ReaderJob
+from core.readers.messages import OF_PASSAGES, TRIES, judging, message
+from core.records import Basis
+
+ANSWER, JUDGE = "answer", "judge"
+
+
+class Answer(NamedTuple):
+    """What a reader answered."""
+
+    text: str | None  # None where the passages are too long for the model
+    truncated: bool
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    ms: float | None = None
+    usd: float | None = None
+
+
+class Judged(NamedTuple):
+    """What a judge is asked once."""
+
+    scorer: JudgeScorer
+    question: str
+    answer: str
+    golds: tuple[str, ...]
+    passages: tuple[int, ...]
+
+
+class Answering:
+    """One process's turn at the answers of a job.
+
+    Attributes:
+        answers: What was answered.
+        scores: What was judged; None where an answer of the judge could not be used.
+        billed: By reader what price books name its usage, and the weakest evidence of it.
+    """
+
+    def __init__(self, job: ReaderJob, turn: Turn) -> None:
+        self._job, self._turn = job, turn
+        self.answers: dict[Call, Answer] = {}
+        self.scores: dict[Judged, int | None] = {}
+        self.billed: dict[str, tuple[str, Basis]] = {}
+
+    def read(self) -> None:
+        """Ask every reader."""
+        for model in self._job.reader.models:
+            calls, chat = self._job.calls(model), self._begun(ANSWER, model)
+            self.billed.setdefault(model, (chat.item, Basis.MEASURED))
+            answered = in_order(partial(self._one, chat), calls, chat.concurrency)
+            for done, (call, answer) in enumerate(zip(calls, answered, strict=True), 1):
+                self.answers[call] = answer
+                self._turn.tracker.within(done, len(calls), "answers")
+            self._turn.tracker.end()
+
+    def judge(self, golds: Mapping[str, tuple[str, ...]]) -> None:
+        """Have what was answered judged.
+
+        Args:
+            golds: Gold answers by question.
+        """
+        judge = self._job.reader.judge
+        if judge is None:
+            return
+        asked = list(dict.fromkeys(self._judged(golds)))
+        chat, unused = self._begun(JUDGE, judge.model), 0
+        scored = in_order(partial(self._score, chat), asked, chat.concurrency)
+        for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
+            self.scores[one] = value
+            unused += value is None
+            self._turn.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
+        self._turn.tracker.end()
+
+    def judgements(self, call: Call, golds: Mapping[str, tuple[str, ...]]) -> Iterable[Judged]:
+        """What is asked of a judge about an answer; of "precision" once per passage."""
+        judge, answer = self._job.reader.judge, self.answers.get(call)
+        if judge is None or answer is None or answer.text is None:
+            return
+        right = golds.get(call.question, ())
+        for scorer in judge.scorers:
+            if scorer == "precision":
+                yield from (Judged(scorer, call.question, "", (), (place,)) for place in call.passages)
+            elif scorer in OF_PASSAGES and call.passages:
+                yield Judged(scorer, call.question, answer.text, (), call.passages)
+            elif scorer not in OF_PASSAGES and right:
+                yield Judged(scorer, call.question, answer.text, right, ())
+
+    def _judged(self, golds: Mapping[str, tuple[str, ...]]) -> Iterable[Judged]:
+        for call in self.answers:
+            yield from self.judgements(call, golds)
+
+    def _begun(self, kind: str, model: str) -> Chat:
+        self._turn.tracker.begin(kind, f"{kind}: {model}")
+        self._turn.budget.begin_stage(f"{kind} {model}")
+        return self._turn.models.chat(model)
+
+    def _one(self, chat: Chat, call: Call) -> Answer:
+        self._turn.watch.check()
+        job, prompt = self._job, self._job.prompts[call.prompt]
+        texts = [job.texts[place] for place in call.passages]
+        sent = message(chat, prompt, job.reader, call.question, texts)
+        try:
+            reply = chat.complete(
+                sent.system, sent.user, max_tokens=sent.max_tokens, temperature=call.temperature,
+                extra=f"pass {call.turn}" if call.turn > 1 else "",
+            )  # fmt: skip
+        except ProviderError as error:
+            if error.kind != "too large":
+                raise
+            return Answer(None, sent.truncated)
+        if any(each.basis is not Basis.MEASURED for each in reply.usage):
+            self.billed[call.model] = (chat.item, Basis.MODELLED)
+        used = paid(reply.usage, self._turn.budget.price)
+        return Answer(prompt.kept(bare(reply.value)), sent.truncated, **used, ms=reply.ms or None)
+
+    def _score(self, chat: Chat, one: Judged) -> int | None:
+        self._turn.watch.check()
+        texts = [self._job.texts[place] for place in one.passages]
+        return ask(
+            chat, judging(one.scorer, one.question, one.answer, one.golds, texts), tries=TRIES
+        ).value.value

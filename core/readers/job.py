@@ -1,0 +1,220 @@
+"""What readers are asked to do: which answers are wanted of which runs, and which calls make them.
+
+Nothing is asked twice: runs that send the same passages for a question share one call, and so do all runs
+for the closed book.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from core.errors import InputError
+from core.pipeline.evaluate.identity import model_identity
+from core.pipeline.evaluate.job import EMPTY_BOOK
+from core.pipeline.sweep.check import chat_problems, require
+from core.pipeline.sweep.reader import Mode, Reader
+from core.prices import PriceBook
+from core.providers.chat import chat_config, make_chat
+from core.providers.config import ModelConfig
+from core.readers.prompts import Prompt, prompt
+from core.records import JsonMap, short_hash
+from core.tables import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A stored run whose final ranking is read."""
+
+    run_id: str
+    searched: str  # the collection, or the part of it with chunks, whose passages it ranks
+    ranked: Mapping[str, tuple[str, ...]]  # by question: its passages, best first, as deep as is needed
+    gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by question: gold passages
+    chunks_sent: int | None = None  # how many passages the stack sends, where it says
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the store holds of what is read."""
+
+    collection_id: str
+    questions: Mapping[str, str]  # by id
+    texts: Mapping[str, Mapping[str, str]]  # by what is searched: passages with title and text
+    replays: tuple[Replay, ...]
+    golds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TABLES["gold_answers"]))
+
+
+class Block(NamedTuple):
+    """Answers that are looked at together: one reader's under one condition, of one run."""
+
+    run_id: str
+    reader: str
+    prompt: str
+    temperature: float
+    mode: Mode
+    k: int | None
+    turn: int  # which pass, from 1
+
+
+class Call(NamedTuple):
+    """What is asked once: equal calls have equal answers."""
+
+    model: str
+    prompt: str  # as the specification names it
+    temperature: float
+    turn: int
+    question: str
+    passages: tuple[int, ...]  # places in `ReaderJob.texts`
+
+
+class Wanted(NamedTuple):
+    """One answer."""
+
+    block: Block
+    query_id: str
+    call: Call
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderJob:
+    """Answers of readers from the passages of runs.
+
+    Attributes:
+        name: What people read.
+        reader: Who answers, from what, and how answers are scored.
+        material: What the store holds of it.
+        models: Configurations of models that no catalogue has, by name.
+        book: Prices.
+        budget_usd: The most dollars that may be spent; None = no limit.
+        spec: What the user wrote.
+    """
+
+    name: str
+    reader: Reader
+    material: Material
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)
+    book: PriceBook = EMPTY_BOOK
+    budget_usd: float | None = None
+    spec: JsonMap = field(default_factory=dict)
+
+    @property
+    def job_id(self) -> str:
+        """The identity: other readers, prompts, depths and runs go on in the same folder."""
+        return short_hash("readers", self.name, self.material.collection_id)
+
+    @property
+    def collection_id(self) -> str:
+        """The collection whose questions are answered."""
+        return self.material.collection_id
+
+    @cached_property
+    def prompts(self) -> Mapping[str, Prompt]:
+        """The prompts by the names that the specification has for them."""
+        return {name: prompt(name) for name in self.reader.prompts}
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """Different texts of passages."""
+        return list(self._placed)
+
+    @cached_property
+    def _placed(self) -> Mapping[str, int]:
+        placed: dict[str, int] = {}
+        for some in self.material.texts.values():
+            for text in some.values():
+                placed.setdefault(text, len(placed))
+        return placed
+
+    @cached_property
+    def wanted(self) -> Sequence[Wanted]:
+        """Every answer, in the order in which they are asked for."""
+        return list(self._wanted())
+
+    def calls(self, model: str) -> list[Call]:
+        """What a model is asked, each once."""
+        return list(dict.fromkeys(each.call for each in self.wanted if each.call.model == model))
+
+    def sent(self, replay: Replay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
+        """The passages that are sent for a question, best first; None where the mode leaves none of some."""
+        ranked, gold = replay.ranked.get(query_id, ()), replay.gold.get(query_id, ())
+        if mode == "none":
+            return ()
+        if mode == "gold":
+            return gold or None
+        first, known = ranked[:k], set(gold)
+        if mode == "top_k":
+            return first
+        return tuple(name for name in first if (name in known) == (mode == "gold_only")) or None
+
+    def manifest(self) -> JsonMap:
+        """What is needed to repeat it, as JSON."""
+        return {
+            "readers": {"id": self.job_id, "name": self.name, "collection": self.collection_id},
+            "runs": [each.run_id for each in self.material.replays],
+            "prompts": {each.name: each.hash for each in self.prompts.values()},
+            "models": {
+                name: dict(model_identity(chat_config(name, self.models))) for name in self.reader.asked
+            },
+            "spec": self.spec,
+        }
+
+    def billed(self) -> list[tuple[str, str]]:
+        """Item and unit of everything that is paid for."""
+        chats = [make_chat(name, models=self.models, ready=False) for name in self.reader.asked]
+        return [(each.item, each.unit) for chat in chats if not chat.local for each in chat.expected(1, 1)]
+
+    def _wanted(self) -> Iterator[Wanted]:
+        reader = self.reader
+        conditions = [
+            (model, name, temperature, turn, mode, k)
+            for model in reader.models
+            for name in reader.prompts
+            for temperature in reader.temperatures
+            for turn in range(1, reader.passes + 1)
+            for mode in reader.modes
+            for k in reader.depths(mode)
+        ]
+        for model, name, temperature, turn, mode, k in conditions:
+            for replay in self.material.replays:
+                block = Block(replay.run_id, model, self.prompts[name].name, temperature, mode, k, turn)
+                for query_id in replay.ranked:
+                    passages = self.sent(replay, query_id, mode, k)
+                    if passages is not None:
+                        places = self._places(replay, passages)
+                        question = self.material.questions[query_id]
+                        yield Wanted(block, query_id, Call(model, name, temperature, turn, question, places))
+
+    def _places(self, replay: Replay, passages: Sequence[str]) -> tuple[int, ...]:
+        texts = self.material.texts[replay.searched]
+        return tuple(self._placed[texts[name]] for name in passages if name in texts)
+
+
+def require_material(job: ReaderJob) -> None:
+    """Refuse a job that has nothing to read, or modes without gold passages."""
+    material, reader = job.material, job.reader
+    if not any(each.ranked for each in material.replays):
+        raise InputError(
+            "No run has a ranking of questions with text.",
+            where="reader.runs",
+            do="Name runs with rankings, of a collection whose questions and passages are stored.",
+        )
+    asked = ", ".join(sorted({"gold", "gold_only", "no_gold"} & set(reader.modes)))
+    if asked and not any(each.gold for each in material.replays):
+        raise InputError(
+            f"No passage has grade {reader.gold_from} or more: {asked} cannot be told.",
+            where="reader.golden_set",
+            do="Name a golden set of the collection, or leave these modes out.",
+        )
+
+
+def require_models(reader: Reader, models: Mapping[str, ModelConfig], *, to_run: bool) -> None:
+    """Refuse models that nobody knows, prompts that cannot be read and, to run, keys that are missing."""
+    for name in reader.prompts:
+        prompt(name)
+    named = [*(("reader.models", name) for name in reader.models)]
+    named += [] if reader.judge is None else [("reader.judge.model", reader.judge.model)]
+    require(list(chat_problems(named, models)), to_run=to_run)

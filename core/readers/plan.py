@@ -1,0 +1,168 @@
+"""What readers will take: calls, tokens and dollars. It spends nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from core.pipeline.evaluate import Job
+from core.pipeline.sweep.plan import Bill, Line, Plan, asked_lines, asked_seconds
+from core.pipeline.sweep.problems import Problem, Severity, SpecError
+from core.pipeline.sweep.reader import AnswerJudge, Reader
+from core.providers.chat import Chat, chat_config, make_chat
+from core.providers.chat.ask import Task
+from core.providers.tokens import counter
+from core.readers.answering import ANSWER, JUDGE
+from core.readers.job import Call, Material, ReaderJob, Replay, require_models
+from core.readers.messages import OF_PASSAGES, judging, message
+
+SAMPLE = 500
+"""Of more calls so many are counted, evenly spread, and the sum is scaled."""
+_MOST = "answers as long as they may be"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderPlan(Bill):
+    """What readers will take.
+
+    Attributes:
+        name: Of the job.
+        runs: How many are read.
+        questions: How many are asked.
+        answers: How many there will be.
+        asked: How many different calls make them.
+        seconds: How long the calls take, as far as is known.
+        problems: What its owner should know.
+    """
+
+    name: str
+    runs: int
+    questions: int
+    answers: int
+    asked: int
+    seconds: float
+    problems: tuple[Problem, ...] = ()
+
+
+def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True) -> ReaderPlan:
+    """Work out what readers will take; sends nothing and writes nothing.
+
+    Args:
+        job: The job.
+        problems: What to tell with it.
+        known: Whether the rankings are; else its passages stand for those that will be.
+    """
+    calls = {model: job.calls(model) for model in job.reader.models}
+    lines = [
+        line for model in job.reader.models for line in _answering(job, model, calls[model], known=known)
+    ]
+    lines += _judging(job, [call for some in calls.values() for call in some])
+    chats = {name: make_chat(name, models=job.models, ready=False) for name in job.reader.asked}
+    return ReaderPlan(
+        name=job.name,
+        runs=len(job.material.replays),
+        questions=len({each.query_id for each in job.wanted}),
+        answers=len(job.wanted),
+        asked=sum(map(len, calls.values())),
+        lines=tuple(lines),
+        limit=job.budget_usd,
+        seconds=sum(asked_seconds(line, chats[line.model]) for line in lines),
+        problems=(*problems, *warned(job.reader)),
+    )
+
+
+def with_readers(made: Plan, job: Job) -> Plan:
+    """The plan of an evaluation with the lines of its readers, whose passages are not known yet."""
+    reader = reader_of(job)
+    if reader is None:
+        return made
+    require_models(reader, job.models, to_run=False)
+    asked = plan(ReaderJob(name=job.name, reader=reader, material=_typical(job, reader), models=job.models,
+                           book=job.book), known=False)  # fmt: skip
+    return replace(made, lines=(*made.lines, *asked.lines), problems=(*made.problems, *asked.problems))
+
+
+def reader_of(job: Job) -> Reader | None:
+    """The readers of an evaluation, if it has any."""
+    told = job.spec.get("reader")
+    reader = None if told is None else Reader.model_validate(told)
+    if reader is not None and reader.runs:
+        found = "The readers of an evaluation read its own runs."
+        raise SpecError([Problem("reader.runs", found, "Leave it out, or use `readers run`.")])
+    return reader
+
+
+def warned(reader: Reader) -> Iterator[Problem]:
+    """What the owner of readers should know."""
+    if reader.judge is not None and reader.judge.model in reader.models:
+        found = f"{reader.judge.model} judges its own answers."
+        yield Problem("reader.judge", found, "Let another model judge.", Severity.WARNING)
+
+
+def _typical(job: Job, reader: Reader) -> Material:
+    """Passages that stand for those that stacks will find: others for every stack and question."""
+    corpus = next(iter(job.corpora.values()))
+    most, deep = len(corpus), min(len(corpus), reader.depth)
+    names = list(map(str, range(most)))
+    questions = dict(job.queries.select("query_id", "text").iter_rows())
+    replays = tuple(
+        Replay(stack.stack_id, "", {
+            query: tuple(names[(at * 7919 + of * 104_729 + rank) % most] for rank in range(deep))
+            for of, query in enumerate(questions)
+        })
+        for at, stack in enumerate(job.stacks)
+    )  # fmt: skip
+    return Material(job.collection_id, questions, {"": dict(zip(names, corpus.texts, strict=True))}, replays)
+
+
+def _answering(job: ReaderJob, model: str, calls: Sequence[Call], *, known: bool) -> Iterator[Line]:
+    chat = make_chat(model, models=job.models, ready=False)
+    if chat.local or not calls:
+        return
+    some = _some(calls)
+    sizes = [_size(job, chat, call) for call in some]
+    asked, said = (sum(parts) * len(calls) / len(some) for parts in zip(*sizes, strict=True))
+    exact = known and len(some) == len(calls) and counter(chat_config(model, job.models).tokenizer).exact
+    yield from asked_lines(
+        (ANSWER, model, len(calls)), chat.expected(asked, said), job.book, exact=exact, note=_MOST
+    )
+
+
+def _size(job: ReaderJob, chat: Chat, call: Call) -> tuple[int, int]:
+    texts = [job.texts[place] for place in call.passages]
+    sent = message(chat, job.prompts[call.prompt], job.reader, call.question, texts)
+    return chat.count_tokens(sent.system) + chat.count_tokens(sent.user), sent.max_tokens
+
+
+def _judging(job: ReaderJob, calls: Sequence[Call]) -> Iterator[Line]:
+    """Tokens of judging answers as long as they may be."""
+    judge = job.reader.judge
+    if judge is None or not calls:
+        return
+    chat = make_chat(judge.model, models=job.models, ready=False)
+    if chat.local:
+        return
+    some = _some(calls)
+    tasks = [task for call in some for task in _tasks(job, call, judge)]
+    sizes = sum(chat.count_tokens(task.system) + chat.count_tokens(task.user) for task in tasks)
+    scale = len(calls) / len(some)
+    number = round(len(tasks) * scale)
+    said = number * chat.count_tokens('{"score_0_5": 3}')
+    used = chat.expected(sizes * scale, said)
+    yield from asked_lines((JUDGE, judge.model, number), used, job.book, exact=False, note=_MOST)
+
+
+def _tasks(job: ReaderJob, call: Call, judge: AnswerJudge) -> Iterator[Task[int | None]]:
+    """What is asked about an answer that is as long as it may be."""
+    answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
+    texts = [job.texts[place] for place in call.passages]
+    golds = job.material.golds["answer"].head(1).to_list()
+    for scorer in judge.scorers:
+        each = [[text] for text in texts] if scorer == "precision" else [texts]
+        if texts if scorer in OF_PASSAGES else golds:
+            yield from (judging(scorer, call.question, answer, golds, shown) for shown in each)
+
+
+def _some(calls: Sequence[Call]) -> Sequence[Call]:
+    return calls if len(calls) <= SAMPLE else calls[:: math.ceil(len(calls) / SAMPLE)]

@@ -1,0 +1,187 @@
+"""Has readers answer from stored runs and hands over the answers that are whole, with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from core.errors import BudgetError, ProviderError
+from core.jobs import Stopped
+from core.pipeline.evaluate.folder import Progress
+from core.pipeline.evaluate.turn import Order, Result, Turn, take
+from core.providers.calls import Keys
+from core.readers.answering import ANSWER, JUDGE, Answering
+from core.readers.job import Block, ReaderJob, Wanted, require_material
+from core.readers.messages import SCALES
+from core.readers.scoring import CITING, scored
+from core.records import Basis, Batch, Sink
+from core.stats.latency import GENERATE
+from core.tables import TABLES, frame
+
+READERS = "readers"
+"""Folder of all reader jobs, beside that of evaluations."""
+
+
+def run_job(
+    job: ReaderJob,
+    *,
+    land: Sink,
+    work: Path,
+    shared: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    keys: Keys | None = None,
+) -> Result:
+    """Have readers answer, or what is left of it; arguments, result and errors as of `turn.take`.
+
+    Args:
+        land: Takes answers and scores, to put beside those that the runs have.
+    """
+    require_material(job)
+    order = Order(
+        work_id=job.job_id,
+        name=job.name,
+        collection_id=job.collection_id,
+        spec=job.spec,
+        manifest=job.manifest(),
+        models=job.models,
+        book=job.book,
+        budget_usd=job.budget_usd,
+        billed=job.billed(),
+    )
+    return take(
+        order, partial(answer, job, land), work=work, shared=shared, progress=progress, cancelled=cancelled,
+        keys=keys,
+    )  # fmt: skip
+
+
+def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
+    """Answer and score with the means of a turn; what is whole is handed over even where it is stopped.
+
+    Returns:
+        How many answers there are, in words.
+
+    Raises:
+        BudgetError: If going on could cost more than allowed; what was answered is kept.
+        ProviderError: If a provider fails, or somebody stopped it.
+        Stopped: If somebody stopped it.
+    """
+    judges = 0 if job.reader.judge is None else 1
+    turn.tracker.expect({ANSWER: len(job.reader.models), JUDGE: judges})
+    answering, golds = Answering(job, turn), _golds(job)
+    try:
+        answering.read()
+        answering.judge(golds)
+    except (BudgetError, ProviderError, Stopped):
+        land(batch_of(job, answering, golds))
+        raise
+    batch = batch_of(job, answering, golds)
+    land(batch)
+    answers = batch.frames["answers"].lazy().collect().height
+    turn.tracker.tell(facts={**turn.tracker.status.facts, "answers": answers})
+    turn.log.write("answered", answers=answers, calls=len(answering.answers))
+    return f"{answers} answers"
+
+
+def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str, ...]]) -> Batch:
+    """The answers of blocks in which every question was answered, their scores, and what they took."""
+    whole = list(_whole(job, answering))
+    rows = frame("answers", [_row(each, answering) for each in whole])
+    computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole))
+    judged = frame("answer_scores", list(_judged(job, whole, answering, golds)))
+    return Batch(
+        frames={
+            "answers": rows,
+            "answer_scores": pl.concat([computed.select(TABLES["answer_scores"].names()), judged]),
+            **_taken(job, rows, answering),
+        }
+    )
+
+
+def _relevant(job: ReaderJob, whole: Sequence[Wanted]) -> pl.DataFrame:
+    """Whether each passage that was sent is gold, of questions that have gold passages."""
+    key = {name: TABLES["answers"][name] for name in ("run_id", "query_id", "mode", "k")}
+    schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
+    replays = {each.run_id: each for each in job.material.replays}
+    rows: dict[tuple[object, ...], list[bool]] = {}
+    for wanted in whole if set(CITING) & set(job.reader.scorers) else ():
+        replay, mode, k = replays[wanted.block.run_id], wanted.block.mode, wanted.block.k
+        gold = set(replay.gold.get(wanted.query_id, ()))
+        if gold:
+            sent = job.sent(replay, wanted.query_id, mode, k) or ()
+            rows[replay.run_id, wanted.query_id, mode, k] = [name in gold for name in sent]
+    return pl.DataFrame([(*of, flags) for of, flags in rows.items()], schema=schema, orient="row")
+
+
+def _golds(job: ReaderJob) -> Mapping[str, tuple[str, ...]]:
+    """Gold answers by question."""
+    rows = job.material.golds.group_by("query_id", maintain_order=True).agg("answer").iter_rows()
+    asked = job.material.questions
+    return {asked[query]: tuple(answers) for query, answers in rows if query in asked}
+
+
+def _whole(job: ReaderJob, answering: Answering) -> Iterator[Wanted]:
+    lacking = {each.block for each in job.wanted if each.call not in answering.answers}
+    return (each for each in job.wanted if each.block not in lacking)
+
+
+def _row(wanted: Wanted, answering: Answering) -> dict[str, Any]:
+    return {**_key(wanted), **answering.answers[wanted.call]._asdict(), "first_token_ms": None}
+
+
+def _key(wanted: Wanted) -> dict[str, Any]:
+    block: Block = wanted.block
+    return {
+        "run_id": block.run_id, "query_id": wanted.query_id, "reader": block.reader, "prompt": block.prompt,
+        "temperature": block.temperature, "mode": block.mode, "k": block.k, "pass": block.turn,
+    }  # fmt: skip
+
+
+def _judged(
+    job: ReaderJob, whole: list[Wanted], answering: Answering, golds: Mapping[str, tuple[str, ...]]
+) -> Iterator[dict[str, Any]]:
+    judge = job.reader.judge
+    if judge is None:
+        return
+    for wanted in whole:
+        told: dict[str, list[int | None]] = {}
+        for one in answering.judgements(wanted.call, golds):
+            told.setdefault(one.scorer, []).append(answering.scores.get(one))
+        for scorer in judge.scorers:
+            values = [value for value in told.get(scorer, ()) if value is not None]
+            if values and len(values) == len(told[scorer]):
+                among = SCALES[scorer]
+                yield {
+                    **_key(wanted), "scorer": scorer, "judge": judge.model,
+                    "value": sum(values) / len(values), "scale": f"{among[0]}-{among[-1]}",
+                }  # fmt: skip
+
+
+def _taken(job: ReaderJob, rows: pl.DataFrame, answering: Answering) -> dict[str, pl.DataFrame]:
+    """Time and usage of generation: what the first reader took for as many passages as each stack sends.
+
+    Where a stack does not say how many, the most that were asked for count.
+    """
+    reader, depths = job.reader, job.reader.depths("top_k")
+    sends = [
+        (each.run_id, each.chunks_sent if each.chunks_sent in depths else depths[-1])
+        for each in job.material.replays
+        if depths
+    ]
+    of = pl.DataFrame(sends, schema={"run_id": pl.String, "k": pl.Int32}, orient="row")
+    told = rows.join(of, on=["run_id", "k"]).filter(
+        reader=reader.models[0], prompt=job.prompts[reader.prompts[0]].name,
+        temperature=reader.temperatures[0], mode="top_k",
+    )  # fmt: skip
+    timings = told.select("run_id", "query_id", "ms", stage=pl.lit(GENERATE), repeat="pass")
+    units = ["input_tokens", "output_tokens"]
+    used = told.unpivot(units, index=["run_id", "query_id"], variable_name="unit", value_name="amount")
+    item, basis = answering.billed.get(reader.models[0], ("", Basis.MODELLED))
+    usage = used.group_by("run_id", "query_id", "unit").agg(pl.col("amount").cast(pl.Float64).mean())
+    usage = usage.with_columns(stage=pl.lit(GENERATE), item=pl.lit(item), basis=pl.lit(str(basis)))
+    taken = {"timings": timings.drop_nulls("ms"), "usage": usage.drop_nulls("amount")}
+    return {table: frame(table, some.to_dict()) for table, some in taken.items() if some.height}

@@ -1,0 +1,74 @@
+"""A reader job as sentences and tables: its plan, how it ended, what it answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.views.golden.build.words import dollars
+from core.views.text import count, usd
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.pipeline.evaluate import Status
+    from core.readers.plan import ReaderPlan
+
+__all__ = ["answered", "dollars", "ended", "jobs", "size_of"]
+
+
+def size_of(made: ReaderPlan) -> str:
+    """What will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
+    runs, questions = count(made.runs, "run"), count(made.questions, "question")
+    return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}"
+
+
+def ended(status: Status) -> str:
+    """How it ended, in a sentence or two."""
+    parts = [f"{status.state}"]
+    if answers := status.facts.get("answers"):
+        parts[0] += f": {answers:,} answers are in the store"
+    if status.usd:
+        parts[0] += f", {usd(status.usd, '')} spent"
+    if unused := status.facts.get("unused"):
+        parts.append(f"{count(int(unused), 'answer')} of the judge could not be used.")
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
+    if status.message:
+        parts.append(status.message)
+    parts[0] += "."
+    return " ".join(parts)
+
+
+def jobs(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """All of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
+    rows = [
+        (
+            name,
+            str(each.state),
+            each.stage,
+            each.facts.get("answers"),
+            each.usd,
+            each.started_at,
+            each.message,
+        )
+        for name, each in known
+    ]
+    columns: dict[str, pl.DataType] = {
+        "name": pl.String(),
+        "state": pl.String(),
+        "stage": pl.String(),
+        "answers": pl.Int64(),
+        "usd": pl.Float64(),
+        "began": pl.Datetime("us", "UTC"),
+        "message": pl.String(),
+    }
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def answered(answers: pl.DataFrame) -> pl.DataFrame:
+    """How many answers there are by run, reader, prompt, temperature, mode and k, truncated ones counted."""
+    by = ["run_id", "reader", "prompt", "temperature", "mode", "k"]
+    counted = answers.group_by(by).agg(answers=pl.len(), truncated=pl.col("truncated").sum())
+    return counted.sort(by, nulls_last=True)

@@ -1,0 +1,232 @@
+"""Readers on stored runs: what the store holds for them, and their answers put beside those that are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.answers import KEY
+from core.errors import InputError, UnknownNameError
+from core.records import Batch
+from core.stats.latency import GENERATE
+from core.store import Snapshot, Store
+from core.views.workspace.audits import audits
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.pipeline.evaluate import Job
+    from core.pipeline.evaluate.launch import Known
+    from core.pipeline.evaluate.run import After
+    from core.pipeline.sweep.reader import Reader
+    from core.prices import PriceBook
+    from core.readers.job import Material, ReaderJob
+    from core.readers.spec import ReaderSpec
+
+_SCORE = (*KEY, "scorer", "judge")
+
+
+def work_of(store: Path) -> Path:
+    """The folder of all reader jobs whose answers go into a store."""
+    return store.absolute().parent / "readers"
+
+
+def known(store: Path) -> list[Known]:
+    """Every reader job whose answers go into a store, newest first."""
+    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
+
+    return launch.known_in(work_of(store))
+
+
+def read(snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *, to_run: bool) -> ReaderJob:
+    """Read what a specification names.
+
+    Raises:
+        SpecError: With everything that is wrong with its models.
+        UnknownNameError: If the store has no such collection, run, golden set or price book.
+        InputError: If there is nothing to read.
+    """
+    from core.readers.job import ReaderJob, require_models  # noqa: PLC0415 - with the engines, a second
+
+    require_models(spec.reader, spec.models, to_run=to_run)
+    if spec.prices not in books:
+        raise UnknownNameError("price book", spec.prices, books, where="prices")
+    collection = str(spec.collection.stored)
+    return ReaderJob(
+        name=spec.name,
+        reader=spec.reader,
+        material=material(snapshot, collection, spec.reader, spec.reader.runs),
+        models=spec.models,
+        book=books[spec.prices],
+        budget_usd=spec.budget_usd,
+        spec=spec.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def after(store: Store, job: Job) -> After | None:
+    """What the readers of an evaluation do once its runs have landed; None where it has none."""
+    from core.pipeline.evaluate.run import After  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate.turn import Turn  # noqa: PLC0415
+    from core.readers.job import ReaderJob, require_material, require_models  # noqa: PLC0415
+    from core.readers.plan import reader_of  # noqa: PLC0415
+    from core.readers.run import answer  # noqa: PLC0415
+
+    reader = reader_of(job)
+    if reader is None:
+        return None
+    require_models(reader, job.models, to_run=True)
+    golden = next((each.golden_set_id for each in job.setup.golden_sets if each.part_of is None), None)
+    reader = reader if reader.golden_set else reader.model_copy(update={"golden_set": golden})
+
+    def do(turn: Turn, run_ids: Sequence[str]) -> None:
+        snapshot = store.read()
+        there = set(snapshot.runs(job.collection_id)["run_id"])
+        asked = set(job.queries["query_id"])
+        read = material(snapshot, job.collection_id, reader, [name for name in run_ids if name in there])
+        replays = tuple(
+            replace(each, ranked={query: ids for query, ids in each.ranked.items() if query in asked})
+            for each in read.replays
+        )
+        made = ReaderJob(
+            name=job.name, reader=reader, material=replace(read, replays=replays), models=job.models,
+            book=job.book, budget_usd=job.budget_usd,
+        )  # fmt: skip
+        require_material(made)
+        answer(made, lambda batch: land(store, batch), turn)
+
+    empty = material_of(job)
+    return After(do, ReaderJob(name=job.name, reader=reader, material=empty, models=job.models).billed())
+
+
+def material_of(job: Job) -> Material:
+    """What an evaluation asks, before it has run."""
+    from core.readers.job import Material  # noqa: PLC0415 - with the engines, a second
+
+    return Material(job.collection_id, dict(job.queries.select("query_id", "text").iter_rows()), {}, ())
+
+
+def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
+    """What the store holds of runs that are read.
+
+    Args:
+        names: The runs, or "workspace".
+
+    Raises:
+        UnknownNameError: If the store has no such collection, run or golden set.
+        InputError: If its passages are not stored, or nobody says which of several golden sets counts.
+    """
+    from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.sweep.reader import WORKSPACE  # noqa: PLC0415
+    from core.readers.job import Material, Replay  # noqa: PLC0415
+
+    collections = snapshot.collections()["collection_id"]
+    if collection_id not in set(collections):
+        raise UnknownNameError("collection", collection_id, collections)
+    runs = snapshot.runs(collection_id).filter("has_rankings")
+    there = runs["run_id"].to_list()
+    for name in names:
+        if name not in (*there, WORKSPACE):
+            raise UnknownNameError("run", name, there, where=collection_id)
+    ids = there if WORKSPACE in names else [name for name in there if name in set(names)]
+    questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
+    specs = dict(runs.select("run_id", "spec").iter_rows())
+    gold = _gold(snapshot, collection_id, reader, ids)
+    searched = snapshot.searched(ids)
+    replays = tuple(
+        Replay(
+            run_id,
+            searched[run_id],
+            _ranked(snapshot, run_id, max(1, reader.depth), questions),
+            gold.get(run_id, {}),
+            json.loads(specs[run_id]).get("chunks_sent"),
+        )
+        for run_id in ids
+    )
+    wanted: dict[str, set[str]] = {}
+    for each in replays:
+        names_of = wanted.setdefault(each.searched, set())
+        for query, ranked in each.ranked.items():
+            names_of.update(ranked, each.gold.get(query, ()) if "gold" in reader.modes else ())
+    texts = {}
+    for name, passages in wanted.items():
+        corpus = corpus_of(snapshot.passages(name, sorted(passages)))
+        texts[name] = dict(zip(corpus.passage_ids, corpus.texts, strict=True))
+    return Material(collection_id, questions, texts, replays, snapshot.gold_answers(collection_id))
+
+
+def _ranked(
+    snapshot: Snapshot, run_id: str, depth: int, questions: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """The first passages of every question that has a text."""
+    rows = snapshot.rankings([run_id], stage="final").filter(
+        (pl.col("rank") <= depth) & pl.col("query_id").is_in(list(questions))
+    )
+    listed = rows.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("passage_id")
+    return {query: tuple(passages) for query, passages in listed.iter_rows()}
+
+
+def _gold(
+    snapshot: Snapshot, collection_id: str, reader: Reader, run_ids: Sequence[str]
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """By run and question its gold passages, the best first."""
+    name = reader.golden_set
+    if name is None:
+        known = snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
+        left = [each for each in known if each not in audits(snapshot, collection_id)]
+        if len(left) > 1 and {"gold", "gold_only", "no_gold"} & set(reader.modes):
+            raise InputError(
+                f"{collection_id} has {len(left)} golden sets: {', '.join(left)}.",
+                where="reader.golden_set",
+                do="Name the one whose passages are gold.",
+            )
+        name = left[0] if len(left) == 1 else None
+    if name is None:
+        return {}
+    sets: dict[str, dict[str, tuple[str, ...]]] = {}
+    judging = snapshot.judging(run_ids, name)
+    for part in set(judging.values()):
+        rows = snapshot.judgements(part).filter(pl.col("grade") >= reader.gold_from)
+        rows = rows.sort("query_id", "grade", "passage_id", descending=[False, True, False])
+        listed = rows.group_by("query_id", maintain_order=True).agg("passage_id")
+        sets[part] = {query: tuple(passages) for query, passages in listed.iter_rows()}
+    return {run_id: sets[part] for run_id, part in judging.items()}
+
+
+def land(store: Store, batch: Batch) -> None:
+    """Put answers and their scores beside those that their runs have; the same answer takes its place.
+
+    Scores of an answer that says something else now go with what it said. What generation takes is added
+    where a run does not have it.
+    """
+    answers, scores = (batch.frames[name].lazy().collect() for name in ("answers", "answer_scores"))
+    if answers.is_empty():
+        return
+    ids = answers["run_id"].unique().sort().to_list()
+    count = f"{answers.height:,} answers of {', '.join(answers['reader'].unique().sort())}"
+    with store.write("readers", f"{count} on {len(ids)} runs"[:500]) as writer:
+        snapshot = store.read()
+        before = snapshot.answers(ids)
+        other = pl.col("text").ne_missing(pl.col("text_now"))
+        now = answers.select(*KEY, text_now="text")
+        stale = before.join(now, on=KEY, nulls_equal=True).filter(other)
+        kept = snapshot.answer_scores(ids).join(stale, on=KEY, how="anti", nulls_equal=True)
+        frames = {
+            "answers": _beside(before, answers, KEY),
+            "answer_scores": _beside(kept, scores, _SCORE),
+        }
+        for table, held in (("timings", snapshot.timings(ids)), ("usage", snapshot.usage(ids))):
+            taken = batch.frames.get(table)
+            if taken is not None:
+                known = held.filter(stage=GENERATE).select("run_id").unique()
+                new = taken.lazy().collect().join(known, on="run_id", how="anti")
+                runs = new["run_id"].unique().implode()
+                frames[table] = pl.concat([held.filter(pl.col("run_id").is_in(runs)), new])
+        filled = {table: rows for table, rows in frames.items() if rows.height}
+        writer.add(Batch(frames=filled), replacing=ids)
+
+
+def _beside(held: pl.DataFrame, new: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    return pl.concat([held.join(new, on=key, how="anti", nulls_equal=True), new])
