@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
-from core.errors import ClqError, InputError, UnknownNameError
+from core.errors import InputError
 from core.golden.pool import Kind, Ranked
 from core.golden.prompts import KINDS, prompt_hash
 from core.golden.spec import NONE, WORKSPACE, GoldenSpec

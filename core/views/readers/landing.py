@@ -1,4 +1,4 @@
-"""Readers on stored runs: what the store holds for them, and their answers put beside those that are there."""
+"""Readers on stored runs: what the store holds for them, and their answers put beside those there are."""
 
 from __future__ import annotations
 

@@ -1,0 +1,243 @@
+"""Readers against a local server of the vendor's wire format: what is asked, paid, kept and landed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.errors import BudgetError, InputError, UnknownNameError
+from core.jobs import State
+from core.pipeline.sweep.problems import SpecError
+from core.readers.plan import plan
+from core.readers.spec import load
+from core.stats.latency import GENERATE
+from tests.readers import asked
+from tests.vendors import Step, Vendors, serve
+
+CHAT = "openai/chat"
+
+
+@pytest.fixture
+def vendors():
+    with serve(chat=asked.answer) as server:
+        yield server
+
+
+def calls(vendors: Vendors) -> int:
+    return vendors.state.calls[CHAT]
+
+
+def sent(vendors: Vendors) -> list[tuple[str, str]]:
+    """Instructions and message of every request."""
+    return [tuple(str(each["content"]) for each in request["messages"]) for request in vendors.state.requests]
+
+
+def test_each_run_reader_and_k_is_answered_and_equal_prompts_are_paid_once(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    job = asked.job(store, vendors.url)
+    foreseen = plan(job)
+    outcome = asked.ask(store, job, vendors.url)
+    assert outcome.status.state is State.FINISHED
+    blocks = {(run, "reader", mode, k): 3 for run in asked.RANKED for mode, k in
+              (("top_k", 1), ("top_k", 2), ("none", 0))}  # fmt: skip
+    assert asked.counts(store) == blocks
+    # Of k = 1 two of three questions send the same passage in both runs, of k = 2 one; closed book: all.
+    different = (3 + 1) + (3 + 2) + 3
+    assert (calls(vendors), foreseen.asked, foreseen.answers) == (different, different, 18)
+    assert len(set(sent(vendors))) == different
+    answers = store.read().answers(list(asked.RANKED))
+    assert answers["text"].null_count() == answers["input_tokens"].null_count() == 0
+    assert answers.filter(pl.col("ms") <= 0).is_empty()
+    assert outcome.status.usd <= foreseen.usd
+    assert answers.unique(["query_id", "k", "text", "usd"])["usd"].sum() > 0
+    assert asked.scores(store, "f1").height == answers.height
+    best = asked.scores(store, "exact_match").filter(run_id="r-a", query_id="q2", k=1, mode="top_k")
+    assert best["value"].to_list() == [0.0]  # "the mean of rows, text number 1"
+
+
+def test_generation_has_its_time_and_usage_at_the_deepest_k(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    read = store.read()
+    timings, usage = read.timings(["r-a"]), read.usage(["r-a"])
+    assert set(timings["stage"]) == set(usage["stage"]) == {GENERATE}
+    deep = read.answers(["r-a"]).filter(mode="top_k", k=2)
+    assert timings["ms"].sum() == pytest.approx(deep["ms"].sum())
+    assert usage.filter(unit="input_tokens")["amount"].sum() == deep["input_tokens"].sum()
+    assert set(usage["basis"]) == {"measured"}
+
+
+def test_done_again_nothing_is_paid_and_nothing_written(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    paid, revision = calls(vendors), store.revision()
+    asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    assert (calls(vendors), store.revision()) == (paid, revision)
+
+
+def test_another_reader_is_put_beside_the_answers_that_are_there(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    before, scores = asked.counts(store), asked.scores(store, "f1")
+    paid = calls(vendors)
+    more = asked.SPEC.replace('["reader"]', '["second"]').replace("[1, 2]", "[3]")
+    asked.ask(store, asked.job(store, vendors.url, more), vendors.url)
+    after = asked.counts(store)
+    assert {key: after[key] for key in before} == before
+    assert {key[1] for key in after} == {"reader", "second"}
+    kept = asked.scores(store, "f1").filter(reader="reader")
+    assert kept.equals(scores)
+    assert calls(vendors) > paid
+    assert store.read().timings(["r-a"])["query_id"].n_unique() == 3  # the first reader's stay
+
+
+@pytest.mark.parametrize(
+    ("mode", "k", "answered"),
+    [
+        ("gold_only", 1, {"r-a": 3, "r-b": 2}),
+        ("gold_only", 2, {"r-a": 3, "r-b": 2}),
+        ("no_gold", 1, {"r-a": 0, "r-b": 1}),
+        ("no_gold", 2, {"r-a": 3, "r-b": 3}),
+        ("gold", None, {"r-a": 3, "r-b": 3}),
+    ],
+)
+def test_modes_send_gold_passages_or_the_others(tmp_path: Path, mode: str, k: int | None, answered):
+    store = asked.store_of(tmp_path)
+    text = asked.SPEC.replace("[1, 2]", f"{k or 1}").replace('"reader"', '"fake"') + f'modes = ["{mode}"]\n'
+    job = asked.job(store, text=text)
+    found = Counter(each.block.run_id for each in job.wanted)
+    assert {run: found[run] for run in asked.RANKED} == answered
+    for each in job.wanted:
+        sent = {job.texts[place] for place in each.call.passages}
+        gold = asked.built.TEXTS[asked.GOLD[each.query_id]]
+        assert (gold in sent) == (mode != "no_gold")
+    asked.ask(store, job)
+    assert sum(asked.counts(store).values()) == sum(answered.values())
+
+
+def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    own = tmp_path / "own.txt"
+    own.write_text("Answer in French.\n")
+    text = asked.SPEC + f'temperatures = [0, 0.7]\nprompts = ["short", "grounded", "{own}"]\npasses = 2\n'
+    job = asked.job(store, vendors.url, text)
+    asked.ask(store, job, vendors.url)
+    found = asked.counts(store, "answers", "prompt", "temperature", "pass")
+    assert len(found) == 3 * 2 * 2
+    assert set(found.values()) == {18}
+    assert len({prompt for prompt, *_ in found if prompt.startswith("own-")}) == 1
+    assert calls(vendors) == 12 * 12
+
+
+def test_only_the_passages_are_cut_and_it_is_counted(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    asked.ask(store, asked.job(store, vendors.url, asked.SPEC + "context_tokens = 5\n"), vendors.url)
+    answers = store.read().answers(["r-a"])
+    assert answers.filter(mode="top_k")["truncated"].all()
+    assert not answers.filter(mode="none")["truncated"].any()
+    told = [user for _, user in sent(vendors)]
+    assert all(any(question in user for user in told) for question in asked.built.QUESTIONS.values())
+
+
+def test_a_judge_scores_each_different_answer_once(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    four = '["correctness", "similarity", "faithfulness", "precision"]'
+    text = asked.SPEC + f'prompts = "grounded"\nscorers = ["f1", "citation_precision", "citation_recall"]\n' \
+        f'[reader.judge]\nmodel = "judge"\nscorers = {four}\n'  # fmt: skip
+    asked.ask(store, asked.job(store, vendors.url, text), vendors.url)
+    assert len(set(sent(vendors))) == calls(vendors)
+    rows = store.read().answer_scores(list(asked.RANKED))
+    found = {tuple(key): count for *key, count in rows.group_by("scorer", "judge", "mode").len().iter_rows()}
+    assert found["correctness", "judge", "none"] == found["similarity", "judge", "none"] == 6
+    assert found["faithfulness", "judge", "top_k"] == found["precision", "judge", "top_k"] == 12
+    assert ("faithfulness", "judge", "none") not in found
+    assert found["citation_precision", None, "top_k"] == 12
+    assert dict(rows.select("scorer", "scale").unique().iter_rows())["precision"] == "0-1"
+    assert rows.filter(pl.col("scale") == "0-5")["value"].is_between(0, 5).all()
+
+
+def test_the_budget_stops_hard_and_what_is_whole_has_landed(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    whole = plan(asked.job(store, vendors.url)).usd
+    short = asked.job(store, vendors.url, f"budget_usd = {0.7 * whole}\n" + asked.SPEC, concurrency=1)
+    with pytest.raises(BudgetError):
+        asked.ask(store, short, vendors.url)
+    there = asked.counts(store)
+    assert set(there.values()) == {3}
+    assert 0 < len(there) < 6
+    paid = calls(vendors)
+    outcome = asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    assert len(asked.counts(store)) == 6
+    assert calls(vendors) == 12 > paid
+    assert outcome.status.usd <= whole
+
+
+def test_a_cancelled_job_goes_on(tmp_path: Path, vendors: Vendors):
+    vendors.state.delay_s = 0.05
+    store = asked.store_of(tmp_path)
+    job = asked.job(store, vendors.url, concurrency=1)
+    outcome = asked.ask(store, job, vendors.url, cancelled=lambda: calls(vendors) > 5)
+    assert outcome.status.state is State.CANCELLED
+    assert outcome.landed == ""
+    asked.ask(store, job, vendors.url)
+    assert len(set(sent(vendors))) == calls(vendors) == 12
+    assert len(asked.counts(store)) == 6
+
+
+def test_instructions_in_passages_stand_between_marks(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    asked.ask(store, asked.job(store, vendors.url), vendors.url)
+    for system, user in sent(vendors):
+        for text in asked.built.TEXTS.values():
+            assert not text or text not in system
+            assert not text or user.count(text) == user.count(f">\n{text}\n</passage ")
+
+
+def test_faults_lose_nothing(tmp_path: Path):
+    with serve(chat=asked.answer) as server:
+        faults = (Step.error(429, retry_after="0"), Step.error(500), Step("malformed"), Step("drop"))
+        server.script(CHAT, *faults)
+        store = asked.store_of(tmp_path)
+        outcome = asked.ask(store, asked.job(store, server.url, attempts=6), server.url)
+        assert outcome.status.state is State.FINISHED
+    assert set(asked.counts(store).values()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (('"r-a", "r-b"', '"r-x"'), "r-x"),
+        (('["reader"]', '["nobody"]'), "nobody"),
+        (("k = [1, 2]", 'k = 1\nprompts = "nope"'), "nope"),
+        (("k = [1, 2]", 'k = 1\nmodes = "gold"\ngold_from = 5\ngolden_set = "nope"'), "nope"),
+    ],
+)
+def test_what_is_not_there_is_named(tmp_path: Path, change: tuple[str, str], where: str):
+    with pytest.raises((InputError, UnknownNameError), match=where):
+        asked.job(asked.store_of(tmp_path), text=asked.SPEC.replace(*change))
+
+
+def test_a_judge_of_its_own_answers_is_warned_of(tmp_path: Path):
+    text = asked.SPEC + 'judge = "reader"\n'
+    job = asked.job(asked.store_of(tmp_path), text=text)
+    assert [problem.where for problem in plan(job).problems] == ["reader.judge"]
+        "reader.judge"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        asked.SPEC.replace('runs = ["r-a", "r-b"]', ""),
+        asked.SPEC.replace('["reader"]', "[]"),
+        asked.SPEC + "passes = 0\n",
+        asked.SPEC + "unknown = 1\n",
+        asked.SPEC.replace("[1, 2]", "[]"),
+    ],
+)
+def test_a_specification_says_what_is_wrong(text: str):
+    with pytest.raises(SpecError):
+        load(text)
