@@ -116,6 +116,15 @@ class ReaderJob:
         """The prompts by the names that the specification has for them."""
         return {name: prompt(name) for name in self.reader.prompts}
 
+    def told(self, name: str) -> str:
+        """What records call a prompt: its name, with what of the limits is not its own."""
+        own, reader = self.prompts[name], self.reader
+        limits = [
+            f"{reader.max_tokens} tokens" if reader.max_tokens not in (None, own.max_tokens) else "",
+            f"context {reader.context_tokens}" if reader.context_tokens is not None else "",
+        ]
+        return ", ".join(part for part in (own.name, *limits) if part)
+
     @cached_property
     def texts(self) -> Sequence[str]:
         """Different texts of passages."""
@@ -180,7 +189,7 @@ class ReaderJob:
         ]
         for model, name, temperature, turn, mode, k in conditions:
             for replay in self.material.replays:
-                block = Block(replay.run_id, model, self.prompts[name].name, temperature, mode, k, turn)
+                block = Block(replay.run_id, model, self.told(name), temperature, mode, k, turn)
                 for query_id in replay.ranked:
                     passages = self.sent(replay, query_id, mode, k)
                     if passages is not None:

@@ -80,7 +80,13 @@ def with_readers(made: Plan, job: Job) -> Plan:
     require_models(reader, job.models, to_run=False)
     asked = plan(ReaderJob(name=job.name, reader=reader, material=_typical(job, reader), models=job.models,
                            book=job.book), known=False)  # fmt: skip
-    return replace(made, lines=(*made.lines, *asked.lines), problems=(*made.problems, *asked.problems))
+    seconds = {**made.resources.seconds, ANSWER: asked.seconds}
+    return replace(
+        made,
+        lines=(*made.lines, *asked.lines),
+        problems=(*made.problems, *asked.problems),
+        resources=replace(made.resources, seconds=seconds),
+    )
 
 
 def reader_of(job: Job) -> Reader | None:

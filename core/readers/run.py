@@ -174,7 +174,7 @@ def _taken(job: ReaderJob, rows: pl.DataFrame, answering: Answering) -> dict[str
     ]
     of = pl.DataFrame(sends, schema={"run_id": pl.String, "k": pl.Int32}, orient="row")
     told = rows.join(of, on=["run_id", "k"]).filter(
-        reader=reader.models[0], prompt=job.prompts[reader.prompts[0]].name,
+        reader=reader.models[0], prompt=job.told(reader.prompts[0]),
         temperature=reader.temperatures[0], mode="top_k",
     )  # fmt: skip
     timings = told.select("run_id", "query_id", "ms", stage=pl.lit(GENERATE), repeat="pass")

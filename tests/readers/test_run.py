@@ -224,8 +224,6 @@ def test_a_judge_of_its_own_answers_is_warned_of(tmp_path: Path):
     text = asked.SPEC + 'judge = "reader"\n'
     job = asked.job(asked.store_of(tmp_path), text=text)
     assert [problem.where for problem in plan(job).problems] == ["reader.judge"]
-        "reader.judge"
-    ]
 
 
 @pytest.mark.parametrize(

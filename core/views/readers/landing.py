@@ -196,10 +196,10 @@ def _gold(
 
 
 def land(store: Store, batch: Batch) -> None:
-    """Put answers and their scores beside those that their runs have; the same answer takes its place.
+    """Put answers and their scores beside those that their runs have.
 
-    Scores of an answer that says something else now go with what it said. What generation takes is added
-    where a run does not have it.
+    An answer that is there stays, with its scores; scores of other scorers are added where it says the same.
+    What generation takes is added where a run does not have it.
     """
     answers, scores = (batch.frames[name].lazy().collect() for name in ("answers", "answer_scores"))
     if answers.is_empty():
@@ -208,25 +208,21 @@ def land(store: Store, batch: Batch) -> None:
     count = f"{answers.height:,} answers of {', '.join(answers['reader'].unique().sort())}"
     with store.write("readers", f"{count} on {len(ids)} runs"[:500]) as writer:
         snapshot = store.read()
-        before = snapshot.answers(ids)
-        other = pl.col("text").ne_missing(pl.col("text_now"))
-        now = answers.select(*KEY, text_now="text")
-        stale = before.join(now, on=KEY, nulls_equal=True).filter(other)
-        kept = snapshot.answer_scores(ids).join(stale, on=KEY, how="anti", nulls_equal=True)
+        there = snapshot.answers(ids).select(*KEY, text_there="text")
+        both = answers.join(there, on=KEY, nulls_equal=True)
+        other = both.filter(pl.col("text").ne_missing(pl.col("text_there")))
+        scores = scores.join(other, on=KEY, how="anti", nulls_equal=True)
         frames = {
-            "answers": _beside(before, answers, KEY),
-            "answer_scores": _beside(kept, scores, _SCORE),
+            "answers": answers.join(there, on=KEY, how="anti", nulls_equal=True),
+            "answer_scores": scores.join(
+                snapshot.answer_scores(ids), on=_SCORE, how="anti", nulls_equal=True
+            ),
         }
         for table, held in (("timings", snapshot.timings(ids)), ("usage", snapshot.usage(ids))):
             taken = batch.frames.get(table)
             if taken is not None:
                 known = held.filter(stage=GENERATE).select("run_id").unique()
                 new = taken.lazy().collect().join(known, on="run_id", how="anti")
-                runs = new["run_id"].unique().implode()
-                frames[table] = pl.concat([held.filter(pl.col("run_id").is_in(runs)), new])
+                frames[table] = pl.concat([held.join(new, on="run_id", how="semi"), new])
         filled = {table: rows for table, rows in frames.items() if rows.height}
         writer.add(Batch(frames=filled), replacing=ids)
-
-
-def _beside(held: pl.DataFrame, new: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    return pl.concat([held.join(new, on=key, how="anti", nulls_equal=True), new])
