@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
+from core.answers import GRADE, IMPORTED, KEY
 from core.importers.base import Import, Options, counted, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece
@@ -213,7 +214,9 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
         notes=(f"{name}: measures stand at K = {k}, the longest list of passages.",) if k else (),
         left_out=counted(left, name),
     )
-    return merged((plain, graded_by(given, part.values, run.run_id, name, options.columns.get("grade"))))
+    return merged(
+        (plain, graded_by(given, part.values, run.run_id, name, wanted=options.columns.get("grade")))
+    )
 
 
 def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -283,30 +286,52 @@ def grade_measure(names: list[str], wanted: str | None) -> str | None:
 
 
 def graded_by(
-    answers: pl.DataFrame, values: pl.DataFrame, run_id: str, where: str, wanted: str | None
+    answers: pl.DataFrame,
+    values: pl.DataFrame,
+    run_id: str,
+    where: str,
+    *,
+    wanted: str | None,
+    judges: pl.DataFrame | None = None,
 ) -> Import:
-    """Answers with the measures of each query."""
+    """Answers with the measures of each query as their scores.
+
+    Args:
+        answers: query_id, text, k, and what else is known of each.
+        values: Columns of `VALUE`.
+        wanted: The measure that the user calls the grade.
+        judges: query_id, signal, judge: the model that measured, where one did.
+    """
     values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
     known = values.filter(pl.col("value").is_finite())
-    names = known["signal"].unique(maintain_order=True).to_list()
-    chosen = grade_measure(names, wanted)
-    said = answers.filter(pl.col("text").is_not_null())
-    grades = known.filter(pl.col("signal") == (chosen or "")).select("query_id", grade="value")
-    share = bool(grades.height) and bool(grades["grade"].is_between(0, 1).all())
-    written = said.join(grades, on="query_id", how="left", maintain_order="left").with_columns(
-        run_id=pl.lit(run_id),
-        scale=pl.when(pl.col("grade").is_not_null()).then(pl.lit("0-1" if share else None, pl.String)),
-        judge=pl.when(pl.col("grade").is_not_null()).then(pl.lit(chosen, pl.String)),
-    )
+    chosen = grade_measure(known["signal"].unique(maintain_order=True).to_list(), wanted)
+    said = answers.filter(pl.col("text").is_not_null()).with_columns(run_id=pl.lit(run_id))
+    keys = said.select(name for name in KEY if name in said.columns)
+    measured = keys.join(known.drop("k", strict=False), on="query_id", maintain_order="left")
+    if judges is not None:
+        measured = measured.join(judges, on=["query_id", "signal"], how="left", maintain_order="left")
     signals = known.with_columns(run_id=pl.lit(run_id))
     lacking = {
         "measures without a value: missing, not 0": values.height - known.height,
         "queries without an answer": answers.height - said.height,
     }
     return Import(
-        frames=frames_of(answers=written, signals=signals),
+        frames=frames_of(answers=said, answer_scores=scores_of(measured, chosen), signals=signals),
         notes=(_grade_note(chosen, where),) if said.height else (),
         left_out=counted(lacking, where),
+    )
+
+
+def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
+    """Values (signal, value) as scores of their answers; `chosen` is the one that says how good these are."""
+    share = pl.col("value").is_between(0, 1).all().over("signal")
+    return values.with_columns(
+        pl.col("signal").alias("scorer"),
+        pl.when(share).then(pl.lit("0-1")).alias("scale"),
+        pl.when(pl.col("signal") == (chosen or ""))
+        .then(pl.lit(GRADE))
+        .otherwise(pl.lit(IMPORTED))
+        .alias("source"),
     )
 
 

@@ -103,7 +103,7 @@ def test_a_project_becomes_runs_judgements_and_answers():
     made = read(offer())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 31, "answers": 2, "judgements": 4,
-        "answer_scores": 1, "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
+        "answer_scores": 3, "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
     }  # fmt: skip
     assert [run.label for run in made.runs] == [
         "lexical_retrieval · BM25", "semantic_retrieval · VectorDB · 0", "semantic_retrieval · VectorDB · 1",
@@ -296,7 +296,7 @@ def test_the_real_project_is_counted_as_its_files_are():
         "collections": 1, "golden sets": 1, "runs": len(ranked) + len(generators),
         "aggregates": len(ranked) * 3 + 3 + 3 * (3 + 3 + 5 + 6) + 8, "answers": qa.height * len(generators),
         "judgements": relevant, "passages": corpus.height, "queries": qa.height, "rankings": expected,
-        "signals": qa.height * 3, "usage": 1, "answer_scores": qa.height,
+        "signals": qa.height * 3, "usage": 1, "answer_scores": qa.height * 3,
     }  # fmt: skip
     times = rows(made, "aggregates").filter(
         measure="latency_mean", run_id=made.runs[0].run_id, stage="sparse"

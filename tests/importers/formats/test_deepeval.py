@@ -40,7 +40,7 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
     assert made.detected[0].format == "deepeval"
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 1, "aggregates": 3, "answers": 2, "judgements": 2,
-        "answer_scores": 1, "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
+        "answer_scores": 3, "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
     }  # fmt: skip
     (run,) = made.runs
     assert {key: run.stack.spec[key] for key in ("embedder", "chunks_sent", "generator")} == {
@@ -130,6 +130,7 @@ def test_the_real_test_run():
     made = read(path)
     assert made.taken == {
         "collections": 1, "runs": 1, "aggregates": len(case["metricsData"]), "answers": 1,
+        "answer_scores": len(case["metricsData"]),
         "passages": len(span["retrievalContext"]), "queries": 1, "rankings": len(span["retrievalContext"]),
         "signals": len(case["metricsData"]), "timings": 1, "usage": 2 * len(calls),
     }  # fmt: skip

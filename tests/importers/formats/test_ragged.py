@@ -3,8 +3,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
+import polars as pl
 import pytest
 
+from core.answers import GRADE
 from core.store import Store
 from tests.importers.helpers import SHARED, graded, needs, read, refusal, rows, up, zipped
 
@@ -46,19 +48,23 @@ def test_a_retriever_and_its_reader_are_one_run(tmp_path):
     made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **READER})), collection_id="c")
     assert made.detected[0].format == "ragged"
     assert made.taken == {
-        "collections": 1, "runs": 1, "aggregates": 6, "answer_scores": 3, "answers": 3, "passages": 3,
-        "queries": 3, "rankings": 3, "signals": 11,
+        "collections": 1, "runs": 1, "answer_scores": 11, "answers": 3, "gold_answers": 2, "passages": 3,
+        "queries": 3, "rankings": 3,
     }  # fmt: skip
     (run,) = made.runs
     assert run.stack.spec["sparse"] == "bm25"
     assert rows(made, "rankings").select("query_id", "rank", "passage_id", "score").rows() == [
         ("1", 1, "p:3", 9.5), ("1", 2, "p:4", 8.5), ("2", 1, "o:1", 9.5)
     ]  # fmt: skip
-    figures = rows(made, "aggregates").sort("k", "measure").select("measure", "k", "value", "n").rows()
-    assert figures == [
+    scores = rows(made, "answer_scores").group_by("scorer", "k").agg(pl.col("value").mean(), n=pl.len())
+    assert scores.sort("k", "scorer").select("scorer", "k", "value", "n").rows() == [
         ("exact_match", 1, 0.0, 2), ("f1", 1, 0.5, 1), ("rougel", 1, mean([0.25, 0.75]), 2),
         ("exact_match", 10, 0.0, 2), ("f1", 10, 0.5, 2), ("rougel", 10, mean([0.5, 1.0]), 2),
     ]  # fmt: skip
+    assert set(rows(made, "answers").select("reader", "mode", "prompt", "pass").rows()) == {
+        ("flan", "top_k", None, None)
+    }
+    assert rows(made, "gold_answers").rows() == [("c", "1", "g"), ("c", "2", "g")]
     answers = read(
         up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **READER})), collection_id="c", columns={"grade": "f1"}
     )
@@ -81,7 +87,8 @@ def test_several_retrievers_are_told_apart_by_the_readers_path():
     dense = lines([retrieved("1", ("p", 4))])
     files = {"retrievers/bm25/nq.jsonl": RETRIEVER, "retrievers/colbert/nq.jsonl": dense, **READER}
     made = read(up("out.zip", zipped(files)), collection_id="c")
-    assert [run.label for run in made.runs] == ["bm25 · nq + out.zip · flan · nq · bm25", "colbert · nq"]
+    assert [run.label for run in made.runs] == ["bm25 · nq", "colbert · nq"]
+    assert set(rows(made, "answers")["run_id"]) == {made.runs[0].run_id}
     assert made.taken["answers"] == 3
 
 
@@ -163,7 +170,13 @@ def test_gold_files_and_evaluations_are_judgements(key, tmp_path):
     with store.write("import") as writer:
         writer.add(made.batch)
     alone = read(up("gold.zip", zipped(GOLD)), collection_id="c")
-    assert alone.taken == {"collections": 1, "golden sets": 1, "judgements": 4, "queries": 2}
+    assert alone.taken == {
+        "collections": 1,
+        "golden sets": 1,
+        "judgements": 4,
+        "queries": 2,
+        "gold_answers": 4,
+    }
 
 
 def evaluations(f1: float) -> str:
@@ -181,31 +194,55 @@ MODES = {
 }
 
 
-def test_modes_are_runs_without_rankings():
+def test_modes_stand_beside_the_first_k():
     files = {f"{folder}/all_data_evaluated.jsonl": evaluations(n / 10) for n, folder in enumerate(MODES)}
     files["flan/nq/gold/reader_results.jsonl"] = lines([{"id": "1", "answer": "a", "retrieved_passages": []}])
     files["flan/nq/gold/additional_metadata.jsonl"] = '[{"context_token_length_after_truncation": 3}]'
     files["flan/nq/gold/combined_metrics.json"] = '{"f1": 1.0}'
     made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **files})), collection_id="c")
-    ranked = rows(made, "rankings")["run_id"].unique().to_list()
-    assert ranked == [made.runs[0].run_id]
-    assert [run.manifest.get("passages", "") for run in made.runs] == [mode for mode, _ in MODES.values()]
-    answers = {row["run_id"]: row for row in graded(made).iter_rows(named=True)}
-    assert [
-        (answers[run.run_id]["k"], answers[run.run_id]["grade"], answers[run.run_id]["judge"])
-        for run in made.runs
-    ] == [(k, n / 10, "f1") for n, (_, k) in enumerate(MODES.values())]
-    signals = rows(made, "signals").filter(run_id=made.runs[1].run_id)
-    assert dict(signals.select("signal", "value").iter_rows()) == {
-        "exact_match": 1.0, "substring_match": 0.0, "f1": 0.1, "rougel": 0.5
-    }  # fmt: skip
-    assert rows(made, "aggregates")["run_id"].unique().to_list() == ranked
+    assert [run.label for run in made.runs] == ["bm25"]
+    said = graded(made).select("reader", "mode", "k", "grade", "judge").rows()
+    assert said == [("flan", mode or "top_k", k, n / 10, "f1") for n, (mode, k) in enumerate(MODES.values())]
+    scores = rows(made, "answer_scores").filter(mode="gold_only").select("scorer", "value", "scale")
+    assert scores.sort("scorer").rows() == [
+        ("exact_match", 1.0, "0-1"), ("f1", 0.1, "0-1"), ("rougel", 0.5, "0-1"),
+        ("substring_match", 0.0, "0-1"),
+    ]  # fmt: skip
     left = {name: why for each in made.accounts for name, why in each.left_out.items() if each.kind == "file"}
     assert left == {
         "flan/nq/gold/reader_results.jsonl": "its answers stand evaluated beside it",
         "flan/nq/gold/additional_metadata.jsonl": "it does not say of which question",
         "flan/nq/gold/combined_metrics.json": "its mean of rougel is wrong; means are taken anew",
     }
+
+
+def test_closed_book_stands_beside_every_retriever_that_its_reader_read():
+    """The other reader read one of them, and the one of a mode only read none that is told."""
+    dense = lines([retrieved("1", ("p", 4))])
+    files = {"retrievers/bm25/nq.jsonl": RETRIEVER, "retrievers/colbert/nq.jsonl": dense}
+    reader = "reader_results/{}/all_data_evaluated.jsonl"
+    places = (
+        "flan/nq/bm25/top_k/top_1", "flan/nq/colbert/top_k/top_1", "flan/nq/no_context",
+        "llama/nq/colbert/top_k/top_1", "llama/nq/gold", "other/nq/no_context",
+    )  # fmt: skip
+    files |= {reader.format(place): evaluations(0.5) for place in places}
+    made = read(up("out.zip", zipped(files)), collection_id="c")
+    labels = {run.run_id: run.label for run in made.runs}
+    assert list(labels.values()) == ["bm25 · nq", "colbert · nq", "other · nq · none"]
+    said = rows(made, "answers").select(pl.col("run_id").replace(labels), "reader", "mode", "k").rows()
+    assert said == [
+        ("bm25 · nq", "flan", "top_k", 1), ("bm25 · nq", "flan", "none", 0),
+        ("colbert · nq", "flan", "top_k", 1), ("colbert · nq", "llama", "top_k", 1),
+        ("colbert · nq", "llama", "gold", None), ("colbert · nq", "flan", "none", 0),
+        ("other · nq · none", "other · nq", "none", 0),
+    ]  # fmt: skip
+
+
+def test_readers_whose_folders_begin_alike_are_told_apart():
+    reader = "flan/{}/bm25/top_1/all_data_evaluated.jsonl"
+    files = {reader.format(each): evaluations(0.5) for each in ("short", "long")}
+    made = read(up("out.zip", zipped({"bm25.jsonl": RETRIEVER, **files})), collection_id="c")
+    assert sorted(rows(made, "answers")["reader"]) == ["flan · long", "flan · short"]
 
 
 def test_a_mode_is_known_where_only_its_folder_is_offered(tmp_path):
@@ -232,8 +269,8 @@ def test_data_sets_that_share_no_question_are_collections_of_their_own():
         up("out.zip", zipped({"nq/bm25.jsonl": RETRIEVER, **READER, **other, **GOLD})), collection_id="c"
     )
     assert [(run.collection_id, run.label) for run in made.runs] == [
-        ("c-dense", "dense + out.zip · flan · hotpot · dense"),
-        ("c-bm25", "bm25 + out.zip · flan · nq · bm25"),
+        ("c-dense", "dense"),
+        ("c-bm25", "bm25"),
     ]  # fmt: skip
     assert [each.collection_id for each in made.golden_sets] == ["c-bm25"]
     assert {each.collection_id for each in made.collections} == {"c-dense", "c-bm25"}
@@ -270,18 +307,30 @@ def test_real_tree():
         for name, entries in predicted.items()
         for entry in entries
     }
+    # gold and no_context belong to both retrievers
+    spread = [
+        ((retriever, *mode_of(path)), entries)
+        for path, entries in said.items()
+        for retriever in ("bm25", "colbert")
+        if path.parts[-4] == retriever or path.parent.name in ("gold", "no_context")
+    ]
+    right = {
+        (entry["id"], answer)
+        for entries in said.values()
+        for entry in entries
+        for answer in entry["gold_answers"]
+    }
     assert made.taken == {
         "collections": 1,
         "golden sets": 1,
-        "runs": 2 * 3 + 2,  # a retriever each: top_k, top_positive, top_negative; gold, no_context
+        "runs": 2,
         "queries": 30,
         "passages": len({place for places in lists.values() for place in places}),
         "judgements": len(judged),
         "rankings": sum(map(len, lists.values())),
-        "answers": sum(map(len, said.values())),
-        "answer_scores": sum(map(len, said.values())),
-        "signals": sum(len(entry["answer_evaluation"]) for entries in said.values() for entry in entries),
-        "aggregates": 2 * 5 * 5,  # retrievers, depths, measures
+        "answers": sum(len(entries) for _, entries in spread),
+        "answer_scores": sum(len(entry["answer_evaluation"]) for _, entries in spread for entry in entries),
+        "gold_answers": len(right),
     }
     table = rows(made, "judgements").select("query_id", "passage_id", "raw")
     assert {(query, passage): raw for query, passage, raw in table.iter_rows()} == judged
@@ -290,30 +339,32 @@ def test_real_tree():
     for (run_id, query), group in ranked.group_by("run_id", "query_id"):
         retriever = "bm25" if "bm25" in names[run_id].label else "colbert"
         assert group["passage_id"].to_list() == lists[retriever, query]
-    values = {
-        (row["run_id"], row["k"], row["signal"]): row["value"]
-        for row in rows(made, "signals")
-        .group_by("run_id", "k", "signal")
-        .agg(value="value")
-        .iter_rows(named=True)
-    }
-    found = sorted((k or 0, signal, round(mean(each), 9)) for (_, k, signal), each in values.items())
-    expected = sorted(
-        (depth(path), signal, round(mean(float(entry["answer_evaluation"][signal]) for entry in entries), 9))
-        for path, entries in said.items()
-        for signal in ("accuracy", "exact_match", "substring_match", "f1", "rougel")
+    assert set(rows(made, "gold_answers").select("query_id", "answer").rows()) == right
+    retriever_of = pl.col("run_id").replace_strict(
+        {run_id: "bm25" if "bm25" in run.label else "colbert" for run_id, run in names.items()}
     )
-    assert found == expected
-    figures = rows(made, "aggregates").filter(measure="f1", k=5)
-    top = [entries for path, entries in said.items() if "/top_k/top_5/" in str(path)]
-    assert sorted(figures["value"].to_list()) == pytest.approx(
-        sorted(mean(entry["answer_evaluation"]["f1"] for entry in entries) for entries in top)
+    told = rows(made, "answers").select(retriever_of, "mode", "k", "query_id", "text", "reader").rows()
+    assert {row[-1] for row in told} == {"flanT5_2000truncation_10new_tokens"}
+    assert sorted(map(str, (row[:-1] for row in told))) == sorted(
+        str((*key, entry["id"], entry["answer"])) for key, entries in spread for entry in entries
     )
+    scores = rows(made, "answer_scores").select(retriever_of, "mode", "k", "query_id", "scorer", "value")
+    assert sorted(map(str, scores.rows())) == sorted(
+        str((*key, entry["id"], scorer, float(value)))
+        for key, entries in spread
+        for entry in entries
+        for scorer, value in entry["answer_evaluation"].items()
+    )
+    assert set(rows(made, "answer_scores")["scale"]) == {"0-1"}
+    assert set(rows(made, "answer_scores").filter(source=GRADE)["scorer"]) == {"f1"}
 
 
-def depth(path: Path) -> int:
-    name = path.parent.name
-    return int(name.removeprefix("top_")) if name.startswith("top_") else 0
+def mode_of(path: Path) -> tuple[str, int | None]:
+    folder = path.parent.name
+    if folder in ("gold", "no_context"):
+        return ("gold", None) if folder == "gold" else ("none", 0)
+    names = {"top_k": "top_k", "top_positive": "gold_only", "top_negative": "no_gold"}
+    return names[path.parts[-3]], int(folder.removeprefix("top_"))
 
 
 def test_nan_is_missing():

@@ -171,7 +171,9 @@ def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade
     )
     written = pl.DataFrame({"query_id": ids, "text": table.rows["generated_texts"].cast(pl.String)})
     depth = found.depth if found else None
-    return graded_by(written.with_columns(k=pl.lit(depth, pl.Int32)), long, run.run_id, table.name, grade)
+    return graded_by(
+        written.with_columns(k=pl.lit(depth, pl.Int32)), long, run.run_id, table.name, wanted=grade
+    )
 
 
 def stage_of(module: Module) -> str:

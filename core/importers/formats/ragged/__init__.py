@@ -19,6 +19,7 @@ from core.importers.account import account
 from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
 from core.importers.formats.ragged.files import (
     PARTS,
+    RIGHT,
     SURELY,
     Gold,
     compilation,
@@ -27,37 +28,15 @@ from core.importers.formats.ragged.files import (
     kilt,
     kind,
     lacking,
-    lists,
     passage,
     retrieved,
 )
-from core.importers.formats.ragged.readers import TOP_K, Reader, answers, readers
-from core.importers.read.piece import Piece, Tree, digest_of
-from core.importers.read.text import shown
-from core.importers.runs import collection_frames, collection_of, imported_run, run_labels, slug
+from core.importers.formats.ragged.readers import Reader, readers
+from core.importers.formats.ragged.runs import Retriever, runs
+from core.importers.read.piece import Piece, Tree
+from core.importers.runs import collection_frames, collection_of, slug
 
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
-_ROOTS = ("reader_results", "retriever_results", "predictions")
-"""Folders of the tool that say nothing in a label."""
-_ORACLES = (
-    "Answers from gold passages, from others than gold or from none are runs without rankings and without "
-    "figures: no stack answers so. gold_only took the first k gold passages of all that were retrieved, not "
-    "those among the first k."
-)
-
-
-@dataclass(frozen=True)
-class _Retriever:
-    """A retriever's lists: its path, its file, and its rows as `retrieved` gives them."""
-
-    name: str
-    piece: Piece
-    rows: pl.DataFrame
-
-    @property
-    def asked(self) -> pl.DataFrame:
-        """id, input of its questions."""
-        return self.rows.select("id", "input")
 
 
 @dataclass
@@ -65,7 +44,7 @@ class _Dataset:
     """Files that share questions."""
 
     ids: set[str] = field(default_factory=set)
-    retrievers: list[_Retriever] = field(default_factory=list)
+    retrievers: list[Retriever] = field(default_factory=list)
     gold: list[Gold] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
 
@@ -96,14 +75,16 @@ class Ragged(Format):
     """Outputs of RAGGED's retrievers and readers."""
 
     name, title = "ragged", "RAGGED retriever and reader outputs"
-    brings = ("queries", "passages", "judgements", "rankings", "answers", "signals", "aggregates")
+    brings = ("queries", "passages", "judgements", "rankings", "answers", "answer_scores", "gold_answers",
+              "aggregates")  # fmt: skip
     takes = {  # noqa: RUF012
         "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
         "judgements": "KILT provenance and gold compilation files (relevant); evaluations (gold or not)",
-        "answers": "answers of every mode and top_<k>, graded by f1, the measure closest to correctness or "
-        "the mapped one",
-        "signals": "every measure of every answer; exact_match and substring_match as 1 and 0",
-        "aggregates": "means of every measure at every k of top_k, taken from the values of each question",
+        "answers": "answers of every reader, mode and top_<k>, with the run of the retriever that was read",
+        "answer_scores": "every measure of every answer, flags as 1 and 0; the grade is f1, the measure "
+        "closest to correctness or the mapped one",
+        "gold_answers": "gold_answers of readers, answers of KILT's form, answer_set of compilations",
+        "aggregates": "means of every measure at every k where no retriever's lists tell what was read",
     }
     recognised = (
         "output[].provenance[].page_id, answer_evaluation beside an id, page_par_id_set, or passage-level "
@@ -112,8 +93,7 @@ class Ragged(Format):
     traps = (
         "combined_metrics.json is ignored: its mean of rougel is wrong.",
         "The k of answers is the folder's: a reader's file without its top_<k> is left out, alone refused.",
-        "Answers of gold, no_context, top_positive and top_negative are runs of their own without rankings: "
-        "they were not written from what the retriever ranked.",
+        "Answers of other modes than top_k without their retriever are runs of their own without figures.",
         "retrieved_passages of answers hold one question's passages for all and are never used.",
         "top_positive: the first k gold passages of all that were retrieved, not those within the first k.",
     )
@@ -134,7 +114,7 @@ class Ragged(Format):
         reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
         datasets = _together(
             [
-                *(_dataset(retriever=_Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece)))
+                *(_dataset(retriever=Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece)))
                   for what, piece, tree in files if what == "retriever"),
                 *(_dataset(gold=_GOLD[what](piece)) for what, piece, _ in files if what in _GOLD),
                 *(_dataset(reader=each) for each in reading),
@@ -150,7 +130,7 @@ class Ragged(Format):
 
 
 def _dataset(
-    retriever: _Retriever | None = None, gold: Gold | None = None, reader: Reader | None = None
+    retriever: Retriever | None = None, gold: Gold | None = None, reader: Reader | None = None
 ) -> _Dataset:
     made = _Dataset(
         retrievers=[retriever] if retriever else [],
@@ -196,7 +176,7 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
             Import(collections=collection_of(options, "imported: RAGGED")),
             _collection(dataset, options),
             judgements(dataset.gold, options),
-            *_runs(dataset.retrievers, dataset.readers, options),
+            *runs(dataset.retrievers, dataset.readers, options),
         )
     )
 
@@ -209,12 +189,16 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
     if dataset.retrievers:
         rows = pl.concat([each.rows for each in dataset.retrievers])
         there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
-        once = there.with_columns(passage_id=passage()).unique(
-            "passage_id", keep="first", maintain_order=True
+        named = there.with_columns(passage_id=passage())
+        passages = named.unique("passage_id", keep="first", maintain_order=True).select(
+            "passage_id", "text", source="page_id"
         )
-        passages = once.select("passage_id", "text", source="page_id")
+    said = (said.right for reader in dataset.readers for said in reader.files.values())
+    right = pl.concat([RIGHT.to_frame(), *(each.right for each in dataset.gold), *said])
+    once = right.filter(pl.col("answer") != "").unique(maintain_order=True)
+    known_answers = once.with_columns(collection_id=pl.lit(options.collection_id))
     return Import(
-        frames=collection_frames(options, queries, passages),
+        frames={**collection_frames(options, queries, passages), **frames_of(gold_answers=known_answers)},
         left_out=(
             *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
             *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),
@@ -223,76 +207,3 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
             : len(dataset.retrievers)
         ],
     )
-
-
-def _runs(retrievers: Sequence[_Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
-    pairs: list[tuple[_Retriever | None, Reader | None]] = [
-        (_read_by(reader, retrievers) if reader.mode == TOP_K else None, reader) for reader in reading
-    ]
-    used = {retriever.name for retriever, _ in pairs if retriever}
-    pairs += [(each, None) for each in retrievers if each.name not in used]
-    several = len(retrievers) > 1
-    own = [(_label(each, reader, several=several), each.piece.stem if each else "") for each, reader in pairs]
-    oracles = any(reader.mode != TOP_K for reader in reading)
-    return [
-        *(
-            _run(retriever, reader, label, options)
-            for (retriever, reader), label in zip(pairs, run_labels(own, options), strict=True)
-        ),
-        Import(notes=(_ORACLES,) * oracles),
-    ]
-
-
-def _read_by(reader: Reader, retrievers: Sequence[_Retriever]) -> _Retriever | None:
-    """The retriever whose output a reader read: the only one, or the only one that its path names."""
-    if len(retrievers) == 1:
-        return retrievers[0]
-    parts = [_parts(each.name) for each in retrievers]
-    named = [
-        each
-        for each, mine in zip(retrievers, parts, strict=True)
-        if (mine - set().union(*(other for other in parts if other is not mine))) & _parts(reader.name)
-    ]
-    return named[0] if len(named) == 1 else None
-
-
-def _parts(path: str) -> set[str]:
-    return {part.removesuffix(".jsonl") for part in path.lower().split("/")}
-
-
-def _label(retriever: _Retriever | None, reader: Reader | None, *, several: bool) -> str:
-    names = []
-    if retriever:
-        folders = retriever.name.split("/")[:-1]
-        names.append(" · ".join([*folders[-1:], retriever.piece.stem] if several else [retriever.piece.stem]))
-    if reader:
-        folders = reader.name.split("/")
-        root = next((at for at, each in enumerate(folders, 1) if each in _ROOTS), 0)
-        mode = [] if reader.mode == TOP_K else [reader.mode]
-        names.append(" · ".join([*(folders[root:] or folders), *mode]))
-    return " + ".join(names)
-
-
-def _run(retriever: _Retriever | None, reader: Reader | None, label: str, options: Options) -> Import:
-    pieces = [retriever.piece] if retriever else []
-    pieces += [said.piece for said in reader.files.values()] if reader else []
-    spec = {"name": shown(label, 200)}
-    if retriever:
-        sparse = "bm25" in retriever.name.lower()
-        spec |= {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.piece.stem)}
-    oracle = reader is not None and reader.mode != TOP_K
-    decided = {
-        "retriever": shown(retriever.name) if retriever else None,
-        "ks": list(reader.files) if reader else [],
-        **({"passages": reader.mode} if reader and oracle else {}),
-    }
-    run = imported_run(options, label, digest_of(pieces), importer=Ragged.name, decided=decided, spec=spec)
-    parts = [Import(runs=(run,))]
-    if retriever:
-        rows = lists(retriever.rows, retriever.piece)
-        ranked = rows.with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
-        parts.append(Import(frames=frames_of(rankings=ranked)))
-    elif reader and not oracle:
-        parts.append(Import(notes=(f"{shown(label)}: what it read is not known, so it has no rankings.",)))
-    parts += [answers(reader, run, options)] if reader else []
-    return merged(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -50,6 +50,8 @@ _KILT: Mapping[str, pl.DataType] = {
 }
 _RESULT = pl.Struct({"page_par_id": pl.String(), "page_par_id_match": pl.Boolean()})
 _PAIR = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.Int64()})
+RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})
+"""What right answers say."""
 _ASKED = pl.Schema({"id": pl.String(), "input": pl.String()})
 
 
@@ -88,11 +90,11 @@ _KINDS: Mapping[str, Callable[[_Shape], bool]] = MappingProxyType(
 )
 SURELY = frozenset({"reader", "kilt", "retriever", "compilation", "evaluation"})
 """Kinds that make a file or folder RAGGED's; the others occur beside them."""
-_NO_PLACE = "there is no place for reference answers"
+_NO_PLACE = "right answers are those of the files of gold and of readers"
 _MATCHES = "page_par_id_match is what judges passages"
 _PLACES = {"page_id": TAKEN, "start_par_id": TAKEN, "text": TAKEN, "score": TAKEN}
 _SAID = {
-    "id": TAKEN, "input": TAKEN, "answer": TAKEN, "gold_answers": _NO_PLACE,
+    "id": TAKEN, "input": TAKEN, "answer": TAKEN, "gold_answers": TAKEN,
     "retrieved_passages": "the tool writes the passages of one question for all",
 }  # fmt: skip
 PARTS: Mapping[str, Mapping[str, str] | str] = MappingProxyType(
@@ -102,11 +104,11 @@ PARTS: Mapping[str, Mapping[str, str] | str] = MappingProxyType(
             **{f"output.provenance.{key}": verdict for key, verdict in _PLACES.items()},
         },
         "kilt": {
-            "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
+            "id": TAKEN, "input": TAKEN, "output.answer": TAKEN,
             **{f"output.provenance.{key}": TAKEN for key in RELATED},
         },
         "compilation": {
-            "id": TAKEN, "input": TAKEN, "output.answer_set": _NO_PLACE, "output.page_par_id_set": TAKEN,
+            "id": TAKEN, "input": TAKEN, "output.answer_set": TAKEN, "output.page_par_id_set": TAKEN,
             "output.page_id_set": "passages are judged, not pages",
         },
         "evaluation": {
@@ -195,6 +197,7 @@ class Gold:
     piece: Piece  # the file
     asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
     pairs: pl.DataFrame  # query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once
+    right: pl.DataFrame = field(default_factory=RIGHT.to_frame)  # columns of `RIGHT`
     left: tuple[LeftOut, ...] = ()  # what of it is not taken
 
 
@@ -219,12 +222,13 @@ def kilt(piece: Piece) -> Gold:
             "provenance without page and paragraph": places.height - whole.height,
             "provenance of several paragraphs: all but its first": longer,
         },
+        outputs.select(query_id="id", answer="answer").drop_nulls(),
     )
 
 
 def compilation(piece: Piece) -> Gold:
     """A compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
-    asked, pairs = [], []
+    asked, pairs, right = [], [], []
     pages = 0
     for where, entry in objects(piece):
         query = expect(entry, "id", str, where)
@@ -232,6 +236,7 @@ def compilation(piece: Piece) -> Gold:
         held = expect(entry, "output", dict, where)
         passages = texts(held, "page_par_id_set", at(where, "output")) or []
         pairs += [(query, each, 1) for each in passages]
+        right += [(query, each) for each in texts(held, "answer_set", at(where, "output")) or ()]
         pages += not passages
     lines = pl.int_range(1, pl.len() + 1).alias("line")
     rows = once(pl.DataFrame(asked, schema=_ASKED, orient="row").with_columns(lines), piece.name)
@@ -240,6 +245,7 @@ def compilation(piece: Piece) -> Gold:
         rows,
         pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id")),
         {"questions without gold paragraphs": pages},
+        pl.DataFrame(right, schema=RIGHT, orient="row"),
     )
 
 
@@ -263,11 +269,18 @@ def evaluation(piece: Piece) -> Gold:
     )
 
 
-def _gold(piece: Piece, rows: pl.DataFrame, pairs: pl.DataFrame, left: Mapping[str, int]) -> Gold:
+def _gold(
+    piece: Piece,
+    rows: pl.DataFrame,
+    pairs: pl.DataFrame,
+    left: Mapping[str, int],
+    right: pl.DataFrame | None = None,
+) -> Gold:
     """What a file says, each pair once."""
     single = _pairs(pairs)
     counts = {**left, "gold passages named twice: they count once": pairs.height - single.height}
-    return Gold(piece, rows.select("id", "input"), single, counted(counts, piece.name))
+    said = RIGHT.to_frame() if right is None else right
+    return Gold(piece, rows.select("id", "input"), single, said, counted(counts, piece.name))
 
 
 def _paragraph(column: str) -> pl.Expr:

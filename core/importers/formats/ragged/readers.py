@@ -1,7 +1,7 @@
 """What readers of RAGGED answered: from the first k passages, from gold passages, or without any.
 
 A reader's folder holds a folder per mode and in it ``top_<k>`` for every k; ``gold`` and ``no_context`` have
-no depth. Answers of another mode than ``top_k`` were not written from what the retriever ranked.
+no depth and belong to every retriever whose passages the same reader read.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from types import MappingProxyType
 
 import polars as pl
 
+from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
-from core.importers.formats.ragged.files import kind, once
-from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional
+from core.importers.formats.ragged.files import RIGHT, kind, once
+from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional, texts
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import place
-from core.importers.samples import VALUE, graded_by, means
+from core.importers.samples import VALUE, grade_measure, means, scores_of
 from core.records import Run
 
-TOP_K = "top_k"
 MODES: Mapping[str, str] = MappingProxyType(
     {
-        "top_k": TOP_K, "top_positive": "gold_only", "top_negative": "no_gold", "gold": "gold",
-        "no_context": "none",
+        "top_k": TOP_K, "top_positive": GOLD_ONLY, "top_negative": NO_GOLD, "gold": GOLD,
+        "no_context": CLOSED_BOOK,
     }
 )  # fmt: skip
 """Folder → what answers were written from: the first k, the gold passages among all that were retrieved (the
 first k of those), the first k that are not gold, all gold passages, nothing."""
-_WITHOUT_K: Mapping[str, int | None] = MappingProxyType({"gold": None, "none": 0})
+_WITHOUT_K: Mapping[str, int | None] = MappingProxyType({GOLD: None, CLOSED_BOOK: 0})
 """k of the modes that have no depth: not told, no passage."""
 _TOP = re.compile(r"top_?(\d{1,6})")
 _DEFAULT_GRADE = "f1"
@@ -45,6 +45,7 @@ class Said:
     piece: Piece  # the file
     rows: pl.DataFrame  # id, input, text of the answer, line
     values: pl.DataFrame  # columns of `VALUE`: measures of each answer
+    right: pl.DataFrame  # query_id, answer: what is right
     left: tuple[LeftOut, ...]  # what of it is not taken
 
 
@@ -118,6 +119,7 @@ def _said(piece: Piece) -> Said:
     """Read a file of answers."""
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
+    right: list[tuple[str, str]] = []
     others = 0
     for line, row in json_rows(piece, MOST_BYTES):
         where = place(piece.name, line)
@@ -126,13 +128,20 @@ def _said(piece: Piece) -> Said:
             query = str(query)
         query = query if isinstance(query, str) else ""
         said.append((query, optional(row, "input", str, where), optional(row, "answer", str, where), line))
+        right += [(query, answer) for answer in texts(row, "gold_answers", where) or ()]
         given = optional(row, "answer_evaluation", dict, where) or {}
         measured = _measured(given, where)
         others += len(given) - len(measured)
         values += [(query, name, value) for name, value in measured.items()]
     rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), piece.name)
     left = {"entries of answer_evaluation that are no numbers": others}
-    return Said(piece, rows, pl.DataFrame(values, schema=VALUE, orient="row"), counted(left, piece.name))
+    return Said(
+        piece=piece,
+        rows=rows,
+        values=pl.DataFrame(values, schema=VALUE, orient="row"),
+        right=pl.DataFrame(right, schema=RIGHT, orient="row"),
+        left=counted(left, piece.name),
+    )
 
 
 def _measured(given: Json, where: str) -> dict[str, float | None]:
@@ -146,19 +155,30 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
     return flags | plain
 
 
-def answers(reader: Reader, run: Run, options: Options) -> Import:
-    """The answers of a reader with their measures; of `TOP_K` the means too, as figures of the stack."""
-    wanted = options.columns.get("grade")
+def answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
+    """The answers of a reader, under a name, with all of their measures as scores."""
     parts = []
     for k, said in reader.files.items():
-        names = set(said.values["signal"])
-        graded = graded_by(
-            said.rows.select(pl.col("id").alias("query_id"), "text", pl.lit(k, pl.Int32).alias("k")),
-            said.values.with_columns(pl.lit(k or None, pl.Int32).alias("k")),
-            run.run_id,
-            run.label,
-            wanted or (_DEFAULT_GRADE if _DEFAULT_GRADE in names else None),
+        key = {"run_id": run.run_id, "reader": name, "mode": reader.mode}
+        own = [pl.lit(value).alias(column) for column, value in key.items()]
+        own += [pl.lit(k, pl.Int32).alias("k"), pl.col("id").alias("query_id")]
+        written = said.rows.filter(pl.col("text").is_not_null()).select("text", *own)
+        known = said.values.filter(pl.col("value").is_finite())
+        names = known["signal"].unique(maintain_order=True).to_list()
+        default = _DEFAULT_GRADE if _DEFAULT_GRADE in names else None
+        scores = scores_of(
+            known.rename({"query_id": "id"}), grade_measure(names, options.columns.get("grade") or default)
         )
-        figures = means(said.values, run.run_id, k) if reader.mode == TOP_K else pl.DataFrame()
-        parts.append(merged((graded, Import(frames=frames_of(aggregates=figures), left_out=said.left))))
+        lacking = {
+            "measures without a value: missing, not 0": said.values.height - known.height,
+            "queries without an answer": said.rows.height - written.height,
+        }
+        frames = frames_of(answers=written, answer_scores=scores.with_columns(own))
+        parts.append(Import(frames=frames, left_out=(*counted(lacking, run.label), *said.left)))
     return merged(parts)
+
+
+def figures(reader: Reader, run: Run) -> Import:
+    """Means of every measure at every k, of a stack of which nothing else is known."""
+    rows = [means(said.values, run.run_id, k) for k, said in reader.files.items()]
+    return Import(frames=frames_of(aggregates=pl.concat(rows)))
