@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,9 +16,6 @@ from core.ui.view import View, end
 from core.views import theme
 from core.views.readers import charts, words
 from core.views.readers.data import (
-    EVERY,
-    WITH,
-    WITHOUT,
     Answered,
     Need,
     Rules,
@@ -28,7 +25,6 @@ from core.views.readers.data import (
     slice_table,
     with_sent,
 )
-from core.views.text import plain
 
 _MOST = 6
 """Curves of a panel where none were picked: as many as have a colour."""
@@ -63,7 +59,7 @@ def pick_scorer(found: Answered) -> str:
         st.page_link(PAGES["add"].file, label="Add results", icon=PAGES["add"].icon)
         end()
     still_offered("scorer", found.scorers)
-    return str(st.selectbox("Score", found.scorers, key="scorer", bind="query-params", format_func=plain))
+    return str(st.selectbox("Score", found.scorers, key="scorer", bind="query-params"))
 
 
 def pick_rules() -> Rules:
@@ -81,20 +77,14 @@ def _number(label: str, ends: tuple[float, float], usual: float, key: str) -> fl
     return st.number_input(label, low, high, float(usual), key=key, bind="query-params", format="%g")
 
 
-def _read(view: View) -> tuple[str, Rules, pl.DataFrame, pl.DataFrame]:
-    """Draw what both sections ask; scorer, rules, curves and what they say."""
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    with left:
-        scorer = pick_scorer(found_in(view))
-    with right:
-        rules = pick_rules()
-    rows = curves(view, scorer)
+def _depths(rows: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """What the curves say; where there is none, the page ends here."""
     depths = depth_table(rows, rules)
     if depths.is_empty():
         show.head(words.NO_CURVE)
         show.table(rows, "answers", POINTS, more=MORE_POINTS)
         end()
-    return scorer, rules, rows, depths
+    return depths
 
 
 def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
@@ -110,8 +100,15 @@ def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
 def by_depth(view: View) -> None:
     """Draw the section."""
     head = st.container()
-    scorer, rules, rows, depths = _read(view)
-    stacks, readers, against, panels = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
+    score, stacks, readers = st.columns([2, 3, 3])
+    with score:
+        scorer = pick_scorer(found_in(view))
+    choices = st.container(horizontal=True, vertical_alignment="bottom")
+    with choices:
+        rules = pick_rules()
+    rows = curves(view, scorer)
+    depths = _depths(rows, rules)
+    usual = "stack" if depths["label"].n_unique() > 1 else "reader"
     with stacks:
         names = _picked("Stacks", "answered", depths["name"].to_list())
     with readers:
@@ -121,19 +118,14 @@ def by_depth(view: View) -> None:
     if depths.is_empty():
         show.head(words.NO_CURVE)
         return
-    with against:
+    with choices:
         x = _pick_axis(rows)
-    with panels:
-        usual = "reader" if len(labels) == 1 < len(names) else "stack"
-        by = st.segmented_control(
-            "A panel per", list(_BY), default=usual, required=True, key="rdby", bind="query-params"
-        )
-    panel, line = _BY[by]
+        panel, line = _BY[_pick("A panel per", _BY, "rdby", usual)]
     with head:
         sentence = words.answer(depths, scorer)
         show.head(sentence, caveats=words.caveats(depths, *rules))
-        show.cards(*words.cards(depths.row(0, named=True), rules.epsilon))
-    colours = theme.colours_for(depths[line].unique(maintain_order=True).sort())
+        show.cards(*words.cards(depths.row(0, named=True), rules.delta, rules.epsilon))
+    colours = theme.colours_for(depths[line].unique().sort())
     show.chart(charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x), "readers", alt=sentence)
     show.table(depths, "depths", DEPTHS, more=MORE_DEPTHS)
     with st.expander("Every point"):
@@ -141,20 +133,19 @@ def by_depth(view: View) -> None:
     _beside()
 
 
+def _pick(label: str, offered: Collection[str], key: str, usual: str) -> str:
+    """Draw a choice between a few."""
+    about: dict[str, Any] = {"default": usual, "required": True, "key": key, "bind": "query-params"}
+    return str(st.segmented_control(label, list(offered), **about))
+
+
 def _pick_axis(rows: pl.DataFrame) -> str:
     """Draw the choice of the x axis; what is not known is not offered."""
-    offered = {
-        title: name
-        for name, title in charts.X_AXES.items()
-        if rows.filter(pl.col("mode") == "top_k")[name].count() > 1
-    }
-    still_offered("rdx", list(offered))
-    usual = charts.X_AXES["k"]
-    return offered[
-        st.segmented_control(
-            "Against", list(offered), default=usual, required=True, key="rdx", bind="query-params"
-        )
-    ]
+    top = rows.filter(pl.col("mode") == "top_k")
+    offered = [title for title, name in words.AGAINST.items() if top[name].count() > 1]
+    usual = next(iter(words.AGAINST))
+    still_offered("rdx", offered or [usual])
+    return words.AGAINST[_pick("Against", offered or [usual], "rdx", usual)]
 
 
 def _beside() -> None:
@@ -184,22 +175,15 @@ def with_and_without_gold(view: View) -> None:
     labels = depths.filter(pl.col("name") == name)["label"].to_list()
     still_offered("reader", labels)
     label = columns[2].selectbox("Reader", labels, key="reader", bind="query-params")
-    asked = columns[3].segmented_control(
-        "Gold passages in Top(k)",
-        list(_NEEDS),
-        default="at least one",
-        required=True,
-        key="gold",
-        bind="query-params",
-    )
+    with columns[3]:
+        need = _NEEDS[_pick("Gold passages in Top(k)", _NEEDS, "gold", "at least one")]
     run_id = str(depths.filter(pl.col("name") == name)["run_id"][0])
-    rows = _parts(view, scorer, run_id, _NEEDS[asked]).filter(pl.col("label") == label)
-    parts = [part for part in (WITH, WITHOUT, EVERY) if part in set(rows["part"])]
+    rows = _parts(view, scorer, run_id, need).filter(pl.col("label") == label)
+    parts = rows["part"].unique(maintain_order=True).to_list()
     with head:
-        sentence = words.of_parts(rows.filter(pl.col("part") == parts[0]), parts[0])
+        sentence = words.of_parts(rows)
         show.head(
-            sentence,
-            caveats={"how to read": words.PARTS, "one part only": "" if len(parts) > 1 else words.NO_PARTS},
+            sentence, caveats={"how to read": words.PARTS, "all at once": words.NO_PARTS * (len(parts) < 2)}
         )
     show.chart(charts.by_part(rows, parts), "parts", alt=sentence)
     show.table(rows, "parts", PARTS)
@@ -208,14 +192,17 @@ def with_and_without_gold(view: View) -> None:
 def matrix(view: View) -> None:
     """Draw the section."""
     head = st.container()
-    scorer, rules, _, depths = _read(view)
-    figure = st.segmented_control(
-        "Figure", list(_FIGURES), default="best score", required=True, key="fig", bind="query-params"
-    )
+    score, choices = st.columns([1, 2], vertical_alignment="bottom")
+    with score:
+        scorer = pick_scorer(found_in(view))
+    with choices.container(horizontal=True, vertical_alignment="bottom"):
+        figure = _pick("Figure", _FIGURES, "fig", next(iter(_FIGURES)))
+        rules = pick_rules()
+    depths = _depths(curves(view, scorer), rules)
     with head:
         sentence = words.of_matrix(depths, scorer)
         show.head(sentence, caveats=words.caveats(depths, *rules))
-    show.chart(charts.matrix(depths, _FIGURES[figure], figure), "matrix", alt=sentence)
+    show.chart(charts.matrix(depths, _FIGURES[figure]), "matrix", alt=sentence)
     show.table(depths, "matrix", DEPTHS, more=MORE_DEPTHS)
 
 
@@ -257,7 +244,7 @@ _ENDS = {"low": _points("low", "95 % bootstrap interval over questions."), "high
 POINTS: Mapping[str, Any] = {
     "label": show.text_column("reader", width=170),
     "name": show.text_column("stack", width=200),
-    "mode": show.text_column("sent", width=80),
+    "sent": show.text_column("sent", width=130),
     "k": show.number_column("k", 0),
     "value": _points("score", "Points 0 to 100."),
     **_ENDS,
@@ -277,7 +264,7 @@ MORE_POINTS: Mapping[str, Any] = {
 }
 PARTS: Mapping[str, Any] = {
     "part": show.text_column("questions", width=150),
-    "mode": show.text_column("sent", width=90),
+    "sent": show.text_column("sent", width=170),
     "k": show.number_column("k", 0),
     "value": _points("score", "Points 0 to 100."),
     **_ENDS,

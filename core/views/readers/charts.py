@@ -8,19 +8,19 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
-from core.views.readers.words import points
+from core.views.readers.words import SENT, X_AXES, points
 
-X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
-"""What the score can be drawn against, by column."""
-MODES: Mapping[str, tuple[str, str, str]] = {
-    "top_k": ("Top(k)", theme.OKABE_ITO[0], "solid"),
-    "gold_only": ("gold passages of Top(k)", theme.OKABE_ITO[2], "dash"),
-    "no_gold": ("Top(k) without gold", theme.OKABE_ITO[5], "dashdot"),
-    "gold": ("all gold passages", theme.OKABE_ITO[3], "dot"),
-    "none": ("closed book", theme.NEUTRAL, "dot"),
+_LOOKS: Mapping[str, tuple[str, str]] = {
+    "top_k": (theme.OKABE_ITO[0], "solid"),
+    "gold_only": (theme.OKABE_ITO[2], "dash"),
+    "no_gold": (theme.OKABE_ITO[5], "dashdot"),
+    "gold": (theme.OKABE_ITO[3], "dot"),
+    "none": (theme.NEUTRAL, "dot"),
 }
-"""How each mode is called, its colour and dash."""
+"""Colour and dash of each mode."""
 _DECADE = 10
+_LAST = 2000
+"""Place in the legend of what belongs to every curve."""
 MOST_PANELS = 6
 
 
@@ -59,7 +59,8 @@ def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **li
         band = go.Scatter(
             x=pl.concat([banded["x"], banded["x"].reverse()]).to_list(),
             y=pl.concat([banded["high"], banded["low"].reverse()]).to_list(),
-            fill="toself", fillcolor=line["color"], opacity=0.12, line={"width": 0}, hoverinfo="skip",
+            mode="lines", line={"width": 0}, hoverinfo="skip",
+            fill="toself", fillcolor=line["color"], opacity=0.12,
         )  # fmt: skip
         panels.figure.add_trace(band.update(legendgroup=group, showlegend=False), **panels.at(place))
     curve = go.Scatter(
@@ -98,7 +99,7 @@ def _marks(panels: theme.Panels, place: int, rows: pl.DataFrame, depths: pl.Data
 
 
 def _key(panels: theme.Panels, place: int, name: str, **style: object) -> None:
-    panels.add(place, go.Scatter(x=[None], y=[None], name=name, **style))
+    panels.add(place, go.Scatter(x=[None], y=[None], name=name, legendrank=_LAST, **style))
 
 
 def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:
@@ -125,20 +126,19 @@ def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
     shown = [part for part in parts if part in set(rows["part"])]
     panels = theme.Panels(shown, x=X_AXES["k"], height=300)
     for place, part in enumerate(shown):
-        for mode, (name, colour, dash) in MODES.items():
+        for mode, (colour, dash) in _LOOKS.items():
             own = rows.filter(pl.col("part") == part, pl.col("mode") == mode)
             if own.height:
-                _curve(panels, place, own, name, color=colour, dash=dash)
+                _curve(panels, place, own, SENT[mode], color=colour, dash=dash)
     return _finished(panels, rows, "k")
 
 
-def matrix(depths: pl.DataFrame, figure: str, title: str) -> go.Figure:
+def matrix(depths: pl.DataFrame, figure: str) -> go.Figure:
     """Draw a figure of every reader (columns) on every stack (rows).
 
     Args:
         depths: Of `core.views.readers.data.depth_table`.
         figure: The column that is drawn.
-        title: Its name on the scale.
     """
     names = depths["name"].unique().sort().to_list()
     labels = depths["label"].unique().sort().to_list()
@@ -157,7 +157,7 @@ def matrix(depths: pl.DataFrame, figure: str, title: str) -> go.Figure:
         textfont={"color": "#111111"},
         colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
         hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
-        colorbar={"title": {"text": title}},
+        showscale=False,
     )
     drawn = theme.figure([trace], height=150 + 46 * len(names), legend=False)
     drawn.update_xaxes(type="category")

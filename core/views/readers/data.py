@@ -13,6 +13,7 @@ from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth
 from core.store import Snapshot
 from core.views.curves.sent import tokens_sent
+from core.views.readers.words import EVERY, SENT, WITH, WITHOUT
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -21,7 +22,6 @@ USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL"
 GOLD_FROM = 4
 """Grade from which a passage is gold."""
 MEASURED = "measured"
-WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions"
 Need = Literal["any", "all"]
 
 
@@ -90,8 +90,9 @@ def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
     """Score every reader's answers at every k.
 
     Returns:
-        POINT, name (of the stack), label (of the reader), value, low, high (points 0..100), n, queries, gain,
-        gain_low, gain_high (over the closed book), answers, truncated, tokens, usd_per_1k, counted.
+        POINT, name (of the stack), label (of the reader), sent (the mode in words), value, low, high (points
+        0..100), n, queries, gain, gain_low, gain_high (over the closed book), answers, truncated, tokens,
+        usd_per_1k, counted.
     """
     keys: dict[str, Any] = {"on": POINT, "how": "left", "nulls_equal": True, "maintain_order": "left"}
     paired = gains(found.scores, scorer).select(
@@ -106,7 +107,7 @@ def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
     named = found.runs.select("run_id", "name")
     return (
         rows.join(named, on="run_id", maintain_order="left")
-        .with_columns(_label(rows), measured)
+        .with_columns(_label(rows), measured, sent=pl.col("mode").replace_strict(SENT))
         .sort("name", "label", "mode", "k")
     )
 
@@ -192,19 +193,17 @@ def slice_table(
     """Score the answers of a stack apart by whether gold passages are in Top(k) (RAGGED §6).
 
     Returns:
-        part (`WITH`, `WITHOUT` or `EVERY`), label and the columns of `points`; the closed book is over the
-        questions of each k and part.
+        part (`WITH`, `WITHOUT` or `EVERY`, in this order), sent (the mode in words), label and the columns
+        of `points`; the closed book is over the questions of each k and part.
     """
     scores = found.scores.filter(pl.col("run_id") == run_id)
     ks = scores.filter(pl.col("k") > 0)["k"].unique().sort().to_list()
     ranked = bool(found.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
     parts = _parts(snapshot, scope, run_id, ks, need) if ranked else ()
-    rows = [_part(scores, scorer, part, only) for part, only in ((EVERY, None), *parts)]
-    return (
-        pl.concat(rows)
-        .with_columns(_label(found.scores.filter(pl.col("scorer") == scorer)))
-        .sort("part", "label", "mode", "k")
-    )
+    rows = pl.concat(_part(scores, scorer, part, only) for part, only in (*parts, (EVERY, None)))
+    order = [pl.col("part").cast(pl.Enum([WITH, WITHOUT, EVERY])), pl.col("mode").cast(pl.Enum(list(SENT)))]
+    label = _label(found.scores.filter(pl.col("scorer") == scorer))
+    return rows.with_columns(label, sent=pl.col("mode").replace_strict(SENT)).sort("label", *order, "k")
 
 
 def _part(scores: pl.DataFrame, scorer: str, part: str, only: pl.DataFrame | None) -> pl.DataFrame:

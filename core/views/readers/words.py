@@ -10,6 +10,20 @@ import polars as pl
 from core.views import text
 from core.views.text import MINUS, NOT_APPLICABLE, known
 
+WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions"
+"""Parts of the questions, by what was found."""
+X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
+"""What the score can be drawn against, by column."""
+AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
+"""The same as one chooses it."""
+SENT = {
+    "top_k": "Top(k)",
+    "gold_only": "gold passages of Top(k)",
+    "no_gold": "Top(k) without gold",
+    "gold": "all gold passages",
+    "none": "closed book",
+}
+"""What each mode sends to the reader."""
 NO_SCORES = "No answer here has a score."
 NO_CURVE = "No reader here was asked with k ≥ 1 passages, so there is no curve."
 PARTS = (
@@ -49,9 +63,13 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
     )
 
 
-def cards(row: Mapping[str, Any], epsilon: float) -> list[tuple[str, str, str]]:
+def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
     """Return the numbers of the best curve."""
-    no_rss = f"unknown: {row['rss_reason']}" if row["rss"] is None else "worst neighbour of k* / best"
+    no_rss = (
+        f"unknown: {row['rss_reason']}"
+        if row["rss"] is None
+        else f"worst of k* ± {delta:g}, as share of the best"
+    )
     no_gain = "no closed-book answers" if row["gain"] is None else "at k*, paired"
     return [
         (
@@ -110,20 +128,25 @@ def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
     return f"{best['label']} on {best['name']} has the best {scorer}: {at}{tail}."
 
 
-def of_parts(rows: pl.DataFrame, part: str) -> str:
-    """Say what gold passages, and noise beside them, are worth to the reader.
+def of_parts(rows: pl.DataFrame) -> str:
+    """Say what gold passages are worth to a reader, and what it does without any.
 
     Args:
-        rows: One reader's rows of one part.
+        rows: One reader's rows of `core.views.readers.data.slice_table`.
     """
-    said = rows.filter(pl.col("mode") == "top_k").sort("k").row(-1, named=True)
-    there = rows.filter(pl.col("k") == said["k"])
-    values = dict(there.select("mode", "value").iter_rows())
-    beside = [
-        f"{points(values[mode])} {word}"
-        for mode, word in (("gold_only", "from its gold passages alone"), ("none", "closed book"))
-        if values.get(mode) is not None
-    ]
-    tail = f", {' and '.join(beside)}" if beside else ""
-    at = f"{points(said['value'])} at k = {said['k']}"
-    return f"{part}: {said['label']} has {at}{tail} ({text.sample(said['queries'])})."
+    said = []
+    for part in (WITH, WITHOUT) if WITH in set(rows["part"]) else (EVERY,):
+        own = rows.filter(pl.col("part") == part)
+        top = own.filter(pl.col("mode") == "top_k").sort("value", "k", descending=[True, False])
+        if top.is_empty():
+            continue
+        best = top.row(0, named=True)
+        values = dict(own.filter(pl.col("k") == best["k"]).select("mode", "value").iter_rows())
+        beside = [
+            f"{points(values[mode])} {word}"
+            for mode, word in (("gold_only", "from the gold alone"), ("none", "closed book"))
+            if values.get(mode) is not None
+        ]
+        beside.append(text.sample(best["queries"]))
+        said.append(f"{points(best['value'])} at k = {best['k']} with {part} ({', '.join(beside)})")
+    return f"{rows['label'][0]} has at best {', '.join(said)}."
