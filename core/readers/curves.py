@@ -153,15 +153,13 @@ def gains(
 def _means(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Average over queries, with the interval of the bootstrap."""
     single = pl.col("query_id").is_not_null()
+    n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
     table = rows.group_by(*POINT, maintain_order=True).agg(
         pl.col("value").mean(),
         pl.col("low").first(),
         pl.col("high").first(),
-        pl.col("n").sum(),
-        pl.when(single.any())
-        .then(pl.col("query_id").n_unique())
-        .otherwise(pl.col("n").sum())
-        .alias("queries"),
+        n.alias("n"),
+        pl.when(single.any()).then(pl.col("query_id").n_unique()).otherwise(n).alias("queries"),
     )
     answers = rows.filter(single)
     if answers.is_empty():

@@ -1,0 +1,180 @@
+"""What the command line says of readers: every point with the figures of its curve; the published ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import polars as pl
+
+from core.answers import CLOSED_BOOK, TOP_K
+from core.errors import InputError
+from core.importers.formats.published.readers import RAGGED, published_readers
+from core.paths import PUBLISHED
+from core.prices import PriceBook
+from core.readers.curves import CURVE, POINT, depths, gains, points
+from core.store import Snapshot
+from core.views.readers.data import WITH, WITHOUT, Answered, Need, answered, curve_table, slice_table
+from core.views.workspace.scope import Scope
+
+READING = "k_last: last gain anywhere"
+"""How `rsc` reads k_last; `rsc_before_stop` reads it as the last k before the first gain below epsilon."""
+_SPAN = ("low", "high", "n")
+_ITS = {"flanT5": "FlanT5", "flanUl2": "FlanUL2", "llama_7b": "LLAMA 2 7B", "llama_70b": "LLAMA 2 70B"}
+"""Readers of the tool's results by the paper's names."""
+
+
+def told(
+    snapshot: Snapshot, scope: Scope, book: PriceBook, *, scorer: str | None = None, need: Need = "any"
+) -> pl.DataFrame:
+    """Score the readers of a workspace at every k.
+
+    Args:
+        snapshot: What is read.
+        scope: The workspace, or some of its runs.
+        book: Prices of what was not billed.
+        scorer: Whose scores; None = the usual one that the workspace has.
+        need: Whether a slice's questions have "any" gold passage in Top(k), or "all" of theirs.
+
+    Returns:
+        A row per point: whose it is, score, low and high (points), n, queries, the figures of its curve, with
+        the reading of rsc, closed_book_gain, the scores with and without gold in Top(k), each with low, high and
+        n where they are known, truncated, tokens, usd_per_1k. Nothing where no answer is scored.
+
+    Raises:
+        InputError: If nobody scored by that scorer.
+    """
+    found = answered(snapshot, scope, book)
+    if not found.scorers:
+        return pl.DataFrame()
+    scorer = scorer or found.scorers[0]
+    if scorer not in found.scorers:
+        raise InputError(
+            f"No answer is scored by {scorer!r}.", do=f"Scorers here: {', '.join(found.scorers)}."
+        )
+    rows = with_depths(curve_table(found, scorer))
+    rows = rows.join(_sliced(snapshot, scope, found, scorer, need), on=POINT, how="left", nulls_equal=True)
+    return rows.select(
+        *("run_id", "name", *CURVE[1:], "mode", "k", pl.lit(scorer).alias("scorer")),
+        *(pl.col("value").alias("score"), *_SPAN, "queries", *_FIGURES, "rsc_reading"),
+        *(pl.col(old).alias(new) for old, new in _GAIN.items()),
+        *(f"{part}_{name}" for part in _PARTS.values() for name in ("score", *_SPAN)),
+        *("truncated", "tokens", "usd_per_1k"),
+    )
+
+
+_GAIN = {
+    "gain": "closed_book_gain",
+    "gain_low": "closed_book_gain_low",
+    "gain_high": "closed_book_gain_high",
+}
+_PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
+_FIGURES = pl.Schema(
+    {
+        "k_star": pl.Int32(),
+        "best": pl.Float64(),
+        "rss": pl.Float64(),
+        "rss_reason": pl.String(),
+        "rsc": pl.Float64(),
+        "rsc_before_stop": pl.Float64(),
+        "shape": pl.String(),
+        "wanted": pl.String(),
+    }
+)
+
+
+def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
+    """Add the figures of its curve to every point of it, and to its closed book."""
+    figures = [
+        {
+            **asdict(depth),
+            **curve._asdict(),
+            "mode": mode,
+            "wanted": ", ".join(map(str, depth.wanted)) or None,
+        }
+        for curve, depth in depths(curve_points).items()
+        for mode in (TOP_K, CLOSED_BOOK)
+    ]
+    on = [*CURVE, "mode"]
+    schema = {name: curve_points.schema[name] for name in on} | _FIGURES
+    table = pl.DataFrame(figures, schema=schema).with_columns(pl.lit(READING).alias("rsc_reading"))
+    return curve_points.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _sliced(snapshot: Snapshot, scope: Scope, found: Answered, scorer: str, need: Need) -> pl.DataFrame:
+    rows = pl.concat(
+        slice_table(snapshot, scope, found, scorer=scorer, run_id=run_id, need=need)
+        for run_id in found.runs["run_id"]
+    ).filter(pl.col("mode") == "top_k")
+    made = rows.select(POINT).unique()
+    for part, name in _PARTS.items():
+        ends = (
+            pl.col(old).alias(f"{name}_{new}")
+            for old, new in zip(("value", *_SPAN), ("score", *_SPAN), strict=True)
+        )
+        made = made.join(rows.filter(part=part).select(*POINT, *ends), on=POINT, how="left", nulls_equal=True)
+    return made
+
+
+def published() -> pl.DataFrame:
+    """Say of RAGGED's readers what its tables print, and what follows from the scores behind them.
+
+    Returns:
+        A row per data set, retriever, reader and scorer: k_star, closed_book_gain (points, at k*), gain_mean
+        (of all k), better_than_closed_book, over_bm25 and over_bm25_mean, recall_at_k_star (percent of gold
+        paragraphs) and the figures of the curve; null where a figure is not printed and does not follow.
+    """
+    tables = pl.read_csv(PUBLISHED / "ragged_tables.csv", infer_schema=False)
+    recall = (
+        tables.filter(pl.col("measure").str.starts_with("recall_passage@"))
+        .with_columns(k_star=pl.col("measure").str.split("@").list.last().cast(pl.Float64))
+        .select("dataset", "retriever", "k_star", pl.col("value").cast(pl.Float64).alias("recall_at_k_star"))
+    )
+    rows = pl.concat([_computed(), _printed(tables)], how="diagonal")
+    return rows.join(
+        recall, on=["dataset", "retriever", "k_star"], how="left", maintain_order="left"
+    ).with_columns(pl.col("k_star").cast(pl.Int32))
+
+
+_BY = ("dataset", "retriever", "reader")
+_PRINTED = {
+    "optimal_k": "k_star",
+    "f1_gain_at_best_k": "closed_book_gain",
+    "f1_gain_mean_over_k": "gain_mean",
+    "f1_difference_at_best_k": "over_bm25",
+    "f1_difference_mean_over_k": "over_bm25_mean",
+}
+
+
+def _printed(tables: pl.DataFrame) -> pl.DataFrame:
+    """The paper's Tables 1, 4, 5, 7 and 8, by F1."""
+    own = tables.filter(pl.col("reader").is_not_null(), pl.col("dataset") != "average")
+    own = own.with_columns(pl.col("retriever").str.split(" - ").list.first())
+    names = {**_PRINTED, "better_than_closed_book": "better_than_closed_book"}
+    wide = own.with_columns(pl.col("measure").replace_strict(names)).pivot(
+        "measure", index=list(_BY), values="value"
+    )
+    return wide.with_columns(
+        *(pl.col(name).cast(pl.Float64) for name in _PRINTED.values()),
+        scorer=pl.lit("f1"),
+        source=pl.lit("RAGGED, Tables 1, 4, 5, 7, 8 and 9"),
+    ).sort(_BY)
+
+
+def _computed() -> pl.DataFrame:
+    """What follows from the scores by k that were published with the tool, by exact match."""
+    scores = published_readers().frames["answer_scores"].lazy().collect()
+    own = scores.filter(pl.col("run_id").str.starts_with(f"{RAGGED}-"))
+    curves = with_depths(points(own, "exact_match"))
+    gained = gains(own, "exact_match").select(*POINT, pl.col("value").alias("closed_book_gain"))
+    best = curves.filter(pl.col("mode") == "top_k", pl.col("k") == pl.col("k_star"))
+    return best.join(gained, on=POINT, nulls_equal=True, maintain_order="left").select(
+        pl.lit("nq").alias("dataset"),
+        pl.col("run_id").str.strip_prefix(f"{RAGGED}-").alias("retriever"),
+        pl.col("reader").replace(_ITS),
+        pl.lit("exact_match").alias("scorer"),
+        pl.col("k_star").cast(pl.Float64),
+        *(name for name in _FIGURES if name not in ("k_star", "wanted")),
+        "rsc_reading",
+        "closed_book_gain",
+        pl.lit("computed from the results published with the tool").alias("source"),
+    )
