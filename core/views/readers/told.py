@@ -37,8 +37,8 @@ def told(
 
     Returns:
         A row per point: whose it is, score, low and high (points), n, queries, the figures of its curve, with
-        the reading of rsc, closed_book_gain, the scores with and without gold in Top(k), each with low, high and
-        n where they are known, truncated, tokens, usd_per_1k. Nothing where no answer is scored.
+        the reading of rsc, closed_book_gain, the scores with and without gold in Top(k), each with low, high
+        and n, truncated, tokens, usd_per_1k; null where it is not known. Nothing where no answer is scored.
 
     Raises:
         InputError: If nobody scored by that scorer.
