@@ -24,6 +24,7 @@ from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
+from core.views.workspace.query_sets import unperturbed
 from core.views.workspace.scope import Latency, Quality, Scope
 
 if TYPE_CHECKING:
@@ -291,6 +292,8 @@ def workspace(
         runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))
     if names:
         runs = runs.filter(pl.col("run_id").is_in(resolve_runs(runs, names)))
+    elif origins:
+        runs = unperturbed(runs)
     found = runs["collection_id"].unique().sort().to_list()
     if len(found) != 1:
         what = f"{len(found)} collections have such runs: {', '.join(found)}" if found else "No such run"

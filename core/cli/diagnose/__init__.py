@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from core.cli.diagnose import noise
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def main() -> None:
     """Find out what an embedder makes of names and of noise."""
+
+
+app.command("noise")(noise.noise)
+app.command("robust")(noise.robust)

@@ -183,10 +183,15 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
             raise UnknownNameError("run", min(absent), runs["run_id"])
         runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
     else:
-        runs = runs.filter(pl.col("spec").str.json_path_match("$.perturb").is_null())
+        runs = unperturbed(runs)
     if scope.apart:
         runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
     return runs
+
+
+def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
+    """The runs that were asked the queries as they are."""
+    return runs.filter(pl.col("spec").str.json_path_match("$.perturb").is_null())
 
 
 def holes(found: Evidence, k: int) -> npt.NDArray[np.int64]:

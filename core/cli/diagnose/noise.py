@@ -1,0 +1,142 @@
+"""``diagnose noise`` and ``diagnose robust``: what perturbed queries cost stacks and embedders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import polars as pl
+import typer
+
+from core.cli.answers.deciding import quality_of, workspace
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.runs.evaluating import work_of
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.providers.embed import Embedder
+
+CollectionOption = Annotated[
+    str | None, typer.Option(help="The collection; may be left out where there is one.")
+]
+GoldenOption = Annotated[
+    str | None, typer.Option(help="The judgements; by default the only ones of the collection.")
+]
+MeasureOption = Annotated[str, typer.Option(help="The measure with its cutoff.")]
+
+
+def noise(
+    ctx: typer.Context,
+    *,
+    collection: CollectionOption = None,
+    golden_set: GoldenOption = None,
+    measure: MeasureOption = "RA-nWG@10",
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a measure: how near an embedder keeps perturbed queries to clean ones."
+        ),
+    ] = None,
+    dim: Annotated[int | None, typer.Option(help="Of the embedder; by default its own.")] = None,
+    language: Annotated[str, typer.Option(help="That small talk is in: english or french.")] = "english",
+    references: Annotated[
+        Path | None,
+        typer.Option(help="CSV with query_id and text: an ideal restatement of each query; else the query."),
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print what perturbing the queries costs each stack, and what each rewrite wins back."""
+    # Here because they take a second to load, which no other command should wait for.
+    from core.pipeline.evaluate.run import REPLIES  # noqa: PLC0415
+    from core.providers.calls import Journal  # noqa: PLC0415
+    from core.providers.embed import make_embedder  # noqa: PLC0415
+    from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    snapshot = context.store().read()
+    if embedder is not None:
+        found = workspace(snapshot, collection, golden_set, ())
+        asked = snapshot.queries(found.collection_id).select("query_id", "text").drop_nulls()
+        journal = Journal(work_of(context) / REPLIES)
+        try:
+            emit(_near(asked, make_embedder(embedder, dim, journal=journal), language, references), form)
+        finally:
+            journal.close()
+        return
+    quality = quality_of(measure)
+    scope = workspace(snapshot, collection, golden_set, ())
+    gathered = gather(snapshot, scope, quality)
+    if not gathered:
+        complain(
+            f"{scope.collection_id} has no runs of perturbed queries; run a sweep with noise = [0, 2, 4]."
+        )
+    emit(effect_table(snapshot, gathered, quality).drop("family"), form)
+
+
+def robust(
+    ctx: typer.Context,
+    *,
+    collection: CollectionOption = None,
+    golden_set: GoldenOption = None,
+    measure: MeasureOption = "RA-nWG@10",
+    perturb: Annotated[
+        str, typer.Option(help="What must be endured, for example noise=4,typo=1.", show_default=True)
+    ] = "noise=4",
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print each stack's quality under the worst of the clean and the perturbed queries, query by query."""
+    from core.views.diagnostics.noise import gather, robust_table  # noqa: PLC0415
+
+    snapshot = ctx.obj.store().read()
+    quality = quality_of(measure)
+    gathered = gather(snapshot, workspace(snapshot, collection, golden_set, ()), quality)
+    higher = np.asarray if quality.higher_is_better else np.negative
+    emit(robust_table(gathered, _perturbs(perturb), higher), form)
+
+
+def _perturbs(text: str) -> list[str]:
+    """Perturbations as runs are named by: "noise=4,typo=1" as "noise 4" and "typo 1"."""
+    from core.pipeline.query.perturb import check_perturb, shown  # noqa: PLC0415
+
+    made = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        way, _, level = part.partition("=")
+        if not level.strip().isdecimal():
+            raise InputError(
+                f"{part!r} is no perturbation.", do="Write way=level, for example noise=4,typo=1."
+            )
+        told = {way.strip(): int(level)}
+        check_perturb(told)
+        made.append(shown(told))
+    return [each for each in made if each]
+
+
+def _near(asked: pl.DataFrame, embedder: Embedder, language: str, references: Path | None) -> pl.DataFrame:
+    """Similarities by level, with the paper's figures of its two models in the language behind them."""
+    from core.diagnostics.noise import published, similarities  # noqa: PLC0415
+    from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
+    from core.providers.base import Purpose  # noqa: PLC0415
+
+    check_perturb({"noise": 1, "language": language})
+    restated = None
+    if references is not None:
+        told = pl.read_csv(references, schema_overrides={"query_id": pl.String, "text": pl.String})
+        both = asked.join(told.select("query_id", restated="text"), on="query_id", maintain_order="left")
+        if both.height < asked.height:
+            complain(f"{asked.height - both.height} queries have no restatement and are left out.")
+        asked, restated = both, both["restated"].to_list()
+    if asked.is_empty():
+        raise InputError("There are no queries with text.", do="Import queries, or name another collection.")
+    own = similarities(
+        asked["text"].to_list(),
+        lambda texts: embedder.embed(texts, Purpose.QUERY).astype(np.float64),
+        language=language,
+        references=restated,
+    )
+    named = own.with_columns(model=pl.lit(f"{embedder.name} {embedder.dim} d"), source=pl.lit("measured"))
+    paper = published().filter(language={"english": "EN", "french": "FR"}[language])
+    rows = paper.with_columns(source=pl.lit("CLQ paper, Tables 12, 13"), reference=pl.lit("restatement"))
+    first = ["source", "model", "perturb"]
+    return pl.concat([named, rows.drop("language")], how="diagonal").select(*first, pl.exclude(first))

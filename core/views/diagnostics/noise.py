@@ -1,0 +1,133 @@
+"""Diagnostics, section Noise: perturbed runs of a workspace beside their clean siblings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, siblings, worst
+from core.errors import InputError
+from core.stats.intervals import SEED, bootstrap_means
+from core.store import Snapshot
+from core.views.compare.page import alike, alike_means
+from core.views.workspace.query_sets import asked_in
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import at_cutoff, evidence
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The perturbed stacks of a workspace and their clean siblings, on the queries that all were asked."""
+
+    rows: pl.DataFrame  # of `core.diagnostics.noise.siblings`
+    query_ids: tuple[str, ...]  # judged queries that every one of them was asked
+    values: Mapping[str, Floats]  # quality per query by run
+
+    def __bool__(self) -> bool:
+        return not self.rows.is_empty()
+
+
+def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
+    """Read what noise does to the stacks of a collection; empty where none was asked perturbed queries."""
+    rows = siblings(snapshot.runs(scope.collection_id).filter("has_rankings"))
+    if rows.is_empty() or scope.golden_set_id is None or quality.measure is None:
+        return Gathered(rows.clear(), (), {})
+    found = evidence(snapshot, rows["run_id"].to_list(), scope.golden_set_id, [quality.measure])
+    asked = asked_in(found, snapshot.timings).all(axis=0)
+    found = found.among({found.query_ids[place] for place in np.flatnonzero(asked).tolist()})
+    if not found.query_ids:
+        return Gathered(rows.clear(), (), {})
+    scored = at_cutoff(found, quality.measure)
+    return Gathered(rows, found.query_ids, dict(zip(found.run_ids, scored, strict=True)))
+
+
+def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl.DataFrame:
+    """What perturbing costs and rewriting wins back: `EFFECTS` and the median time of the rewrite.
+
+    Returns:
+        `EFFECTS` with rewrite_ms (p50 over queries; null without a rewrite or where nothing was timed).
+    """
+    if not gathered:
+        return pl.DataFrame(schema=EFFECTS).with_columns(rewrite_ms=pl.lit(None, pl.Float64))
+    ids = gathered.rows["run_id"].to_list()
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
+
+    def both(first: str, second: str) -> tuple[float | None, float | None]:
+        return alike_means(alike(snapshot, runs, quality.k, first, second))
+
+    timed = snapshot.timings(ids).filter(pl.col("stage") == "rewrite")
+    took = timed.group_by("run_id").agg(rewrite_ms=pl.col("ms").median())
+    made = effects(gathered.rows, gathered.values, both)
+    return made.join(took, on="run_id", how="left", maintain_order="left")
+
+
+def robust_table(
+    gathered: Gathered, perturbs: Sequence[str], higher: Callable[[Floats], Floats] = np.asarray
+) -> pl.DataFrame:
+    """Quality under the worst of the queries as they are and chosen perturbations, per query.
+
+    Args:
+        perturbs: For example "noise 4"; a stack without one of them has no value, with the reason.
+        higher: Makes values of which more is better; `np.negative` where less is.
+
+    Returns:
+        run_id (of the clean run), stack, rewrite, n, clean, robust, low, high (95 %), lost (robust − clean)
+        and reason; the most robust first.
+    """
+    made = []
+    runs = {(row["family"], row["rewrite"], row["perturb"]): row for row in gathered.rows.to_dicts()}
+    for (family, rewrite, perturb), row in runs.items():
+        if perturb != CLEAN:
+            continue
+        absent = [each for each in perturbs if (family, rewrite, each) not in runs]
+        told = {"run_id": row["run_id"], "stack": row["stack"], "rewrite": rewrite}
+        if absent:
+            made.append({**told, "reason": f"was not run with {', '.join(absent)}"})
+            continue
+        of = [gathered.values[runs[family, rewrite, each]["run_id"]] for each in (CLEAN, *perturbs)]
+        least = higher(worst([higher(each) for each in of]))
+        known = np.isfinite(least)
+        low, high = bootstrap_means(least, seed=SEED)
+        clean, robust = (float(each[known].mean()) if known.any() else None for each in (of[0], least))
+        made.append(
+            {**told, "n": int(known.sum()), "clean": clean, "robust": robust, "low": float(low[0]),
+             "high": float(high[0]), "lost": None if robust is None else robust - float(clean or 0)}
+        )  # fmt: skip
+    table = pl.DataFrame(made, schema=ROBUST, orient="row").with_columns(pl.col(pl.Float64).fill_nan(None))
+    less = higher(np.array([1.0]))[0] > 0
+    return table.sort("robust", "stack", descending=[bool(less), False], nulls_last=True)
+
+
+ROBUST = pl.Schema(
+    [
+        *((name, pl.String) for name in ("run_id", "stack", "rewrite")),
+        ("n", pl.Int32),
+        *((name, pl.Float64) for name in ("clean", "robust", "low", "high", "lost")),
+        ("reason", pl.String),
+    ]
+)
+"""Columns of `robust_table`."""
+
+
+def per_query(gathered: Gathered, family: str, rewrite: str = NONE) -> pl.DataFrame:
+    """Return the queries of a stack with the quality under each perturbation; what hurts most stands first.
+
+    Returns:
+        query_id, clean, a column per perturbation, hurt_by (the perturbation of the lowest value, null where
+        none is below clean) and lost (that value − clean).
+    """
+    rows = gathered.rows.filter(family=family, rewrite=rewrite)
+    named = {row["perturb"]: gathered.values[row["run_id"]] for row in rows.to_dicts()}
+    if CLEAN not in named:
+        raise InputError("The stack was not run with the queries as they are.")
+    clean = named.pop(CLEAN)
+    table = pl.DataFrame({"query_id": gathered.query_ids, "clean": clean, **named}).fill_nan(None)
+    least = pl.min_horizontal(*named)
+    first = pl.coalesce(pl.when(pl.col(each) == least).then(pl.lit(each)) for each in named)
+    lost = least - pl.col("clean")
+    return table.with_columns(hurt_by=pl.when(lost < 0).then(first), lost=lost).sort(
+        "lost", "query_id", nulls_last=True
+    )

@@ -1,0 +1,112 @@
+"""What the store holds of perturbed runs, gathered for page and command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.store import Snapshot
+from core.views.diagnostics.noise import effect_table, gather, per_query, robust_table
+from core.views.workspace.scope import Quality
+from tests.stores import Lab
+from tests.views.made import LAB
+
+ASKED = [f"q{n}" for n in range(1, 13)]
+BM25 = {"name": "bm25", "mode": "sparse", "sparse": "bm25", "candidates": 3}
+QUALITY = Quality("Success", 1)
+
+
+def ranked(right: Sequence[str]) -> dict[str, list[str]]:
+    return {query: ([f"p-{query}"] if query in right else []) + [f"x-{query}"] for query in ASKED}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Lab().judge({query: {f"p-{query}": 5, f"x-{query}": 1} for query in ASKED})
+    for run_id, (right, more) in {
+        "clean": (ASKED[:10], {}),
+        "noise": (ASKED[:4], {"perturb": {"noise": 4}}),
+        "typo": (ASKED[2:10], {"perturb": {"typo": 1}}),
+        "rules": (ASKED[:10], {"rewrite": "rules"}),
+        "rules-noise": (ASKED[:9], {"rewrite": "rules", "perturb": {"noise": 4}}),
+    }.items():
+        made.run(run_id, final=ranked(right), spec={**BM25, **more})
+    path = tmp_path_factory.mktemp("noise") / "store"
+    made.write(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def snapshot(store: Path) -> Snapshot:
+    from core.store import Store
+
+    return Store.open(store).read()
+
+
+def test_effects_of_a_store(snapshot: Snapshot):
+    rows = {
+        row["run_id"]: row
+        for row in effect_table(snapshot, gather(snapshot, LAB, QUALITY), QUALITY).to_dicts()
+    }
+    assert rows["noise"]["change"] == pytest.approx(-6 / 12)
+    assert rows["rules-noise"]["won"] == pytest.approx(5 / 12)
+    assert rows["noise"]["overlap"] == pytest.approx(6 / 12)
+    assert rows["noise"]["rewrite_ms"] is None
+
+
+def test_robust_is_the_worst_per_query_and_absent_runs_are_said(snapshot: Snapshot):
+    rows = {
+        row["run_id"]: row
+        for row in robust_table(gather(snapshot, LAB, QUALITY), ["noise 4", "typo 1"]).to_dicts()
+    }
+    assert rows["clean"]["robust"] == pytest.approx(2 / 12), "q3 and q4 alone survive both"
+    assert rows["clean"]["lost"] == pytest.approx(-8 / 12)
+    assert rows["rules"]["robust"] is None
+    assert rows["rules"]["reason"] == "was not run with typo 1"
+    harm = robust_table(gather(snapshot, LAB, Quality("Harm", 1)), ["noise 4"], np.negative).to_dicts()
+    assert all(row["robust"] >= row["clean"] for row in harm), "of harm the worst is the most"
+
+
+def test_queries_name_what_hurts_them_most(snapshot: Snapshot):
+    found = gather(snapshot, LAB, QUALITY)
+    rows = per_query(found, found.rows["family"][0])
+    hurt = dict(rows.select("query_id", "hurt_by").iter_rows())
+    assert (hurt["q1"], hurt["q9"], hurt["q3"]) == ("typo 1", "noise 4", None)
+    assert rows["lost"][0] == -1.0
+
+
+@pytest.mark.parametrize("quality", [Quality("Unheard", 1), QUALITY])
+def test_nothing_perturbed_is_nothing(tmp_path: Path, quality: Quality):
+    made = Lab().judge({"q1": {"p": 5}}).run("clean", final={"q1": ["p"]}, spec=BM25)
+    read = made.write(tmp_path / "store").read()
+    found = gather(read, LAB, quality)
+    assert not found
+    assert effect_table(read, found, quality).is_empty()
+    assert robust_table(found, ["noise 4"]).is_empty()
+
+
+def test_the_commands_print_json(store: Path):
+    def said(*words: str) -> list[dict[str, object]]:
+        done = CliRunner().invoke(app, ["--store", str(store), "diagnose", *words, "--format", "json"])
+        assert done.exit_code == 0, done.output
+        rows = json.loads(done.stdout)
+        assert isinstance(rows, list)
+        return rows
+
+    rows = {row["run_id"]: row for row in said("noise", "--measure", "Success@1")}
+    assert rows["noise"]["change"] == pytest.approx(-0.5)
+    (first, second) = said("robust", "--measure", "Success@1", "--perturb", "noise=4")
+    assert (first["run_id"], second["run_id"]) == ("rules", "clean")
+
+
+@pytest.mark.parametrize("perturb", ["noise", "noise=x", "shouting=1", "noise=9"])
+def test_a_perturbation_that_is_none_is_refused(store: Path, perturb: str):
+    done = CliRunner().invoke(app, ["--store", str(store), "diagnose", "robust", "--perturb", perturb])
+    assert done.exit_code == 1
+    assert "error" in done.stderr
