@@ -11,10 +11,13 @@ from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
+from core.readers.plan import with_readers
+from core.readers.prompts import PROMPTS
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
+from core.views.golden.build.form import models
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, Form
@@ -94,7 +97,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         help="It stops before it would spend more.",
     )
     filled = replace(
-        begun,
+        fill_in_readers(start, begun, places),
         name=name or "sweep",
         documents=documents,
         judgements=judgements,
@@ -106,6 +109,37 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         budget=budget,
     )
     return filled, asked.specification(filled, collections, golden_sets), places
+
+
+def fill_in_readers(start: str, begun: Form, places: Places) -> Form:
+    """Draw which models answer from the passages, folded, as most evaluations need none."""
+    place = places["reader"] = st.expander("Readers: what the passages are worth to the answer").container()
+    columns = place.columns([3, 2, 3, 4])
+    readers = columns[0].multiselect(
+        "Models that answer",
+        models(),
+        begun.readers,
+        accept_new_options=True,
+        key=f"readers_{start}",
+        help="“fake” repeats a sentence: for trying out, never for results.",
+    )
+    prompts = columns[1].pills(
+        "Prompts", PROMPTS, selection_mode="multi", default=begun.prompts, key=f"prompts_{start}"
+    )
+    sent = columns[2].multiselect(
+        "Passages sent (k)", asked.SENT, begun.sent, accept_new_options=True, key=f"sent_{start}"
+    )
+    modes = columns[3].pills(
+        "What is sent",
+        list(asked.MODES),
+        selection_mode="multi",
+        default=begun.modes,
+        format_func=lambda mode: asked.MODES[mode],
+        key=f"modes_{start}",
+    )
+    return replace(
+        begun, readers=tuple(readers), prompts=tuple(prompts), sent=tuple(sent), modes=tuple(modes)
+    )
 
 
 def chosen(
@@ -150,7 +184,7 @@ def splits_of(path: str, changed: int) -> tuple[str, ...]:
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
     """What would run, made once per specification and revision."""
     job, problems = read_job(load(text), shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
-    return plan(job, problems=problems)
+    return with_readers(plan(job, problems=problems), job)
 
 
 def point_out(problems: Sequence[Problem], form: Form | None, places: Places) -> None:

@@ -17,6 +17,7 @@ from core.errors import InputError
 from core.pipeline.evaluate.identity import model_identity
 from core.pipeline.evaluate.job import EMPTY_BOOK
 from core.pipeline.sweep.check import chat_problems, require
+from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.reader import Mode, Reader
 from core.prices import PriceBook
 from core.providers.chat import chat_config, make_chat
@@ -220,10 +221,14 @@ def require_material(job: ReaderJob) -> None:
         )
 
 
-def require_models(reader: Reader, models: Mapping[str, ModelConfig], *, to_run: bool) -> None:
-    """Refuse models that nobody knows, prompts that cannot be read and, to run, keys that are missing."""
+def require_models(reader: Reader, models: Mapping[str, ModelConfig], *, to_run: bool) -> list[Problem]:
+    """Refuse models that nobody knows, prompts that cannot be read and, to run, keys that are missing.
+
+    Returns:
+        What is missing only to run.
+    """
     for name in reader.prompts:
         prompt(name)
     named = [*(("reader.models", name) for name in reader.models)]
     named += [] if reader.judge is None else [("reader.judge.model", reader.judge.model)]
-    require(list(chat_problems(named, models)), to_run=to_run)
+    return require(list(chat_problems(named, models)), to_run=to_run)

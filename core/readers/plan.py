@@ -77,14 +77,14 @@ def with_readers(made: Plan, job: Job) -> Plan:
     reader = reader_of(job)
     if reader is None:
         return made
-    require_models(reader, job.models, to_run=False)
+    missing = require_models(reader, job.models, to_run=False)
     asked = plan(ReaderJob(name=job.name, reader=reader, material=_typical(job, reader), models=job.models,
                            book=job.book), known=False)  # fmt: skip
     seconds = {**made.resources.seconds, ANSWER: asked.seconds}
     return replace(
         made,
         lines=(*made.lines, *asked.lines),
-        problems=(*made.problems, *asked.problems),
+        problems=(*made.problems, *missing, *asked.problems),
         resources=replace(made.resources, seconds=seconds),
     )
 

@@ -1,5 +1,7 @@
 """Golden sets built by the command, judged by a local server that knows the true grades and errs, and killed.
 
+Readers are asked and killed in the same way.
+
 The server speaks OpenAI's wire format. Its grades carry a noise that follows from question and passage, so
 that every build of the same pool ends with the same grades; it may refuse calls, cut answers, or answer in
 another form than asked for, at random.
@@ -160,6 +162,7 @@ class Place:
 
     folder: Path
     url: str
+    work: str = "golden"  # its command, and the folder of what that did
 
     def __post_init__(self) -> None:
         books = self.folder / "price-books"
@@ -178,7 +181,7 @@ class Place:
 
     @property
     def build(self) -> Folder:
-        (found,) = folders(self.folder / "golden")
+        (found,) = folders(self.folder / self.work)
         return found
 
     @property
@@ -189,7 +192,7 @@ class Place:
 
     def spec(self, text: str) -> Path:
         """Write a specification whose judge is the server; one place has one build."""
-        path = self.folder / "golden.toml"
+        path = self.folder / f"{self.work}.toml"
         model = (
             f'[models.judge]\nprovider = "openai"\nbase_url = "{self.url}/openai/v1"\nkey_env = "JUDGE_KEY"\n'
             f'tokenizer = "o200k_base"\nlimits = {{ concurrency = {AT_ONCE}, attempts = 8 }}\n'
@@ -271,9 +274,11 @@ class Killing:
 
 
 def kill_and_resume(
-    place: Place, spec: Path, state: Moody, *, kills: int, needed: int, whole_s: float, seed: int
+    place: Place, spec: Path, state: Moody | None, *, kills: int, needed: int, whole_s: float, seed: int
 ) -> Killing:
     """Begin a build and kill it at random moments, resuming it each time, until it finishes.
+
+    Without a server the moments are shares of the time that all of it takes.
 
     The moments: while it loads and searches; after some more answers; when everything is answered.
     `whole_s` is how long a build takes without kills.
@@ -284,11 +289,13 @@ def kill_and_resume(
     some = [math.ceil(0.9 * needed * share) for share in draw.dirichlet(np.full(kills - 2 * early, 4.0))]
     moments = [("loading", 0.0)] * early + [("more", float(each)) for each in some]
     moments = [moments[at] for at in draw.permutation(len(moments))] + [("all", 0.0)] * early
+    moments = moments if state is not None else [("loading", 0.0)] * kills
     begun = False
     while True:
         key = f"attempt-{len(died) + len(failed) + len(ends):02}-"
-        begun = begun or bool(folders(place.folder / "golden"))
-        command = ("golden", "resume", NAME) if begun else ("golden", "build", spec, "--yes")
+        begun = begun or bool(folders(place.folder / place.work))
+        begin = "build" if place.work == "golden" else "run"
+        command = (place.work, "resume", NAME) if begun else (place.work, begin, spec, "--yes")
         process = place.start(*command, key=key)
         if len(died) < kills:
             kind = _wait(process, state, key, moments[len(died)], needed)
@@ -302,11 +309,11 @@ def kill_and_resume(
 
 
 def _wait(
-    process: subprocess.Popen[str], state: Moody, key: str, moment: tuple[str, float], needed: int
+    process: subprocess.Popen[str], state: Moody | None, key: str, moment: tuple[str, float], needed: int
 ) -> str:
     """Until so many answers were sent to this process, or all that are needed to all; tells which it was."""
     kind, answers = moment
-    while kind != "loading" and process.poll() is None:
+    while state is not None and kind != "loading" and process.poll() is None:
         if len({*state.answers("attempt")}) >= needed:
             return "all"
         if kind == "more" and len(state.answers(key)) >= answers:

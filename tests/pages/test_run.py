@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.pipeline.sweep.load import load
+from core.pipeline.sweep.reader import Reader
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
@@ -33,6 +35,19 @@ def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: 
     assert button(app).startswith("Run 2 stacks")
     assert "2 stacks, 5 questions asked 3 times" in everything(app)
     assert 'mode = ["sparse"]' in app.text_area[0].value
+
+
+def test_readers_are_asked_for_and_planned_with_the_stacks(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert "[reader]" not in app.text_area[0].value
+    app.multiselect(key="readers_this workspace").set_value(["fake", "gpt-4o-mini"]).run()
+    assert not app.exception
+    assert ["OPENAI" in each.value for each in app.error] == [True]
+    assert load(app.text_area[0].value + "\n").reader == Reader(
+        models=("fake", "gpt-4o-mini"), prompts=("short",), k=(1, 5, 10), modes=("top_k", "none")
+    )
+    assert "$0 ·" not in button(app)
+    assert app.button(key="run_now").disabled, "its key is missing"
 
 
 def test_the_text_counts_where_it_was_edited(open_page: OpenPage, demo_store: Path):

@@ -29,10 +29,20 @@ AXES: Mapping[str, str] = {
 }
 """Axis of a specification → its field; of each several values can be chosen."""
 _MODES = ("sparse", "dense", "hybrid")
+MODES: Mapping[str, str] = {
+    "top_k": "the first k",
+    "gold_only": "gold among them",
+    "no_gold": "those without gold",
+    "gold": "all gold passages",
+    "none": "no passage",
+}
+"""What readers can be sent, and what the form calls it."""
+SENT = ("1", "2", "3", "5", "10", "20", "50")
+"""Numbers of passages that readers are usually sent."""
 _DEPTHS = ("10", "20", "50", "100", "150", "200")
 _KEY = re.compile(
     r"(?:[^ ,]*, )?(?:axes\.)?"
-    rf"(?P<key>{'|'.join(AXES)}|collection|queries|golden_set|latency|budget|name)\b(?! =)"
+    rf"(?P<key>{'|'.join(AXES)}|collection|queries|golden_set|latency|budget|name|reader)\b(?! =)"
 )
 
 
@@ -50,6 +60,10 @@ class Form:
     axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine
     repeats: int = 3  # how often every question is asked
     budget: float | None = None  # hard limit in dollars; None = none
+    readers: tuple[str, ...] = ()  # models that answer from the passages; none = nobody does
+    prompts: tuple[str, ...] = ("short",)  # how they are asked
+    sent: tuple[str, ...] = ("1", "5", "10")  # how many passages they are sent
+    modes: tuple[str, ...] = ("top_k", "none")  # which passages they are sent
 
 
 def starts(scope: Scope | None) -> dict[str, Form]:
@@ -155,10 +169,20 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
             *([f"budget.usd = {form.budget:g}"] if form.budget is not None else []),
             "",
             "[axes]",
-            *(f"{axis} = [{', '.join(map(_value, values))}]" for axis, values in axes.items()),
+            *(_listed(axis, values) for axis, values in axes.items()),
             "",
+            *(_reader(form) if form.readers else []),
         ]
     )
+
+
+def _reader(form: Form) -> list[str]:
+    told = {"models": form.readers, "prompts": form.prompts, "k": form.sent, "modes": form.modes}
+    return ["[reader]", *(_listed(key, values) for key, values in told.items()), ""]
+
+
+def _listed(key: str, values: Iterable[str]) -> str:
+    return f"{key} = [{', '.join(map(_value, values))}]"
 
 
 def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> list[str]:
