@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from core.errors import InputError, UnknownNameError
 
 Value = float | int | str
 Options = dict[str, Value]
+_FREE = re.compile(r"[^\s(),=]([^(),=]*[^\s(),=])?")
+"""A word that may be any: what cannot be read back within a measure is written otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,7 @@ class Param:
     high: float = math.inf  # largest number allowed (inclusive)
     choices: tuple[str, ...] = ()  # the words allowed, for a parameter that is a word
     step: float = 0.0  # step of the slider that moves it; 0 where no slider is offered
+    free: bool = False  # whether a word may be any, as the names that data bring
 
     @property
     def kind(self) -> str:
@@ -34,6 +38,8 @@ class Param:
     @property
     def range(self) -> str:
         """The allowed values in words."""
+        if self.free:
+            return "any word"
         return " | ".join(self.choices) if self.choices else f"{show(self.low)} to {show(self.high)}"
 
     def read(self, value: Value, where: str = "") -> Value:
@@ -48,7 +54,8 @@ class Param:
             do=f"Use {self.range} (default {show(self.default)}).",
         )
         if isinstance(self.default, str):
-            if value not in self.choices:
+            free = self.free and isinstance(value, str) and _FREE.fullmatch(value)
+            if value not in self.choices and not free:
                 raise refused
             return value
         try:

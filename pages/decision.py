@@ -35,7 +35,7 @@ LACKING_SHOWN = 5
 @cached(entries=64)
 def bill(view: View, run_id: str) -> pl.DataFrame:
     """Price what a run recorded, by stage."""
-    return recorded(view.snapshot, run_id, view.book)
+    return recorded(view.snapshot, run_id, view.book, view.scope.answering.sent(view.quality.k))
 
 
 @cached(entries=64)
@@ -202,7 +202,7 @@ def table(view: View, drawn: ParetoView) -> None:
             "stack": show.text_column("stack", width=360),
             "quality": show.score_column(view.quality.name),
             "latency_ms": show.number_column(f"{view.latency.percentile} ms", 2, view.latency.name),
-            "cost": show.dollar_column("$ / 1,000", "Per 1,000 queries."),
+            "cost": show.dollar_column("$ / 1,000", f"Per 1,000 {words.costed(view.table)}."),
             "n": show.number_column("n", 0, "Queries that the mean rests on."),
             "outcome": show.text_column("status", width=260),
         },

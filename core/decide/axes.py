@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -99,6 +100,18 @@ COST = Axis(
     bound="cost_least",
     remedy="record what its calls use, and give every item a price in the price book",
 )
+PER_CORRECT = replace(
+    COST,
+    word="cost per correct answer",
+    unit="$ / 1k correct",
+    unit_words="$ per 1,000 correct answers",
+    written=partial(usd, per="1k correct"),
+    pattern="${} / 1k correct",
+    limit_word="budget per correct answer",
+    missing="of unknown cost per correct answer",
+    remedy="let a reader answer from its passages, score the answers, and price what they take",
+)
+"""Cost where a query that is answered wrongly has bought nothing."""
 QUALITY = Axis(
     key="quality",
     column="quality",
@@ -130,9 +143,15 @@ def quality_axis(*, higher_is_better: bool) -> Axis:
     return replace(QUALITY, higher_is_better=False, limit="cap", limit_word="quality cap")
 
 
-def axes(*, higher_is_better: bool = True) -> tuple[Axis, ...]:
-    """All axes, in the order in which their limits exclude; the argument is the direction of the quality."""
-    return (LATENCY, COST, quality_axis(higher_is_better=higher_is_better), HARM)
+def axes(*, higher_is_better: bool = True, per_correct: bool = False) -> tuple[Axis, ...]:
+    """All axes, in the order in which their limits exclude.
+
+    Args:
+        higher_is_better: The direction of the quality.
+        per_correct: Whether the cost is one of correct answers.
+    """
+    cost = PER_CORRECT if per_correct else COST
+    return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), HARM)
 
 
 LIMITS: Mapping[str, Axis] = {

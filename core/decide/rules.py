@@ -50,11 +50,12 @@ class Constraints:
     # column "jitter_ms", or the paper's where a stack has none.
     jitter_ms: float | None = None
     higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
+    per_correct: bool = False  # whether the cost is one of correct answers
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         """All axes, that of quality in its direction."""
-        return axes(higher_is_better=self.higher_is_better)
+        return axes(higher_is_better=self.higher_is_better, per_correct=self.per_correct)
 
     def of(self, axis: Axis) -> float | None:
         """The limit on an axis; None = none."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from core.metrics.info import MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Floats, Inputs, Judged, Tally
+from core.params import Param
 
 SECTION = "arXiv:2511.09545 §2.4"
 
@@ -76,6 +77,10 @@ def _accuracy(inputs: Inputs, values: Values, out: Scores) -> None:
     np.copyto(out, answers, where=inputs.value(HIT, values) == 1)
 
 
+def _answered(inputs: Inputs, _values: Values, out: Scores) -> None:
+    out[...] = inputs.answers()
+
+
 HIT = MeasureInfo(
     name="Hit",
     text="1 when the first K passages hold every passage with grade 4 or 5, else 0.",
@@ -94,6 +99,21 @@ ACC_HIT = MeasureInfo(
     score=_accuracy,
     na="The first K do not hold everything good, or no answer from K passages is graded.",
     params=(rel_param(),),
+    needs=frozenset({"answers"}),
+)
+ANY = "any"
+"""The reader, or the scorer, that the answers at hand suggest."""
+ANSWER = MeasureInfo(
+    name="Answer",
+    text="Mean score of a reader's answers from the first K passages: what the passages are worth to it.",
+    formula="mean of the score (0 to 1) of the answer that was written from Top(K)",
+    section="RAGGED §2",
+    score=_answered,
+    na="No answer from the first K passages has this score.",
+    params=(
+        Param(name="reader", default=ANY, free=True, text="Who answers; any = who did for most runs"),
+        Param(name="scorer", default=ANY, free=True, text="What scores answers; any = F1, or what there is"),
+    ),
     needs=frozenset({"answers"}),
 )
 

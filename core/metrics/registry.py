@@ -22,6 +22,7 @@ MEASURES: tuple[MeasureInfo, ...] = (
     rates.HOLE,
     rates.HIT,
     rates.ACC_HIT,
+    rates.ANSWER,
     classical.P,
     classical.R,
     classical.F1,

@@ -40,6 +40,9 @@ NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens
 """Tokens of a query where a source recorded none; stated wherever it is used."""
 
+DOLLARS = "usd"
+"""Unit of what a source recorded in dollars, which no price book has to price."""
+
 STAGE_COST = pl.Schema(
     {
         "run_id": pl.String,
@@ -110,7 +113,7 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         run_id, stage, item, unit, priced_unit, amount (in priced units), basis, each, currency, usd (per
         1,000 queries) and reason (why usd is null), sorted.
     """
-    in_hours = pl.col("unit").is_in(list(PRICED_AS))
+    in_hours, dollars = pl.col("unit").is_in(list(PRICED_AS)), pl.col("unit") == DOLLARS
     return (
         mean_usage(usage)
         .with_columns(
@@ -118,6 +121,10 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
             pl.when(in_hours).then(pl.col("amount") / MS_PER_HOUR).otherwise(pl.col("amount")),
         )
         .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
+        .with_columns(
+            pl.when(dollars).then(1.0).otherwise("each").alias("each"),
+            pl.when(dollars).then(pl.lit(CURRENCY)).otherwise("currency").alias("currency"),
+        )
         .with_columns((1000 * pl.col("amount") * pl.col("each")).alias("usd"), _reason(book.name))
         .sort("run_id", "stage", "item", "unit")
     )

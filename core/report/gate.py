@@ -18,6 +18,7 @@ from core.views.confidence.noise import OFF
 from core.views.decision.facts import Asked
 from core.views.decision.verdict import Verdict
 from core.views.decision.words import numbers
+from core.views.workspace.scope import Answering, Per
 
 SHARE = 0.8
 """Probability from which another stack would be chosen that a decision no longer holds."""
@@ -48,6 +49,10 @@ class Again(BaseModel):
     seed: Annotated[int, Field(ge=0)]
     every_golden_set: bool
     judge_noise: str = OFF
+    reader: str = Answering().reader
+    scorer: str = Answering().scorer
+    cost_per: Per = "query"
+    correct_from: Annotated[float, Field(gt=0, le=1)] = Answering().least
     together: bool
     generation: Generation | None
 

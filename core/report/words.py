@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from core.metrics.rates import ANY
 from core.report.tables import Data, basis, finalists, record_tables
 from core.stats.intervals import SEED
 from core.views import text
 from core.views.confidence.noise import OFF
 from core.views.decision.near import HEADING, PROMISING
+from core.views.decision.words import COSTED
+from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import WORDS
-from core.views.workspace.scope import Latency
+from core.views.workspace.scope import Answering, Latency
 from core.views.workspace.stacks import runs_in
 
 _RULES = {
@@ -83,7 +86,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
             basis(row, "latency_ms"),
         ),
         (
-            "Cost ($ per 1,000 queries)",
+            f"Cost ($ per 1,000 {COSTED.get(row['cost_per'], 'queries')})",
             text.cost_of(row, ""),
             _joined(row["cost_note"]),
             basis(row, "cost"),
@@ -103,7 +106,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
     return (
         ("Rule", _RULES[asked["rule"]]),
         ("SLA", _limit(asked["sla_ms"], text.ms, "at most ", asked["latency"])),
-        ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ")),
+        ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ", _costed(data["question"]))),
         (floor[0], _limit(asked["min_quality"], text.score, floor[1])),
         ("Harm cap", _limit(asked["max_harm"], text.score, "at most ", asked["harm"] or "")),
         ("Latencies count as alike within", asked["jitter"]),
@@ -114,6 +117,15 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
         ("Stacks compared", f"{data['runs']['count']:,} ({origins})"),
         ("Prices", f"price book {data['prices']}"),
     )
+
+
+def _costed(question: Data) -> str:
+    """What the cost is one of, where it is no query."""
+    per = question.get("cost_per", "query")
+    if per == "query":
+        return ""
+    right = f" (scored {question['correct_from']:g} or more)" if per == "correct answer" else ""
+    return f"per {per}{right}"
 
 
 def _judged(golden: Data | None) -> str:
@@ -165,6 +177,10 @@ DEFAULTS: Mapping[str, object] = {
     "rule": "quality",
     "judged": "any",
     "seed": SEED,
+    "reader": ANY,
+    "scorer": ANY,
+    "cost_per": Answering().per,
+    "correct_from": Answering().least,
     "together": False,
     "every_golden_set": False,
 }
@@ -187,6 +203,10 @@ def question(case: Case) -> dict[str, object]:
         "min_quality": limits.floor,
         "max_harm": limits.max_harm,
         "rule": asked.rule,
+        "reader": as_name(case.scope.answering.reader),
+        "scorer": as_name(case.scope.answering.scorer),
+        "cost_per": case.scope.answering.per,
+        "correct_from": case.scope.answering.least,
         "judged": WORDS.get(case.scope.judging.least, DEFAULTS["judged"]),
         "jitter_ms": limits.jitter_ms,
         "prices": case.book.name,

@@ -17,7 +17,7 @@ from core.decide.axes import LIMITS, axes
 from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
 from core.ui.state import PHONE, bound
-from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
+from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
 from core.views.workspace.scope import Latency, Quality
@@ -46,17 +46,21 @@ def constraints(
     with st.container(key=FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
     _strip(offered)
-    return _asked(values, quality, jitter_ms)
+    return _asked(values, table, quality, jitter_ms)
 
 
 def standing(table: pl.DataFrame, quality: Quality, latency: Latency, jitter_ms: float | None) -> Constraints:
     """The limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
-    return _asked(current(limits(table, quality, latency)), quality, jitter_ms)
+    return _asked(current(limits(table, quality, latency)), table, quality, jitter_ms)
 
 
-def _asked(values: Mapping[str, float | None], quality: Quality, jitter_ms: float | None) -> Constraints:
-    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
-    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=quality.higher_is_better)
+def _asked(
+    values: Mapping[str, float | None], table: pl.DataFrame, quality: Quality, jitter_ms: float | None
+) -> Constraints:
+    up = quality.higher_is_better
+    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=up)}
+    costed = per_correct(table)
+    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=up, per_correct=costed)
 
 
 def _field(limit: Limit) -> float | None:

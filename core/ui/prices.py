@@ -13,7 +13,7 @@ from core.ui import cache
 from core.ui.view import View, just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
-from core.views.workspace.stacks import repriced, used_by
+from core.views.workspace.costs import repriced, used_by
 
 KEY = "price"
 """Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""
@@ -115,7 +115,7 @@ def say_choice(view: View, tried: PriceBook) -> None:
 @cache.cached(entries=64)
 def _choice(view: View, book: PriceBook) -> str | None:
     """Return the name of the stack that the limits choose with these prices."""
-    table = repriced(view.snapshot, view.table, book)
+    table = repriced(view.snapshot, view.table, book, (view.scope, view.quality.k))
     chosen = decide(table, view.constraints, paired=view.paired).chosen
     return None if chosen is None else str(table["name"][chosen])
 

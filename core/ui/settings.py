@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.metrics import REGISTRY, Measure
+from core.metrics.rates import ANSWER
 from core.params import Param, Value
 from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
@@ -21,6 +22,8 @@ from core.views.latency.page import timed_answers as read_answers
 from core.views.latency.words import speed as in_words
 from core.views.link import parameter_key
 from core.views.text import plain
+from core.views.workspace.answers import as_word
+from core.views.workspace.choices import Choices as Offered
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.views.workspace.narrow import (
     Choices,
@@ -33,7 +36,7 @@ from core.views.workspace.narrow import (
     narrow,
 )
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
-from core.views.workspace.scope import Judging, Latency, Quality, Scope
+from core.views.workspace.scope import PER, Answering, Judging, Latency, Per, Quality, Scope
 
 _offer = cache.cached(entries=64)(judging_offer)
 
@@ -159,6 +162,47 @@ def _least(offer: Offer) -> str:
         **bound("jq", ANY),
         help=f"Compare only on queries of whose Top-{offer.k} every stack has at least half, most (80 %) or "
         f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
+    )
+    return chosen
+
+
+def answering(offered: Offered) -> Answering:
+    """Draw whose answers count and what a cost is one of, where readers answered."""
+    usual = Answering()
+    if not offered.sent:
+        return usual
+    known = {
+        "reader": ("ansby", "Reader", offered.readers),
+        "scorer": ("scoredby", "Scored by", offered.scorers),
+    }
+    words = {name: as_word(_name(name, *about)) for name, about in known.items()}
+    per: Per = st.segmented_control(
+        "Cost per",
+        PER,
+        default=usual.per,
+        required=True,
+        **bound("costper", usual.per),
+        help="query: retrieval alone. answered query: with the reader's answer from as many passages as the "
+        "cutoff. correct answer: that, over the share of answers that are correct.",
+    )
+    least = usual.least
+    if per == "correct answer":
+        about = "Correct from a score of"
+        least = st.number_input(about, 0.01, 1.0, usual.least, 0.05, format="%g", **bound("correct", least))
+    return Answering(**words, per=per, least=least)
+
+
+def _name(parameter: str, key: str, label: str, known: tuple[str, ...]) -> str:
+    """Choose a reader, or a scorer, by the parameter of the measure of answers."""
+    about = ANSWER.param(parameter)
+    usual, help_text = (str(about.default), about.text) if about else ("", "")
+    still_offered(key, [usual, *known])
+    chosen: str = st.selectbox(
+        label,
+        [usual, *known],
+        format_func=lambda name: f"usual: {', '.join(known[:1]) or 'unnamed'}" if name == usual else name,
+        help=help_text,
+        **bound(key, usual),
     )
     return chosen
 

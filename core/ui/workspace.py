@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,9 +16,10 @@ from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
 from core.ui.pick import still_offered
-from core.ui.settings import compared, generation, judge_noise, parameters
+from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
+from core.views.workspace.answers import agreed
 from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
@@ -81,8 +83,12 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         scope, offered = _scope(snapshot, collection, workspaces[collection])
     with measure:
         quality = _quality(offered)
+        quality, asked_of = agreed(quality, answering(offered))
+        scope = replace(scope, answering=asked_of)
     with rest:
         latency = _latency(offered, snapshot.revision, scope)
+        if latency.scope == "end-to-end" and offered.sent:
+            latency = replace(latency, answers=asked_of.measure(quality.k))
     with foot:
         book = _book()
     with differing:

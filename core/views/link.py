@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from core.decide.rules import Constraints, Rule
+from core.metrics.rates import ANY
 from core.params import Param
 from core.prices import PriceBook
+from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import EVERY_SET, WORDS
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scope import Answering, Latency, Quality, Scope
 
 RULES: Mapping[str, Rule] = {
     "highest quality": "quality",
@@ -91,9 +93,18 @@ def settings(
         "jitter": limits.jitter_ms,
         "book": book.name,
         "price": book.changes,
+        **_answering(scope.answering),
         "gq": EVERY_SET if scope.judging.everywhere else None,
         "jq": WORDS.get(scope.judging.least),
     }
+
+
+def _answering(asked: Answering) -> dict[str, object]:
+    """Whose answers count and what a cost is one of, where that is not the usual."""
+    own: dict[str, object] = {"ansby": as_name(asked.reader), "scoredby": as_name(asked.scorer)}
+    own |= {"costper": asked.per, "correct": asked.least}
+    usual = {"ansby": ANY, "scoredby": ANY, "costper": Answering().per, "correct": Answering().least}
+    return {key: value for key, value in own.items() if value != usual[key]}
 
 
 def _generator(latency: Latency) -> dict[str, object]:

@@ -51,7 +51,8 @@ def cost(value: float | None, least: float | None, missing: str | None, per: str
 
 
 def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
-    """`cost` of a row of the stack table."""
+    """`cost` of a row of the stack table; a unit says so where it is one of correct answers."""
+    per = f"{per} correct" if per and row.get("cost_per") == "correct answer" else per
     return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
 
 

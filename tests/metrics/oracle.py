@@ -103,6 +103,10 @@ def accuracy(top, judged, k, values, world):
     return world["answers"].get(k) if hit(top, judged, k, values, world) == 1 else None
 
 
+def answered(_top, _judged, k, _values, world):
+    return world["answers"].get(k)
+
+
 def relevant(judged, values):
     return {passage for passage, grade in judged.items() if grade >= values["rel"]}
 
@@ -197,6 +201,7 @@ PLAIN = {
     "HarmUpper": lambda top, judged, k, _values, _world: harm(top, judged, k) + hole(top, judged, k),
     "Hole": lambda top, judged, k, _values, _world: hole(top, judged, k),
     "Hit": hit,
+    "Answer": answered,
     "Acc|Hit": accuracy,
     "P": lambda top, judged, k, values, _world: precision(top, judged, k, values["rel"]),
     "R": recall,

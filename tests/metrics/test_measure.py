@@ -16,6 +16,8 @@ from core.params import Param
 def allowed(param):
     if param.choices:
         return st.sampled_from(param.choices)
+    if param.free:
+        return st.sampled_from((param.default, "gpt-4o mini:free", "a%28b%2C c%29"))
     if isinstance(param.default, int):
         return st.integers(param.low, param.high)
     return st.floats(param.low, param.high, allow_nan=False)
@@ -169,6 +171,14 @@ def test_parameters_that_are_words_or_whole_numbers():
     assert gain.range == "linear | exp"
     assert least.read("3") == 3
     assert isinstance(least.read("3"), int)
-    for param, wrong in ((gain, "log"), (least, "2.5"), (least, "6")):
+    free = Param(name="reader", default="any", free=True, text="Who answers")
+    assert free.read("gpt-4o") == "gpt-4o"
+    wrongs = [
+        (gain, "log"),
+        (least, "2.5"),
+        (least, "6"),
+        *((free, text) for text in ("", " a", "a)", "b=c")),
+    ]
+    for param, wrong in wrongs:
         with pytest.raises(InputError, match="not allowed"):
             param.read(wrong)

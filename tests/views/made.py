@@ -43,6 +43,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "cost_missing": (pl.String(), None),
     "cost_basis": (pl.String(), None),
     "cost_note": (pl.String(), None),
+    "cost_per": (pl.String(), None),
+    "correct": (pl.Float64(), None),
     "pool": (pl.String(), None),
     "spec": (pl.String(), "{}"),
     **{name: (dtype, None) for name, dtype in AXES.items()},

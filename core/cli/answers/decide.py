@@ -11,7 +11,7 @@ import polars as pl
 import typer
 
 from core.bidi import escaped
-from core.cli.answers.deciding import Best, Judged, Of, On, Question, deciding
+from core.cli.answers.deciding import Best, CostPer, Judged, Of, On, Question, deciding
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.importers.read.jsons import parsed
@@ -72,6 +72,7 @@ def _asked_again(ctx: typer.Context, question: Question, was: Recorded) -> Quest
         "latency": Of(asked.latency),
         "rule": Best(asked.rule),
         "judged": Judged(asked.judged),
+        "cost_per": CostPer(asked.cost_per),
         "runs": () if _given(ctx, "origin") else tuple(named or asked.run),
     }
     return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,15 +17,17 @@ from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.metrics import Measure
+from core.metrics.rates import ANY
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import Origin
 from core.stats.intervals import SEED
 from core.stats.latency import Generation
 from core.store import Snapshot
+from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
 from core.views.workspace.query_sets import unperturbed
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scope import Answering, Latency, Quality, Scope
 
 if TYPE_CHECKING:
     from core.report.data import Case
@@ -56,6 +58,14 @@ class Judged(StrEnum):
     HALF = "half"
     MOST = "most"
     ALL = "all"
+
+
+class CostPer(StrEnum):
+    """What a cost is one of."""
+
+    QUERY = "query"
+    ANSWERED = "answered query"
+    CORRECT = "correct answer"
 
 
 class Of(StrEnum):
@@ -91,6 +101,10 @@ class Question:
     every_golden_set: bool
     judge_noise: str | None
     seed: int
+    reader: str = ANY
+    scorer: str = ANY
+    cost_per: CostPer = CostPer.QUERY
+    correct_from: float = 0.5
     generation: Generation | None = None
     """How fast the generator is; no option says so, a record may."""
 
@@ -107,7 +121,12 @@ class Question:
         book = books[self.prices].derived(self.price)
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
+        answering = Answering(
+            as_word(self.reader), as_word(self.scorer), self.cost_per.value, self.correct_from
+        )
         quality = quality_of(self.measure) if self.measure else choices(snapshot, scope).quality
+        quality, answering = agreed(quality, answering)
+        scope = replace(scope, answering=answering)
         if quality.is_share and self.min_quality is not None and not 0 <= self.min_quality <= 1:
             raise InputError(
                 f"--min-quality {self.min_quality:g}: {quality.name} lies between 0 and 1.", do="Write 0.6."
@@ -119,8 +138,14 @@ class Question:
             max_harm=self.max_harm,
             jitter_ms=self.jitter_ms,
             higher_is_better=quality.higher_is_better,
+            per_correct=answering.per == "correct answer",
         )
-        latency = Latency(self.on.value, self.latency.value, generation=self.generation)
+        latency = Latency(
+            self.on.value,
+            self.latency.value,
+            generation=self.generation,
+            answers=answering.measure(quality.k) if self.latency is Of.END_TO_END else None,
+        )
         found = self._compared(snapshot, scope, quality, latency, book)
         remarks = found.compared.sentences
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine
@@ -213,6 +238,20 @@ def question(
             "that grades 50 or more passages of this one as a sample.",
         ),
     ] = None,
+    reader: Annotated[
+        str, typer.Option(help="Whose answers count in costs and times; any = who answered for most runs.")
+    ] = ANY,
+    scorer: Annotated[str, typer.Option(help="What scores the answers; any = F1, or what there is.")] = ANY,
+    cost_per: Annotated[
+        CostPer,
+        typer.Option(
+            help="What costs and the budget are one (1,000) of: a query, one with its answer from as many "
+            "passages as the measure's cutoff, or an answer that is correct."
+        ),
+    ] = CostPer.QUERY,
+    correct_from: Annotated[
+        float, typer.Option(min=0.001, max=1, help="Score from which on an answer is correct.")
+    ] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
 ) -> Question:
     """The options, as one value."""
@@ -237,6 +276,10 @@ def question(
         judged=judged,
         every_golden_set=every_golden_set,
         judge_noise=judge_noise,
+        reader=reader,
+        scorer=scorer,
+        cost_per=cost_per,
+        correct_from=correct_from,
         seed=seed,
     )
 

@@ -81,13 +81,13 @@ class Front:
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     """Size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
-    compared = [axis for axis in decision.required if axis.compared]
+    compared = {axis.key for axis in decision.required if axis.compared}
     quality = decision.quality.read(table)
     if np.isnan(quality).all() or len(compared) < 2:
         return None
     # Of a measure that is better the lower what it lacks to 1 is the gain, so that the ideal is 0.
     gain = quality if decision.quality.higher_is_better else 1.0 - quality
-    cost, latency = (axis.read(table) if axis in compared else None for axis in (COST, LATENCY))
+    cost, latency = (axis.read(table) if axis.key in compared else None for axis in (COST, LATENCY))
     paid = [each for each in (cost, latency) if each is not None]
     complete = ~np.isnan(np.column_stack([gain, *paid])).any(axis=1)
     if not complete.any():

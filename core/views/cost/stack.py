@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from core.metrics import Measure
 from core.prices import PriceBook
 from core.prices.cost import CostInputs, mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
-from core.views.workspace.stacks import with_embedding
+from core.views.workspace.costs import with_answers, with_embedding
 
 NONE = "none"
 """Stands for a stage that bills nothing: absent, or run on a machine of one's own."""
@@ -156,15 +157,23 @@ def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float
     return max(known, key=[str(each) for each in _WEAKEST_LAST].index)
 
 
-def recorded(snapshot: Snapshot, run_id: str, book: PriceBook) -> pl.DataFrame:
+def recorded(
+    snapshot: Snapshot, run_id: str, book: PriceBook, answers: Measure | None = None
+) -> pl.DataFrame:
     """Price the recorded usage of a run.
+
+    Args:
+        answers: Whose answers from how many passages the bill must cover; None = only what was recorded.
 
     Returns:
         `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
         reason, where a price or an amount is not known. Empty when the run has recorded no usage.
     """
     run = snapshot.runs().filter(pl.col("run_id") == run_id)
-    priced = priced_usage(pl.concat(with_embedding(run, snapshot.usage([run_id]))), book)
+    usage = snapshot.usage([run_id])
+    if answers is not None:
+        usage = with_answers(snapshot, run, usage, book, answers)
+    priced = priced_usage(pl.concat(with_embedding(run, usage)), book)
     columns = priced.select(
         "stage",
         "item",

@@ -71,10 +71,11 @@ def pareto(
     Returns:
         The chart and the table behind it.
     """
+    across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
     drawn = _placed(rows.filter(pl.col("quality").is_not_null()), across)
     layout = theme.layout(
-        x=latency.name if across == LATENCY else "$ per 1,000 queries", y=quality.name, height=HEIGHT
+        x=latency.name if across == LATENCY else across.unit_words, y=quality.name, height=HEIGHT
     )
     picked = _row_of(table, selected)
     dense = drawn.height > DENSE_FROM

@@ -44,6 +44,8 @@ NUMBERS = (
     "cost_missing",
     "cost_basis",
     "cost_note",
+    "cost_per",
+    "correct",
 )
 CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
 

@@ -67,6 +67,11 @@ class Limit:
         return asdict(self) | {"loose": self.loose}
 
 
+def per_correct(table: pl.DataFrame) -> bool:
+    """Whether the costs of a stack table are those of correct answers."""
+    return "cost_per" in table.columns and (table["cost_per"] == "correct answer").any()
+
+
 @remembered
 def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
     """The limits that make sense for a workspace.
@@ -78,9 +83,8 @@ def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limi
     Returns:
         One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
     """
-    offered = (
-        _limit(axis, table, quality, latency) for axis in axes(higher_is_better=quality.higher_is_better)
-    )
+    among = axes(higher_is_better=quality.higher_is_better, per_correct=per_correct(table))
+    offered = (_limit(axis, table, quality, latency) for axis in among)
     return [limit for limit in offered if limit is not None]
 
 
@@ -98,7 +102,7 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
     side = "least" if axis.higher_is_better else "most"
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
-        COST.key: "Budget ($ / 1,000)",
+        COST.key: f"Budget ({axis.unit.replace('1k', '1,000')})",
         QUALITY.key: f"Quality at {side}",
         HARM.key: f"Harm at {side}",
     }

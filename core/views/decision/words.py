@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
+from core.decide.axes import COST
 from core.decide.rules import Constraints, Decision
 from core.views import text
 from core.views.decision.near import unasked_words
@@ -44,7 +46,8 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     if constraints.sla_ms is not None:
         inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
     if constraints.budget is not None:
-        inside.append(text.usd(constraints.budget))
+        cost = next(axis for axis in constraints.axes if axis.key == COST.key)
+        inside.append(cost.written(constraints.budget))
     words = f" within {' and '.join(inside)}" if inside else ""
     if constraints.floor is not None:
         side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
@@ -173,15 +176,33 @@ def cards(row: dict[str, object], quality: Quality, latency: Latency, bill: pl.D
             str(row["latency_basis"] or ""),
         ),
         Card(
-            "Cost per 1,000 queries",
+            f"Cost per 1,000 {COSTED.get(str(row['cost_per']), 'queries')}",
             f"{modelled}{cost}",
-            _parts(bill),
+            _parts(bill) if row["correct"] is None else _divided(row),
             str(row["cost_basis"] or ""),
         ),
     ]
 
 
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
+
+
+COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
+"""What costs are counted in where it is no queries, by the table's `cost_per`."""
+
+
+def costed(table: pl.DataFrame) -> str:
+    """What the costs of a stack table are counted in: ``queries``."""
+    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
+    return COSTED.get(str(per), "queries")
+
+
+def _divided(row: dict[str, object]) -> str:
+    """What a cost per correct answer is made of: ``$1.25 / 1k ÷ 48.2 % correct``."""
+    share, cost = _float(row["correct"]), _float(row["cost"])
+    if share is None or cost is None:
+        return ""
+    return f"{text.usd(cost * share)} ÷ {text.percent(share)} correct"
 
 
 def _parts(bill: pl.DataFrame) -> str:

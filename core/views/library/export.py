@@ -17,9 +17,10 @@ from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
 from core.tables import TABLES
 from core.views.scoring.table import score_table
+from core.views.workspace.costs import costs
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Scope
-from core.views.workspace.stacks import costs, runs_in
+from core.views.workspace.stacks import runs_in
 
 Record = TypeVar("Record", Collection, GoldenSet)
 

@@ -209,6 +209,7 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "HarmUpper": _share(0, 1, 2),
     "Hole": _share(0),
     "Hit": lambda ranked: "1" if ranked.found == ranked.present else "0",
+    "Answer": lambda ranked: show(ANSWERS[ranked.k - 1]),
     "Acc|Hit": lambda ranked: show(ANSWERS[ranked.k - 1]),
     "P": _precision,
     "R": lambda ranked: f"{ranked.found} / {ranked.present}",

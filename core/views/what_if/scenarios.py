@@ -18,9 +18,10 @@ from core.store import Snapshot
 from core.views import text
 from core.views.scoring.table import figures
 from core.views.what_if.scenario_text import Scenario
+from core.views.workspace.costs import costs
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import costs, stack_table
+from core.views.workspace.stacks import stack_table
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))
 """The paper's columns."""
@@ -204,9 +205,9 @@ def matrix(
     part = replace(scope, run_ids=ids) if ids else scope
     known = {each.name: str(each.run_id) for each in found if each.run_id is not None}
     base = scenario_matrix(snapshot, part, known, book, measures=shown).drop("run_id", "name", "latency_note")
-    base = base.rename({"latency_ms": "rerank_ms"})
+    base = base.rename({"latency_ms": "rerank_ms"}).drop(_COSTS)
     took = table.select(
-        "run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis"
+        "run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", *_COSTS
     )
     made = heads.join(took, on="run_id", how="left", maintain_order="left")
     made = made.join(base, on="scenario", how="left", maintain_order="left")
@@ -215,6 +216,9 @@ def matrix(
         words = numbers.select("run_id", pl.Series(f"{each.name} in words", _words(numbers), dtype=pl.String))
         made = made.join(words, on="run_id", how="left", maintain_order="left")
     return made
+
+
+_COSTS = ("cost", "cost_least", "cost_missing", "cost_note")
 
 
 def measures(quality: Quality) -> tuple[Quality, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from core.errors import ClqError
 from core.metrics import REGISTRY
 from core.metrics.info import Need
+from core.metrics.rates import ANSWER
 from core.records import Origin
 from core.store import Snapshot
 from core.views.scoring.reported import reported
@@ -35,11 +36,16 @@ class Choices:
     computed: bool  # whether rankings and judgements are there, so that every cutoff can be computed
     reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures that came as aggregates
     reranked: bool  # whether any stack has a reranker
+    readers: tuple[str, ...] = ()  # who answered, the usual one first
+    scorers: tuple[str, ...] = ()  # what scored the answers, likewise
+    sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
 
     def cutoffs(self, measure: str) -> list[int]:
         """The cutoffs at which a measure can be shown, ascending; never empty."""
         found = set(self.reported.get(measure, ()))
-        if self.computed:
+        if measure in REGISTRY and "answers" in REGISTRY[measure].needs:
+            found |= set(self.sent)
+        elif self.computed:
             found |= set(_CUTOFFS)
         return sorted(found) or [10]
 
@@ -69,6 +75,8 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
     there = _there(snapshot, runs) if computed else frozenset()
     own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
+    answered = _answered(snapshot, runs["run_id"].to_list())
+    own += [ANSWER.name] if answered["sent"] else []
     names = sorted({*own, *came}, key=_order)
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
@@ -76,7 +84,18 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         computed=computed,
         reported=came,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
+        **answered,
     )
+
+
+def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, tuple[Any, ...]]:
+    """Who answered, what scored, and from how many passages."""
+    scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
+    usual = snapshot.graded_answers(run_ids).drop_nulls("grade").head(1)
+    found = {"readers": "reader", "scorers": "scorer", "sent": "k"}
+    values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in found.items()}
+    first = {name: usual[column].to_list() for name, column in found.items() if name != "sent"}
+    return {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
 
 
 def _order(name: str) -> tuple[int, bool, str]:

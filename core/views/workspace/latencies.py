@@ -15,6 +15,7 @@ from core.stats.latency import AFTER_RETRIEVAL, GENERATE, TOTAL, Generation, per
 from core.store import Snapshot
 from core.tables import remembered
 from core.views import text
+from core.views.workspace.answers import taken
 from core.views.workspace.scope import Latency
 
 _NO_MODEL = "generation was not timed: give its speed in the sidebar"
@@ -195,13 +196,23 @@ def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataF
         rows = per_query(timings, scope=latency.scope).filter(pl.col("stage") == TOTAL)
         return rows.select(*_NAMES, pl.lit(False).alias("modelled"))
     path = per_query(timings, scope="path").filter(pl.col("stage") == TOTAL).select(_NAMES)
-    answered = per_query(timings, stages=[GENERATE]).filter(pl.col("stage") == GENERATE)
+    answered = _answered(snapshot, timings, latency)
     both = path.join(answered.select("run_id", "query_id", pl.col("ms").alias("answer")), on=_NAMES[:2])
     added = modelled_ms(snapshot, runs, latency.generation)
     rest = path.join(answered.select("run_id").unique(), on="run_id", how="anti").join(added, on="run_id")
     measured = both.select(*_NAMES[:2], pl.col("ms") + pl.col("answer"), pl.lit(False).alias("modelled"))
     modelled = rest.select(*_NAMES[:2], pl.col("ms") + pl.col("added"), pl.lit(True).alias("modelled"))
     return pl.concat([measured, modelled])
+
+
+def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """How long answers took: run_id, query_id, ms; those that are asked about before recorded stages."""
+    recorded = per_query(timings, stages=[GENERATE]).filter(pl.col("stage") == GENERATE).select(_NAMES)
+    if latency.answers is None:
+        return recorded
+    rows = taken(snapshot, timings["run_id"].unique().to_list(), latency.answers).drop_nulls("ms")
+    rest = recorded.join(rows, on="run_id", how="anti")
+    return pl.concat([rows.select(_NAMES), rest])
 
 
 def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation | None) -> pl.DataFrame:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
+from core.metrics.rates import ANY
 from core.stats.latency import Generation
 
 Percentile = Literal["p50", "p95", "p99"]
@@ -50,6 +51,29 @@ class Judging:
         return self.least > 0 or self.everywhere
 
 
+Per = Literal["query", "answered query", "correct answer"]
+"""What a cost is one of: retrieval for a query, that and the answer, or an answer that is correct."""
+PER: tuple[Per, ...] = get_args(Per)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Whose answers count, and what a cost is one of."""
+
+    reader: str = ANY  # who answers, as a parameter of the measure Answer
+    scorer: str = ANY  # what scores an answer, likewise
+    per: Per = "query"
+    least: float = 0.5  # the score from which on an answer is correct: 0..1
+
+    def measure(self, k: int | None = None) -> Measure:
+        """The mean score of the answers."""
+        return Measure("Answer", k, (("reader", self.reader), ("scorer", self.scorer)))
+
+    def sent(self, k: int) -> Measure | None:
+        """Whose answers from k passages a bill must cover; None = none."""
+        return None if self.per == "query" else self.measure(k)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs."""
@@ -63,6 +87,7 @@ class Scope:
     # (`core.views.workspace.query_sets`); else a judged query that a run does not rank counts as 0
     shared: bool = False
     judging: Judging = Judging()  # how well a query must be judged to count
+    answering: Answering = Answering()  # whose answers count, and what a cost is one of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +143,9 @@ class Latency:
     # How generation is modelled where it was not timed; only read end-to-end. None = it is not, so that the
     # latency of such stacks is unknown.
     generation: Generation | None = None
+    # Whose answers from how many passages time generation; only read end-to-end. None = the stage that runs
+    # recorded, else the model
+    answers: Measure | None = None
     # Whether the path's latencies at hand were reported with answering included; only words depend on it
     answering: bool = False
 

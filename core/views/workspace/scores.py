@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TypeVar
@@ -16,9 +16,11 @@ from core.errors import InputError
 from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import count_grades
+from core.metrics.rates import ANY
 from core.store import Graded, Snapshot
 from core.store.read.memory import Memory
 from core.views import text
+from core.views.workspace.answers import graded as graded_answers
 from core.views.workspace.scope import Quality
 
 _KEPT = Memory(256 * 2**20)
@@ -40,8 +42,10 @@ class Evidence:
     # chunkings are judged by grades that were anchored to the documents
     pool_counts: npt.NDArray[np.int32]
     unjudged_queries: npt.NDArray[np.int32]  # int32 [runs]: ranked queries without any judgement, left out
-    # What only some measures need: gains always, sources and answers where they were asked for
+    # What only some measures need: gains always, sources where they were asked for
     extra: Extra = field(default_factory=Extra)
+    # Correctness of the answers [runs, queries, K] by what a measure says of them, where it was asked for
+    answers: Mapping[str, Floats] = field(default_factory=dict)
 
     @cached_property
     def candidates(self) -> Counts:
@@ -62,15 +66,23 @@ class Evidence:
         extra = self.extra
         if any(measure.info.needs_pool for measure in wanted):
             extra = replace(extra, candidates=self.candidates)
-        return score_all(
-            wanted, self.grades, self.pool_counts, pool_grades=self.pool_grades, depth=depth, extra=extra
-        )
+        scored: dict[Measure, Floats] = {}
+        told = dict.fromkeys(filter(None, map(_about, wanted)))
+        for about in told or ("",):  # answers of several readers are scored apart
+            same = [measure for measure in wanted if (_about(measure) or next(iter(told), "")) == about]
+            own = replace(extra, answers=self.answers.get(about))
+            scored |= score_all(
+                same, self.grades, self.pool_counts, pool_grades=self.pool_grades, depth=depth, extra=own
+            )
+        return {measure: scored[measure] for measure in wanted}
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
         """A measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
         if measure.info.needs_pool or "sources" in measure.info.needs:
             return np.full(grades.shape[:2], np.nan)
-        return score_at(measure, grades, counts, extra=self.extra)
+        return score_at(
+            measure, grades, counts, extra=replace(self.extra, answers=self.answers.get(_about(measure)))
+        )
 
     def among(self, queries: Container[str]) -> Evidence:
         """The same with some of the queries only."""
@@ -87,6 +99,7 @@ class Evidence:
             pool_grades=self.pool_grades.take(places, axis=1),
             pool_counts=self.pool_counts.take(places, axis=-2),
             extra=replace(self.extra, **extra),
+            answers={about: values.take(places, axis=1) for about, values in self.answers.items()},
         )
 
     @property
@@ -125,10 +138,23 @@ def evidence(
     pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
     # What the store joined is one object for as long as it is kept there.
     found = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
-    needs = frozenset(need for measure in measures if measure for need in measure.info.needs)
+    wanted = [measure for measure in measures if measure]
+    needs = frozenset(need for measure in wanted for need in measure.info.needs)
     if not needs <= {"pool"}:
         found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+    if "answers" in needs:
+        about = {_about(measure): measure for measure in wanted if "answers" in measure.info.needs}
+        answers = {key: _answers(snapshot, final, measure) for key, measure in about.items()}
+        found = replace(found, answers=answers)
     return found if only is None else found.among(only)
+
+
+def _about(measure: Measure) -> str:
+    """Whose answers a measure is about, and what scores them; empty where it needs none."""
+    if "answers" not in measure.info.needs:
+        return ""
+    own = dict(measure.params)
+    return f"{own.get('reader', ANY)},{own.get('scorer', ANY)}"
 
 
 def _size(found: Evidence) -> int:
@@ -157,8 +183,6 @@ def _extra(
     snapshot: Snapshot, golden_set_id: str, final: Graded, pool: Graded, needs: frozenset[Need]
 ) -> Extra:
     made = Extra(gains=final.gains)
-    if "answers" in needs:
-        made = replace(made, answers=_answers(snapshot, final))
     if "sources" in needs:
         depth = final.grades.shape[2]
         own = snapshot.sources(final.run_ids, golden_set_id, depth=depth)
@@ -169,18 +193,12 @@ def _extra(
     return made
 
 
-def _answers(snapshot: Snapshot, final: Graded) -> Floats:
-    """Correctness 0..1 of the answer from the first K passages: [runs, queries, K], NaN where none is graded.
-
-    A scale is written "low-high"; a grade on any other scale is not known to be good or bad.
-    """
-    scale = pl.col("scale").str.extract_groups(r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$")
-    low, high = (scale.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
+def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
+    """Correctness 0..1 of the answer from the first K passages [runs, queries, K]; NaN where none is."""
     rows = (
-        snapshot.graded_answers(final.run_ids)
-        .filter(pl.col("k") >= 1, pl.col("query_id").is_in(final.query_ids))
-        .with_columns(((pl.col("grade") - low) / (high - low)).clip(0, 1).alias("correct"))
-        .filter(pl.col("correct").is_finite())
+        graded_answers(snapshot, final.run_ids, measure)
+        .filter(pl.col("query_id").is_in(final.query_ids))
+        .drop_nulls("correct")
     )
     deepest = rows["k"].max()
     made = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)

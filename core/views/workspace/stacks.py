@@ -13,14 +13,16 @@ import polars as pl
 
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
-from core.prices import PRICED_AS, PriceBook
-from core.prices.book import Key
-from core.prices.cost import QUERY_TOKENS, cost_per_1k, mean_usage, query_embedding, scope_of, totals
+from core.metrics.rates import ANSWER
+from core.prices import PriceBook
+from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
-from core.stats.latency import GENERATE, TOTAL
+from core.stats.latency import GENERATE
 from core.store import Snapshot
+from core.views.workspace.answers import graded, means
 from core.views.workspace.comparable import at_machine
+from core.views.workspace.costs import basis, costs
 from core.views.workspace.harm import with_harm
 from core.views.workspace.latencies import jitters, latencies
 from core.views.workspace.query_sets import among, chosen_runs
@@ -59,50 +61,6 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
-
-
-_ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
-
-
-def run_totals(runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Price runs."""
-    recorded, further = with_embedding(runs, usage)
-    scopes = {
-        run_id: scope_of(json.loads(manifest), json.loads(spec))
-        for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows()
-    }
-    whole = totals(
-        cost_per_1k(recorded, book),
-        runs["run_id"].to_list(),
-        scopes,
-        further=cost_per_1k(further, book),
-    )
-    modelled = pl.col("run_id").is_in(further["run_id"].implode())
-    return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
-
-
-def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
-    """What the runs of a stack table use, by item and priced unit."""
-    ids = table["run_id"].to_list()
-    runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
-    parts = [part.select("item", "unit") for part in with_embedding(runs, snapshot.usage(ids))]
-    return frozenset(pl.concat(parts).unique().with_columns(pl.col("unit").replace(PRICED_AS)).iter_rows())
-
-
-def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the recorded usage, and the modelled usage of embedding the query where a bill lacks it.
-
-    Only runs that have a bill are added to: those that recorded usage, and those whose source says which
-    stages its costs cover.
-    """
-    billed = set(usage["run_id"].unique())
-    embedders = {}
-    for run_id, manifest, text in runs.select("run_id", "manifest", "spec").iter_rows():
-        spec = json.loads(text)
-        dense = spec.get("mode") in ("dense", "hybrid") and isinstance(spec.get("embedder"), str)
-        if dense and (run_id in billed or "cost_scope" in json.loads(manifest)):
-            embedders[run_id] = spec["embedder"]
-    return query_embedding(usage, embedders)
 
 
 AXES: Mapping[str, pl.DataType] = {
@@ -187,7 +145,7 @@ def stack_table(
             maintain_order="left",
         )
         .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
-        .join(costs(snapshot, runs, book), on="run_id", how="left", maintain_order="left")
+        .join(costs(snapshot, runs, book, (scope, quality.k)), on="run_id", how="left", maintain_order="left")
         .join(jitters(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
         .join(prompts(snapshot, runs), on="run_id", how="left", maintain_order="left")
     )
@@ -197,11 +155,14 @@ def stack_table(
 def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
     measure, golden = quality.measure, scope.golden_set_id
     ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
+    if measure and measure.name == ANSWER.name:
+        single = graded(snapshot, runs["run_id"].to_list(), measure).drop_nulls("correct")
+        ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
         only = among(snapshot, scope)
         found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
-        bases = ranked.select("run_id", _basis())
+        bases = ranked.select("run_id", basis().alias("quality_basis"))
         parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
     rest = runs.join(ranked, on="run_id", how="anti")
     parts.append(_reported(snapshot, rest, quality))
@@ -243,22 +204,15 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
     return made.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _basis() -> pl.Expr:
-    """How a run's quality was obtained, by the run's origin."""
-    named = {
-        Origin.PUBLISHED.value: "published",
-        Origin.IMPORT.value: "imported",
-        Origin.RUN.value: "measured",
-    }
-    return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("quality_basis")
-
-
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
     """Quality of runs that came as aggregates only."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
+    if (asked := quality.measure) and asked.name == ANSWER.name:
+        answered = means(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
+        main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
-    rows = runs.select("run_id", _basis()).join(
+    rows = runs.select("run_id", basis().alias("quality_basis")).join(
         main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left"
     )
     for name, measure in beside.items():
@@ -277,39 +231,4 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
         "harm_upper",
         "proc",
         (pl.col("value") / pl.col("proc")).alias("pct_proc"),
-    )
-
-
-def repriced(snapshot: Snapshot, table: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """The stack table with the costs that other prices make.
-
-    Args:
-        table: Of `stack_table`.
-
-    Returns:
-        The rows in their order.
-    """
-    anew = costs(snapshot, table, book)
-    rest = table.drop([name for name in anew.columns if name != "run_id"])
-    return rest.join(anew, on="run_id", how="left", maintain_order="left")
-
-
-def costs(snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """The cost of every run: reported by its source, else priced from its usage."""
-    ids = runs["run_id"].to_list()
-    usage = snapshot.usage(ids)
-    priced = run_totals(runs, usage, book)
-    reported = (
-        snapshot.aggregates(ids)
-        .filter((pl.col("measure") == "usd_per_1k") & (pl.col("stage").fill_null(TOTAL) == TOTAL))
-        .unique("run_id", keep="first")
-        .select("run_id", pl.col("value").alias("reported"))
-    )
-    there = pl.col("reported").is_not_null()
-    return priced.join(reported, on="run_id", how="left", maintain_order="left").select(
-        "run_id",
-        pl.coalesce("reported", "usd_per_1k").alias("cost"),
-        *(pl.when(~there).then(name).alias(f"cost_{name}") for name in ("least", "missing")),
-        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
-        pl.when(~there).then(pl.coalesce("reason", "assumed")).alias("cost_note"),
     )

@@ -37,6 +37,8 @@ def measures(draw):
         param.name: draw(
             st.sampled_from(param.choices)
             if param.choices
+            else st.just(param.default)
+            if param.free
             else st.integers(int(param.low), int(param.high))
             if isinstance(param.default, int)
             else st.floats(param.low, param.high).map(lambda number: round(number, 3))

@@ -18,11 +18,11 @@ from core.store import Snapshot
 from core.views.what_if.deeper import latency_by_depth
 from core.views.what_if.routing.families import Known, Option
 from core.views.workspace.comparable import machine
+from core.views.workspace.costs import run_totals
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Evidence, Grades, at_cutoff, evidence
-from core.views.workspace.stacks import run_totals
 
 RERANK = "rerank"
 
@@ -257,6 +257,8 @@ def _cost(
     run = table.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
     if option.deep is None or option.depth is None:
         cost, basis = run["cost"], run["cost_basis"]
+    elif run["cost_per"] is not None:  # no reader answered from depths that were not run
+        return np.nan, None
     else:
         usage = replayed_usage(snapshot.usage([option.run_id]), option.depth, option.deep)
         whole = run_totals(pl.DataFrame([run]).select("run_id", "manifest", "spec"), usage, book)

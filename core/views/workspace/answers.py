@@ -1,0 +1,172 @@
+"""What readers answered from the first k passages of a stack, how good that was and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from urllib.parse import quote, unquote
+
+import polars as pl
+
+from core.answers import SCORERS, TOP_K
+from core.metrics import Measure
+from core.metrics.rates import ANSWER, ANY
+from core.prices import PriceBook
+from core.prices.cost import DOLLARS
+from core.readers.curves import points, share
+from core.readers.joint import correct
+from core.stats.latency import GENERATE
+from core.store import Snapshot
+from core.views.workspace.scope import Answering, Quality
+
+_ASKED = ("reader", "scorer")
+_UNITS = ("input_tokens", "output_tokens")
+_BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
+_SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
+
+
+def as_word(name: str) -> str:
+    """A name as a parameter of a measure; `ANY` stays."""
+    return quote(name, safe=" /:+@'!*~#&;$")
+
+
+def as_name(word: str) -> str:
+    """The name that such a parameter is; `ANY` stays."""
+    return unquote(word)
+
+
+def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
+    """Let a quality that is an answer's score and what costs are divided by be about the same answers."""
+    measure = quality.measure
+    if measure is None or measure.name != ANSWER.name:
+        return quality, answering
+    own = dict(measure.params)
+    answering = replace(
+        answering,
+        reader=str(own.get("reader", answering.reader)),
+        scorer=str(own.get("scorer", answering.scorer)),
+    )
+    return Quality(str(answering.measure()), quality.k), answering
+
+
+def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """The answers from the first passages that a measure is about.
+
+    Args:
+        measure: One that needs answers; its reader and scorer count where it has such parameters.
+
+    Returns:
+        The columns of `Snapshot.graded_answers` of k from 1 on, and correct: the grade on a scale of 0 to 1,
+        null where there is none. A scale is written "low-high"; a grade on any other is not known to be good
+        or bad.
+    """
+    asked = {name: str(value) for name in _ASKED if (value := measure.values.get(name, ANY)) != ANY}
+    named = {name: as_name(word) for name, word in asked.items()}
+    rows = snapshot.graded_answers(run_ids, **named).filter(pl.col("k") >= 1)
+    return rows.with_columns(share("grade").alias("correct"))
+
+
+def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """The scores from the first passages that a measure is about: of single answers, else means as they came.
+
+    Returns:
+        Rows of "answer_scores" of one reader, prompt, temperature, scorer and judge a run.
+    """
+    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
+    rows = snapshot.answer_scores(run_ids).filter(top, pl.col("k") >= 1)
+    named = graded(snapshot, run_ids, measure).drop_nulls("correct").select(_BY).unique()
+    single = rows.filter(pl.col("query_id").is_not_null())
+    single = single.join(named, on=_BY, how="semi", nulls_equal=True)
+    rest = rows.filter(pl.col("query_id").is_null()).join(named, on="run_id", how="anti")
+    for name in _ASKED:
+        if (word := measure.values.get(name, ANY)) != ANY:
+            rest = rest.filter(pl.col(name) == as_name(str(word)))
+    order = pl.col("scorer").replace_strict(list(SCORERS), range(len(SCORERS)), default=len(SCORERS))
+    usual = rest.sort(order, *_BY, nulls_last=True).unique("run_id", keep="first").select(_BY)
+    return pl.concat([single, rest.join(usual, on=_BY, how="semi", nulls_equal=True)])
+
+
+def means(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """The mean score 0..1 of the answers that a measure is about: as of `shares`."""
+    return _by_scorer(scored(snapshot, run_ids, measure), _mean)
+
+
+def shares(
+    snapshot: Snapshot, run_ids: Sequence[str], answering: Answering, only: Collection[str] | None = None
+) -> pl.DataFrame:
+    """The share of correct answers by run and k.
+
+    Args:
+        only: The queries that count; None = all.
+
+    Returns:
+        Columns of `core.readers.curves.points` (value, low and high are shares) and scorer.
+    """
+    rows = scored(snapshot, run_ids, answering.measure())
+    if only is not None:
+        rows = rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
+    return _by_scorer(rows, lambda some, scorer: correct(some, scorer, answering.least))
+
+
+def _mean(rows: pl.DataFrame, scorer: str) -> pl.DataFrame:
+    return points(rows, scorer).with_columns(pl.col("value", "low", "high") / 100)
+
+
+def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFrame]) -> pl.DataFrame:
+    parts = [
+        read(rows, scorer).with_columns(scorer=pl.lit(scorer)) for scorer in rows["scorer"].unique().sort()
+    ]
+    return pl.concat(parts) if parts else read(rows, "").with_columns(scorer=pl.lit(None, pl.String))
+
+
+def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """What the answers took that a measure is about, at its cutoff.
+
+    Returns:
+        run_id, query_id, reader, input_tokens, output_tokens, ms and usd: means over passes, null = unknown.
+    """
+    wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
+    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
+    rows = snapshot.answers(run_ids).filter(top).join(wanted, on=_SENT, how="semi", nulls_equal=True)
+    return rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
+        pl.col(*_UNITS, "ms", "usd").mean()
+    )
+
+
+def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """What answers took as rows of the table "usage": tokens where the book prices them, else dollars.
+
+    Args:
+        rows: Of `taken`.
+        runs: run_id and basis (how their numbers came about).
+
+    Returns:
+        Rows of every run: one without answers has one whose amount is not known.
+    """
+    prices = book.frame().select("item", "unit").unique()
+    priced = [item for item in rows["reader"].unique() if _priced(prices, item)]
+    counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())
+    by_token = (pl.col("reader").is_in(priced) & counted).all().over("run_id")
+    parts = [rows.filter(by_token).select(*_OWN, unit=pl.lit(unit), amount=pl.col(unit)) for unit in _UNITS]
+    parts.append(rows.filter(~by_token).select(*_OWN, unit=pl.lit(DOLLARS), amount=pl.col("usd")))
+    known = pl.concat(parts, how="vertical_relaxed")
+    return (
+        runs.select("run_id", "basis")
+        .join(known, on="run_id", how="left", maintain_order="left")
+        .select(
+            "run_id",
+            "query_id",
+            pl.lit(GENERATE).alias("stage"),
+            pl.col("reader").fill_null("the answer").alias("item"),
+            pl.col("unit").fill_null(DOLLARS).alias("unit"),
+            pl.col("amount").cast(pl.Float64),
+            "basis",
+        )
+    )
+
+
+_OWN = ("run_id", "query_id", "reader")
+
+
+def _priced(prices: pl.DataFrame, item: str | None) -> bool:
+    return set(_UNITS) <= set(prices.filter(pl.col("item") == item)["unit"])

@@ -1,0 +1,165 @@
+"""The cost of every run: per query, per query with its answer, or per correct answer."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from core.metrics import Measure
+from core.prices import PRICED_AS, PriceBook
+from core.prices.book import Key
+from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
+from core.records import Origin
+from core.stats.latency import GENERATE, TOTAL
+from core.store import Snapshot
+from core.views.workspace.answers import answer_usage, shares, taken
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Scope
+
+_ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
+
+
+def run_totals(
+    runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, also: tuple[str, ...] = ()
+) -> pl.DataFrame:
+    """Price runs; `also` are stages that every bill must cover."""
+    recorded, further = with_embedding(runs, usage)
+    scopes = {}
+    for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows():
+        covered = scope_of(json.loads(manifest), json.loads(spec))
+        scopes[run_id] = covered if covered is None else (*covered, *also)
+    whole = totals(
+        cost_per_1k(recorded, book),
+        runs["run_id"].to_list(),
+        scopes,
+        further=cost_per_1k(further, book),
+    )
+    modelled = pl.col("run_id").is_in(further["run_id"].implode())
+    return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
+
+
+def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
+    """What the runs of a stack table use, by item and priced unit."""
+    ids = table["run_id"].to_list()
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
+    parts = [part.select("item", "unit") for part in with_embedding(runs, snapshot.usage(ids))]
+    return frozenset(pl.concat(parts).unique().with_columns(pl.col("unit").replace(PRICED_AS)).iter_rows())
+
+
+def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the recorded usage, and the modelled usage of embedding the query where a bill lacks it.
+
+    Only runs that have a bill are added to: those that recorded usage, and those whose source says which
+    stages its costs cover.
+    """
+    billed = set(usage["run_id"].unique())
+    embedders = {}
+    for run_id, manifest, text in runs.select("run_id", "manifest", "spec").iter_rows():
+        spec = json.loads(text)
+        dense = spec.get("mode") in ("dense", "hybrid") and isinstance(spec.get("embedder"), str)
+        if dense and (run_id in billed or "cost_scope" in json.loads(manifest)):
+            embedders[run_id] = spec["embedder"]
+    return query_embedding(usage, embedders)
+
+
+def repriced(
+    snapshot: Snapshot, table: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
+) -> pl.DataFrame:
+    """The stack table with the costs that other prices make.
+
+    Args:
+        table: Of `stack_table`.
+        asked: As for `costs`.
+
+    Returns:
+        The rows in their order.
+    """
+    anew = costs(snapshot, table, book, asked)
+    rest = table.drop([name for name in anew.columns if name != "run_id"])
+    return rest.join(anew, on="run_id", how="left", maintain_order="left")
+
+
+def costs(
+    snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
+) -> pl.DataFrame:
+    """The cost of every run: reported by its source, else priced from its usage.
+
+    Args:
+        asked: The workspace, which says what a cost is one of, and how many passages are sent; without it
+            costs are those of queries.
+
+    Returns:
+        run_id, cost ($ per 1,000), cost_least, cost_missing, cost_basis, cost_note, cost_per (what it is one
+        of where that is no query) and correct (the share of correct answers, where that divides it).
+    """
+    ids, (scope, k) = runs["run_id"].to_list(), asked or (None, 0)
+    usage, per = snapshot.usage(ids), "query" if scope is None else scope.answering.per
+    if scope is not None and (sent := scope.answering.sent(k)):
+        usage = with_answers(snapshot, runs, usage, book, sent)
+    priced = run_totals(runs, usage, book, () if per == "query" else (GENERATE,))
+    reported = (
+        snapshot.aggregates(ids)
+        .filter((pl.col("measure") == "usd_per_1k") & (pl.col("stage").fill_null(TOTAL) == TOTAL))
+        .unique("run_id", keep="first")
+        .select("run_id", pl.col("value").alias("reported"))
+    )
+    there = pl.col("reported").is_not_null()
+    made = priced.join(reported, on="run_id", how="left", maintain_order="left").select(
+        "run_id",
+        pl.coalesce("reported", "usd_per_1k").alias("cost"),
+        *(pl.when(~there).then(name).alias(f"cost_{name}") for name in ("least", "missing")),
+        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
+        pl.when(~there).then(pl.coalesce("reason", "assumed")).alias("cost_note"),
+        pl.lit(None if per == "query" else per, pl.String).alias("cost_per"),
+        pl.lit(None, pl.Float64).alias("correct"),
+    )
+    return made if scope is None or per != "correct answer" else _per_correct(snapshot, made, scope, k)
+
+
+def with_answers(
+    snapshot: Snapshot, runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, measure: Measure
+) -> pl.DataFrame:
+    """Usage with what the answers took that a measure is about; a bill of generation on record stays without.
+
+    A run with neither has a generation of which nothing is known.
+    """
+    rows = taken(snapshot, runs["run_id"].to_list(), measure)
+    generated = pl.col("stage") == GENERATE
+    billed = usage.filter(generated)["run_id"].unique().to_list()
+    answered = rows["run_id"].unique().to_list()
+    own = runs.filter(pl.col("run_id").is_in(answered) | ~pl.col("run_id").is_in(billed))
+    spent = answer_usage(rows, own.select("run_id", basis()), book)
+    rest = usage.filter(~(generated & pl.col("run_id").is_in(answered)))
+    return pl.concat([rest, spent.select(usage.columns)])
+
+
+def _per_correct(snapshot: Snapshot, made: pl.DataFrame, scope: Scope, k: int) -> pl.DataFrame:
+    """Divide costs by the share of correct answers; unknown where no answer is scored, or correct."""
+    rows = shares(snapshot, made["run_id"].to_list(), scope.answering, among(snapshot, scope))
+    told = pl.format(
+        "{} % of {} answers from {} passages are correct ({} of {} or more)",
+        (100 * pl.col("value")).round(1), "queries", "k", "scorer", pl.lit(f"{scope.answering.least:g}"),
+    )  # fmt: skip
+    right = rows.filter(pl.col("k") == k).select(
+        "run_id", pl.col("value").alias("correct"), told.alias("told")
+    )
+    joined = made.drop("correct").join(right, on="run_id", how="left", maintain_order="left")
+    told = pl.col("told").fill_null(f"no answer from {k} passages is scored")
+    return joined.with_columns(
+        *(pl.when(pl.col("correct") > 0).then(pl.col(name) / pl.col("correct")) for name in _DIVIDED),
+        pl.concat_str(told, "cost_note", separator="; ", ignore_nulls=True).alias("cost_note"),
+    ).drop("told")
+
+
+_DIVIDED = ("cost", "cost_least")
+
+
+def basis() -> pl.Expr:
+    """How a run's numbers were obtained, by the run's origin."""
+    named = {
+        Origin.PUBLISHED.value: "published",
+        Origin.IMPORT.value: "imported",
+        Origin.RUN.value: "measured",
+    }
+    return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("basis")

@@ -1,0 +1,143 @@
+"""What answers are worth, and what they cost and take, as quality, cost and latency of stacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.decide.rules import Constraints, decide
+from core.prices import PriceBook
+from core.records import Batch
+from core.store import Snapshot
+from core.tables import frame
+from core.views.link import settings
+from core.views.workspace.answers import agreed, as_name, as_word
+from core.views.workspace.choices import choices
+from core.views.workspace.scope import Answering, Latency, Quality, Scope
+from tests.prices.test_cost import price
+from tests.stores import Lab
+from tests.views.made import LAB, table
+
+ODD = "a reader (1,000 = best)"
+BOOK = PriceBook(
+    "test",
+    (
+        price("embed", "input_tokens", 1.0),
+        price("gpt", "input_tokens", 2.0),
+        price("gpt", "output_tokens", 10.0),
+    ),
+)
+QUERIES = ("q1", "q2", "q3", "q4")
+SCORES = {("good", "gpt"): (1.0, 1.0, 0.6, 0.0), ("bad", "gpt"): (0.5, 0.0, 0.0, 0.0)}
+SCORES[("good", ODD)] = (0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    """Stack "good" retrieves for $2 per 1,000 queries, "bad" for $1, "mute" without answers for $0.5."""
+    lab = Lab().judge({query: {"a": 5} for query in QUERIES})
+    for name in ("good", "bad", "mute"):
+        lab.run(name, final={query: ["a", "b"] for query in QUERIES})
+    store = lab.write(tmp_path / "store")
+    answers, scores = [], []
+    for (run_id, reader), values in SCORES.items():
+        for query, value in zip(QUERIES, values, strict=True):
+            key = {"run_id": run_id, "query_id": query, "reader": reader, "mode": "top_k", "k": 2, "pass": 1}
+            paid = {"usd": 0.01} if reader == ODD else {"input_tokens": 1000, "output_tokens": 100}
+            answers.append({**key, "text": "…", "ms": 400.0, **paid})
+            scores.append({**key, "scorer": "f1", "value": value, "scale": "0-1"})
+    tokens = {"good": 2000.0, "bad": 1000.0, "mute": 500.0}
+    used = [
+        {"run_id": run, "query_id": query, "stage": "embed", "item": "embed", "unit": "input_tokens"}
+        | {"amount": amount, "basis": "measured"}
+        for run, amount in tokens.items()
+        for query in QUERIES
+    ]
+    timed = [
+        {"run_id": run, "query_id": query, "stage": "retrieve", "repeat": 1, "ms": 100.0}
+        for run in tokens
+        for query in QUERIES
+    ]
+    rows = {"answers": answers, "answer_scores": scores, "usage": used, "timings": timed}
+    with store.write("answers") as writer:
+        writer.add(Batch(frames={name: frame(name, each) for name, each in rows.items()}))
+    return store.read()
+
+
+def asked(scope: Scope = LAB, **given) -> Scope:
+    return replace(scope, answering=Answering(**given))
+
+
+def cost(found: pl.DataFrame, column: str = "cost") -> dict[str, float | None]:
+    return dict(found.select("run_id", column).iter_rows())
+
+
+@pytest.mark.parametrize(
+    ("given", "expect"),
+    [
+        ({}, {"good": 2.0, "bad": 1.0, "mute": 0.5}),
+        ({"per": "answered query"}, {"good": 5.0, "bad": 4.0, "mute": None}),
+        ({"per": "correct answer"}, {"good": 5 / 0.75, "bad": 4 / 0.25, "mute": None}),
+        ({"per": "correct answer", "least": 0.7}, {"good": 5 / 0.5, "bad": None, "mute": None}),
+        ({"per": "answered query", "reader": as_word(ODD)}, {"good": 12.0, "bad": None, "mute": None}),
+        ({"per": "correct answer", "reader": as_word(ODD)}, {"good": None, "bad": None, "mute": None}),
+    ],
+)
+def test_costs_are_those_of_queries_of_answers_or_of_correct_answers(snapshot: Snapshot, given, expect):
+    found = table(snapshot, asked(**given), Quality("Answer", 2), book=BOOK)
+    assert cost(found) == pytest.approx(expect)
+    if given.get("per") == "answered query":
+        assert cost(found, "cost_least")["mute"] == pytest.approx(0.5)
+
+
+def test_the_cheapest_correct_answer_is_another_stack_than_the_cheapest_query(snapshot: Snapshot):
+    for per, expect in (("query", "mute"), ("answered query", "bad"), ("correct answer", "good")):
+        found = table(snapshot, asked(per=per), Quality("RA-nWG", 2), book=BOOK)
+        limits = Constraints(per_correct=per == "correct answer")
+        made = decide(found, limits, "cost")
+        assert found["run_id"][made.chosen] == expect
+        assert (
+            next(axis for axis in made.axes if axis.key == "cost")
+            .written(2.0)
+            .endswith("/ 1k correct" if limits.per_correct else "/ 1k")
+        )
+
+
+def test_the_score_of_answers_is_a_quality(snapshot: Snapshot):
+    quality, answering = agreed(Quality("Answer", 2), Answering(reader=as_word(ODD)))
+    found = {
+        "any": table(snapshot, LAB, Quality("Answer", 2)),
+        "odd": table(snapshot, asked(reader=as_word(ODD)), quality),
+    }
+    assert as_name(answering.reader) == ODD
+    assert cost(found["any"], "quality") == pytest.approx({"good": 0.65, "bad": 0.125, "mute": None})
+    assert cost(found["odd"], "quality")["good"] == 0
+    assert agreed(quality, Answering())[1] == answering
+    link = settings(asked(reader=answering.reader), quality, Latency(), Constraints(), book=BOOK)
+    assert (link["m"], link["ansby"]) == ("Answer", ODD)
+
+
+def test_end_to_end_latency_has_the_answers_from_as_many_passages(snapshot: Snapshot):
+    for k, expect in ((2, 500.0), (1, None)):
+        latency = Latency(scope="end-to-end", answers=Answering().measure(k))
+        found = table(snapshot, LAB, Quality("Answer", k), latency)
+        assert cost(found, "latency_ms") == {"good": expect, "bad": expect, "mute": None}
+
+
+def test_means_that_came_without_answers_are_a_quality_too(tmp_path: Path):
+    store = Lab().run("paper").write(tmp_path / "store")
+    told = {"run_id": "paper", "reader": "FlanT5", "mode": "top_k", "pass": 1, "scale": "0-100", "n": 100}
+    rows = [{**told, "k": k, "scorer": "exact_match", "value": 10.0 * k} for k in (1, 5)]
+    with store.write("means") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", rows)}))
+    snapshot, scope = store.read(), Scope("lab")
+    offered = choices(snapshot, scope)
+    assert ("Answer" in offered.measures, offered.sent, offered.readers) == (True, (1, 5), ("FlanT5",))
+    assert offered.cutoffs("Answer") == [1, 5]
+    found = table(snapshot, scope, Quality("Answer", 5)).row(0, named=True)
+    assert (found["quality"], found["n"]) == (0.5, 100)
+    correct = table(snapshot, asked(scope, per="correct answer"), Quality("Answer", 5)).row(0, named=True)
+    assert (correct["correct"], correct["cost"]) == (0.5, None)
