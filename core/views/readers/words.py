@@ -28,7 +28,7 @@ NO_SCORES = "No answer here has a score."
 NO_CURVE = "No reader here was asked with k ≥ 1 passages, so there is no curve."
 PARTS = (
     "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
-    "over the same questions (RAGGED §6)."
+    "over the same questions (RAGGED §6). A tool that takes gold passages from deeper has some without too."
 )
 NO_PARTS = "Which passages are gold is not known here: that takes rankings and judgements."
 
@@ -65,12 +65,12 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
 
 def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
     """Return the numbers of the best curve."""
-    no_rss = (
+    stable = (
         f"unknown: {row['rss_reason']}"
         if row["rss"] is None
         else f"worst of k* ± {delta:g}, as share of the best"
     )
-    no_gain = "no closed-book answers" if row["gain"] is None else "at k*, paired"
+    paired = "no closed-book answers" if row["gain"] is None else "at k*, paired"
     return [
         (
             "Score at k*",
@@ -80,9 +80,9 @@ def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[st
         (
             "Gain over closed book",
             gain(row),
-            " ".join(filter(None, (interval(row, "gain_low", "gain_high"), no_gain))),
+            " ".join(filter(None, (interval(row, "gain_low", "gain_high"), paired))),
         ),
-        ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", no_rss),
+        ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", stable),
         ("Passages to send", f"k = {row['send']}", f"within {epsilon:g} points of k* = {row['k_star']}"),
     ]
 
@@ -135,18 +135,17 @@ def of_parts(rows: pl.DataFrame) -> str:
         rows: One reader's rows of `core.views.readers.data.slice_table`.
     """
     said = []
-    for part in (WITH, WITHOUT) if WITH in set(rows["part"]) else (EVERY,):
+    for part, words in (
+        ((WITH, "with gold"), (WITHOUT, "without")) if WITH in set(rows["part"]) else ((EVERY, ""),)
+    ):
         own = rows.filter(pl.col("part") == part)
         top = own.filter(pl.col("mode") == "top_k").sort("value", "k", descending=[True, False])
         if top.is_empty():
             continue
         best = top.row(0, named=True)
-        values = dict(own.filter(pl.col("k") == best["k"]).select("mode", "value").iter_rows())
-        beside = [
-            f"{points(values[mode])} {word}"
-            for mode, word in (("gold_only", "from the gold alone"), ("none", "closed book"))
-            if values.get(mode) is not None
-        ]
+        base = own.filter(pl.col("k") == best["k"], pl.col("mode") == "none")["value"]
+        beside = [f"{points(base[0])} closed book"] if len(base) else []
         beside.append(text.sample(best["queries"]))
-        said.append(f"{points(best['value'])} at k = {best['k']} with {part} ({', '.join(beside)})")
+        at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
+        said.append(f"{at} ({', '.join(beside)})")
     return f"{rows['label'][0]} has at best {', '.join(said)}."
