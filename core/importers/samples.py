@@ -7,15 +7,14 @@ count), so that the same text is the same passage in every file; a question with
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import polars as pl
 
-from core.answers import GRADE, IMPORTED, KEY
 from core.importers.base import Import, Options, counted, frames_of, merged
+from core.importers.grading import VALUE, graded_by, means
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
@@ -27,29 +26,24 @@ _LISTS = ("contexts", "context_ids", "references", "reference_ids")
 SAMPLE = pl.Schema(
     {
         **dict.fromkeys(("query_id", "text", "answer"), pl.String()),
-        **dict.fromkeys(_LISTS, pl.List(pl.String)),
+        **dict.fromkeys((*_LISTS, "right"), pl.List(pl.String)),
+        "first_token_ms": pl.Float64(),
     }
 )
 """One row per question. query_id null = named by its text; ids and texts of a list belong together by place;
-references are the passages that are known to be relevant."""
-VALUE = pl.Schema({"query_id": pl.String(), "signal": pl.String(), "value": pl.Float64()})
+references are the passages that are known to be relevant, `right` what right answers say."""
+_JUDGED = pl.Schema(dict.fromkeys(("query_id", "signal", "judge"), pl.String()))
 _TIME = pl.Schema({"query_id": pl.String(), "stage": pl.String(), "ms": pl.Float64()})
 _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
+_GENERATE = "generate"
 UNNAMED = "not named"
 """Item of usage of which it is not said what was used; it has no price."""
 _PLACE = pl.Schema(
     {"query_id": pl.String(), "rank": pl.Int64(), "passage_id": pl.String(), "text": pl.String()}
 )
-
-_CORRECTNESS = (
-    r"answer_?correctness", r"correctness.*", r"factual_?correctness.*", r"(nv_?|answer_?)accuracy",
-    r"sem_?score", r"g_?eval", r"(answer_|semantic_)similarity", r"exact_?match", r"f1", r"rouge.*",
-    r"meteor", r"bleu.*",
-)  # fmt: skip
-"""Measures that compare an answer with a reference, the closest to correctness first."""
 
 
 @dataclass(kw_only=True)
@@ -63,8 +57,11 @@ class Sample:
     context_ids: Sequence[str | None] | None = None
     references: Sequence[str | None] | None = None
     reference_ids: Sequence[str | None] | None = None
+    right: Sequence[str] | None = None
+    first_token_ms: float | None = None  # of the answer
     scores: Sequence[float | None] = ()  # of the contexts
     values: Mapping[str, float | None] = field(default_factory=dict)  # measure → value
+    judges: Mapping[str, str] = field(default_factory=dict)  # measure → the model that measured
     times: dict[str, float] = field(default_factory=dict)  # stage → milliseconds
     used: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, item, unit) → amount
 
@@ -80,6 +77,9 @@ class Answered:
     digest: str = ""  # hash of its content; empty = that of its file
     # columns of `VALUE`: measures of each question; null and NaN = not measured
     values: pl.DataFrame = field(default_factory=VALUE.to_frame)
+    # columns of `_JUDGED`: the model behind a measure of a question, where one is named
+    judges: pl.DataFrame = field(default_factory=_JUDGED.to_frame)
+    temperature: float | None = None  # of the generator
     spec: JsonMap = field(default_factory=dict)  # axes of the stack, as far as they are known
     # what tells it from others of the same content, and what is kept of its configuration
     decided: JsonMap = field(default_factory=dict)
@@ -96,6 +96,7 @@ def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
     pairs = list(zip(table["query_id"].to_list(), samples, strict=True))
     values = [(query, name, value) for query, each in pairs for name, value in each.values.items()]
+    judges = [(query, name, judge) for query, each in pairs for name, judge in each.judges.items()]
     times = [(query, stage, ms) for query, each in pairs for stage, ms in each.times.items()]
     used = [(query, *key, amount) for query, each in pairs for key, amount in each.used.items()]
     scores = [(query, rank, score) for query, each in pairs for rank, score in enumerate(each.scores, 1)]
@@ -109,6 +110,7 @@ def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
         piece=piece,
         rows=table,
         values=pl.DataFrame(values, schema=VALUE, orient="row"),
+        judges=pl.DataFrame(judges, schema=_JUDGED, orient="row"),
         frames={name: found for name, found in frames.items() if found.height},
         scores=pl.DataFrame(scores, schema=_SCORE, orient="row"),
     )
@@ -194,11 +196,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     decided = {**part.decided, "name": label}
     run = imported_run(options, label, digest, importer=importer, decided=decided, spec=spec)
     ranked, repeats = _ranked(run, places, part.scores)
-    given = part.rows.select(
-        "query_id",
-        pl.col("answer").alias("text"),
-        pl.max_horizontal(pl.col("contexts", "context_ids").list.len()).alias("k"),
-    ).with_columns(pl.when(pl.col("k") > 0).then("k"))
+    given = _given(part)
     deepest = given["k"].max()
     k = deepest if isinstance(deepest, int) else None
     own = frame("aggregates", [{"run_id": run.run_id, **each} for each in part.figures])
@@ -214,9 +212,30 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
         notes=(f"{name}: measures stand at K = {k}, the longest list of passages.",) if k else (),
         left_out=counted(left, name),
     )
-    return merged(
-        (plain, graded_by(given, part.values, run.run_id, name, wanted=options.columns.get("grade")))
-    )
+    wanted = options.columns.get("grade")
+    graded = graded_by(given, part.values, run.run_id, name, wanted=wanted, judges=part.judges)
+    return merged((plain, graded))
+
+
+def _given(part: Answered) -> pl.DataFrame:
+    """The answers, each with its reader, its depth, its tokens and times as far as they are known."""
+    reader = part.spec.get("generator")
+    rows = part.rows.select(
+        "query_id",
+        pl.col("answer").alias("text"),
+        pl.max_horizontal(pl.col("contexts", "context_ids").list.len()).alias("k"),
+        pl.lit(reader if isinstance(reader, str) else None, pl.String).alias("reader"),
+        pl.lit(part.temperature, pl.Float64).alias("temperature"),
+        "first_token_ms",
+    ).with_columns(pl.when(pl.col("k") > 0).then("k"))
+    sums = {"timings": {"ms": pl.col("ms")}}
+    units = ("input_tokens", "output_tokens")
+    sums["usage"] = {unit: pl.col("amount").filter(pl.col("unit") == unit) for unit in units}
+    for table in sums.keys() & part.frames.keys():
+        own = part.frames[table].filter(pl.col("stage") == _GENERATE).group_by("query_id")
+        known = [pl.when(each.count() > 0).then(each.sum()).alias(name) for name, each in sums[table].items()]
+        rows = rows.join(own.agg(known), on="query_id", how="left", maintain_order="left")
+    return rows
 
 
 def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -237,7 +256,10 @@ def _collection(
     sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)
-    frames = collection_frames(options, queries, passages)
+    said = pl.concat([part.rows.select("query_id", answer="right") for part in parts])
+    right = said.explode("answer", empty_as_null=True).filter(pl.col("answer").fill_null("") != "")
+    right = right.unique(maintain_order=True).with_columns(collection_id=pl.lit(options.collection_id))
+    frames = {**collection_frames(options, queries, passages), **frames_of(gold_answers=right)}
     own = any((part.rows["context_ids"].list.len() > 0).any() for part in parts)
     notes = [] if own or passages.is_empty() else ["Passages have no ids: each is named by its text."]
     other = texts.unique()["passage_id"].is_duplicated().sum() if own else 0
@@ -271,88 +293,3 @@ def _relevant(
         "retrieved for some question; every other passage counts as unjudged."
     )
     return merged((made, Import(notes=(note,))))
-
-
-def grade_measure(names: list[str], wanted: str | None) -> str | None:
-    """Which measure stands for how good an answer is; None if none compares it with a reference."""
-    if wanted is not None:
-        return wanted if wanted in names else None
-    bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
-    for pattern in _CORRECTNESS:
-        found = next((name for name, short in bare.items() if re.fullmatch(pattern, short)), None)
-        if found:
-            return found
-    return None
-
-
-def graded_by(
-    answers: pl.DataFrame,
-    values: pl.DataFrame,
-    run_id: str,
-    where: str,
-    *,
-    wanted: str | None,
-    judges: pl.DataFrame | None = None,
-) -> Import:
-    """Answers with the measures of each query as their scores.
-
-    Args:
-        answers: query_id, text, k, and what else is known of each.
-        values: Columns of `VALUE`.
-        wanted: The measure that the user calls the grade.
-        judges: query_id, signal, judge: the model that measured, where one did.
-    """
-    values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
-    known = values.filter(pl.col("value").is_finite())
-    chosen = grade_measure(known["signal"].unique(maintain_order=True).to_list(), wanted)
-    said = answers.filter(pl.col("text").is_not_null()).with_columns(run_id=pl.lit(run_id))
-    keys = said.select(name for name in KEY if name in said.columns)
-    measured = keys.join(known.drop("k", strict=False), on="query_id", maintain_order="left")
-    if judges is not None:
-        measured = measured.join(judges, on=["query_id", "signal"], how="left", maintain_order="left")
-    signals = known.with_columns(run_id=pl.lit(run_id))
-    lacking = {
-        "measures without a value: missing, not 0": values.height - known.height,
-        "queries without an answer": answers.height - said.height,
-    }
-    return Import(
-        frames=frames_of(answers=said, answer_scores=scores_of(measured, chosen), signals=signals),
-        notes=(_grade_note(chosen, where),) if said.height else (),
-        left_out=counted(lacking, where),
-    )
-
-
-def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Values (signal, value) as scores of their answers; `chosen` is the one that says how good these are."""
-    share = pl.col("value").is_between(0, 1).all().over("signal")
-    return values.with_columns(
-        pl.col("signal").alias("scorer"),
-        pl.when(share).then(pl.lit("0-1")).alias("scale"),
-        pl.when(pl.col("signal") == (chosen or ""))
-        .then(pl.lit(GRADE))
-        .otherwise(pl.lit(IMPORTED))
-        .alias("source"),
-    )
-
-
-def _grade_note(chosen: str | None, where: str) -> str:
-    if chosen is None:
-        return f"{where}: no measure compares answers with a reference, so that answers have no grade."
-    return (
-        f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes "
-        "another."
-    )
-
-
-def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
-    """Means over the queries that have a value, as aggregates with their n."""
-    found = (
-        values.filter(pl.col("value").is_finite())
-        .group_by("signal", maintain_order=True)
-        .agg(pl.col("value").mean(), pl.len().alias("n"))
-        .with_columns(
-            pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String).alias("measure"),
-            run_id=pl.lit(run_id), k=pl.lit(k, pl.Int32), source=pl.lit("imported"),
-        )
-    )  # fmt: skip
-    return frame("aggregates", found.to_dict())

@@ -25,13 +25,14 @@ _WRAPPER = "testRunData"
 _BAR = "|"
 _CASE = (
     "input", "actualOutput", "actual_output", "retrievalContext", "retrieval_context", "context",
-    "completionTime", "tokenCost", "metricsData.name", "metricsData.score", "trace.status", "trace.startTime",
+    "completionTime", "tokenCost", "metricsData.name", "metricsData.score",
+    "metricsData.evaluationModel", "expectedOutput", "expected_output", "trace.status", "trace.startTime",
     "trace.endTime", "trace.llmSpans", "trace.retrieverSpans",
 )  # fmt: skip
-_REFERENCES = ("expectedOutput", "expected_output")
-_NO_PLACE = "a reference answer: there is no place for it"
 _JUDGING = "the cost of judging, not the stack's"
 
+_HOTTEST = 100
+"""No temperature is that high."""
 _FAILED = "ERRORED"
 _SPANS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 _TOKENS = {"inputTokenCount": "input_tokens", "outputTokenCount": "output_tokens"}
@@ -42,7 +43,7 @@ class DeepEval(Format):
 
     name, title = "deepeval", "DeepEval test run or goldens"
     brings = ("queries", "passages", "judgements", "rankings", "timings", "usage", "aggregates", "signals",
-              "answers")  # fmt: skip
+              "answers", "answer_scores", "gold_answers")  # fmt: skip
     names_collection = 1
     units = "completionTime (seconds) and times of traces to milliseconds"
     takes = {  # noqa: RUF012
@@ -51,7 +52,10 @@ class DeepEval(Format):
         "timings": "completionTime; the duration of a trace and of its retriever",
         "usage": "tokens of the models in a trace",
         "aggregates": "means of the metrics, cost per 1,000 questions from tokenCost",
-        "answers": "actual outputs, graded by the metric closest to correctness or by the one that is mapped",
+        "answers": "actual outputs, with the model and the temperature of the hyperparameters",
+        "answer_scores": "every metric with its evaluation model; the grade is the one closest to "
+        "correctness, or as mapped",
+        "gold_answers": "expected outputs",
     }
     recognised = "testCases with inputs, or goldens with input and retrieval_context or expected_output"
     traps = (
@@ -67,7 +71,7 @@ class DeepEval(Format):
 
     def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
         """What is read of a case and kept of its run."""
-        case: dict[str, str] = dict.fromkeys(_CASE, TAKEN) | dict.fromkeys(_REFERENCES, _NO_PLACE)
+        case: dict[str, str] = dict.fromkeys(_CASE, TAKEN)
         case |= {"metricsData.evaluationCost": _JUDGING}
         if _kind(piece) != "run":
             return case
@@ -133,11 +137,12 @@ def _read(piece: Piece) -> Answered:
 def _from_table(piece: Piece, cases: _Cases) -> None:
     """Goldens in a table; lists are separated by bars."""
     table = read_table(piece, kind_of(piece) or ",")
-    names = ("input", "actual_output", "retrieval_context", "context")
+    names = ("input", "actual_output", "expected_output", "retrieval_context", "context")
     rows = table.taking({name: name for name in names if name in table.rows.columns})
     for row in rows.iter_rows(named=True):
         lists = {name: row[name].split(_BAR) for name in ("retrieval_context", "context") if row.get(name)}
-        case = {"input": row.get("input"), "actual_output": row.get("actual_output"), **lists}
+        texts_of = {name: row.get(name) for name in names[:3]}
+        case = {**texts_of, **lists}
         _take(case, place(piece.name, row["line"]), cases)
 
 
@@ -158,6 +163,8 @@ def _take(case: object, where: str, cases: _Cases) -> None:
     cases.settings = cases.settings or trace.settings
     cases.traced += bool(trace.contexts)
     cases.left.update(trace.left)
+    right = _either(case, "expectedOutput", "expected_output", where)
+    values, judges = _measures(case, where, cases.left)
     cases.samples.append(
         Sample(
             text=asked,
@@ -165,7 +172,9 @@ def _take(case: object, where: str, cases: _Cases) -> None:
             contexts=contexts,
             references=texts(case, "context", where),
             scores=trace.scores or () if contexts == trace.contexts else (),
-            values=_measures(case, where, cases.left),
+            right=[right] if right else None,
+            values=values,
+            judges=judges,
             times={stage: ms for stage, ms in times.items() if ms is not None},
             used=trace.tokens,
         )
@@ -182,8 +191,10 @@ def _either(case: object, camel: str, snake: str, where: str) -> str | None:
     return None
 
 
-def _measures(case: object, where: str, left: Counter[str]) -> dict[str, float | None]:
+def _measures(case: object, where: str, left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The metrics of a case, and the models that judged."""
     found: dict[str, float | None] = {}
+    judges: dict[str, str] = {}
     for index, entry in enumerate(optional(case, "metricsData", list, where) or ()):
         spot = f"{where}, metric {index}"
         name = expect(entry, "name", str, spot)
@@ -191,15 +202,20 @@ def _measures(case: object, where: str, left: Counter[str]) -> dict[str, float |
             left["measures that a case holds twice: the first counts"] += 1
         else:
             found[name] = number(entry, "score", spot)
-    return found
+            if judge := optional(entry, "evaluationModel", str, spot):
+                judges[shown(name, 80)] = shown(judge, 80)
+    return found, judges
 
 
 def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
     hyper = run.get("hyperparameters")
     settings = hyper if isinstance(hyper, dict) else {}
     made = answered(piece, cases.samples)
+    warm = settings.get("temperature")
+    temperature = float(warm) if isinstance(warm, int | float) and 0 <= warm < _HOTTEST else None
     return replace(
         made,
+        temperature=temperature,
         label=str(run.get("identifier") or ""),
         spec=axes_of(settings) | axes_of(cases.settings),
         decided={"hyperparameters": kept(settings), "retriever": kept(cases.settings)},

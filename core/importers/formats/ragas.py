@@ -15,6 +15,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Account, account, settled
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
 from core.importers.formats.cells import id_list, text_list
+from core.importers.grading import VALUE
 from core.importers.read.jsons import (
     MOST_BYTES,
     Json,
@@ -31,7 +32,7 @@ from core.importers.read.jsons import (
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import PARQUET, Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import place, shown
-from core.importers.samples import SAMPLE, VALUE, Answered, assemble, completed
+from core.importers.samples import SAMPLE, Answered, assemble, completed
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
     "text": ("user_input", "question"),
@@ -40,15 +41,18 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
     "context_ids": ("retrieved_context_ids",),
     "references": ("reference_contexts", "ground_truth_contexts"),
     "reference_ids": ("reference_context_ids",),
+    "right": ("reference", "ground_truth", "ground_truths"),
 }
-_OTHER = {"reference", "ground_truth", "ground_truths", "rubrics", "rubric", "id", "synthesizer_name",
+_OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
 _NO_PLACE = "says of the question or its reference what has no place here"
 _INDEX = ("", "Unnamed: 0")
 """What pandas calls the numbers of rows."""
 _IDS = ("query_id", "question_id")
-_LISTS = ("contexts", "context_ids", "references", "reference_ids")
+_LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
 _ID_LISTS = ("context_ids", "reference_ids")
+_SEVERAL = "ground_truths"
+"""Of the names of right answers the one that older releases gave to lists."""
 _ANNOTATED = ("metric_input", "metric_output")
 
 
@@ -56,12 +60,15 @@ class Ragas(Format):
     """Results of RAGAS."""
 
     name, title = "ragas", "RAGAS results (CSV, JSONL, JSON)"
-    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "signals", "answers")
+    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "signals", "answers",
+              "answer_scores", "gold_answers")  # fmt: skip
     takes = {  # noqa: RUF012
         "rankings": "retrieved contexts in their order; passages without ids are named by their text",
         "judgements": "reference contexts, where they are passages that were retrieved",
         "signals": "every column of numbers; its mean and n as an aggregate",
-        "answers": "responses, graded by the metric closest to correctness or by the one that is mapped",
+        "answers": "responses",
+        "answer_scores": "every column of numbers; the grade is the one closest to correctness, or as mapped",
+        "gold_answers": "references, ground truths",
     }
     recognised = "user_input beside retrieved_contexts, response or reference; or question, contexts, answer"
     traps = (
@@ -143,7 +150,8 @@ def _table(table: Table, piece: Piece) -> Answered:
     lists = []
     for role in (each for each in _LISTS if each in roles):
         native = table.rows[roles[role]]
-        parse = id_list if role in _ID_LISTS else text_list
+        single = role == "right" and roles[role] != _SEVERAL
+        parse = _text if single else id_list if role in _ID_LISTS else text_list
         lists.append(
             native.cast(pl.List(pl.String)).alias(role)
             if isinstance(native.dtype, pl.List)
@@ -206,9 +214,16 @@ def _part(row: object, name: str, where: str, role: str) -> object:
     """A text or a list of them; ids may be integers."""
     if role in ("text", "answer"):
         return _text_or_none(row, name, where, role)
+    if role == "right" and isinstance(row, dict) and isinstance(row.get(name), str):
+        return [row[name]]
     if role in _ID_LISTS and isinstance(row, dict) and isinstance(row.get(name), list):
         row = {name: [str(each) if type(each) is int else each for each in row[name]]}
     return texts(row, name, where)
+
+
+def _text(cell: str | None, where: str) -> list[str] | None:  # noqa: ARG001
+    """A cell that holds one text, as the only one of a list."""
+    return [cell] if cell else None
 
 
 def _text_or_none(row: object, name: str, where: str, role: str) -> str | None:
@@ -274,6 +289,7 @@ def _annotated(piece: Piece) -> Answered:
                 "answer": optional(given, "response", str, where),
                 "contexts": texts(given, "retrieved_contexts", where),
                 "references": texts(given, "reference_contexts", where),
+                "right": _part(given, "reference", where, "right"),
             }
             accepted = optional(item, "is_accepted", bool, where)
             seen = {metric: number(item, _ANNOTATED[1], where)}
@@ -286,10 +302,10 @@ def _annotated(piece: Piece) -> Answered:
                 column.extend([None] * (len(rows) - len(column)))
     if not rows:
         raise InputError("It holds no annotated sample.", where=piece.name)
-    roles = {role: role for role in ("text", "answer", "contexts", "references")}
+    roles = {role: role for role in ("text", "answer", "contexts", "references", "right")}
     frame = pl.DataFrame(rows, schema=_schema(roles) | {"query_id": pl.String()}, orient="row")
     series = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
-    known = ("user_input", "response", "retrieved_contexts", "reference_contexts")
+    known = ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
     parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in known}
     parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
     return _finished(piece, frame, series, account(piece, parts))

@@ -103,7 +103,8 @@ def test_a_project_becomes_runs_judgements_and_answers():
     made = read(offer())
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 6, "aggregates": 31, "answers": 2, "judgements": 4,
-        "answer_scores": 3, "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
+        "answer_scores": 3, "gold_answers": 3,
+        "passages": 4, "queries": 3, "rankings": 44, "signals": 5, "usage": 1,
     }  # fmt: skip
     assert [run.label for run in made.runs] == [
         "lexical_retrieval · BM25", "semantic_retrieval · VectorDB · 0", "semantic_retrieval · VectorDB · 1",
@@ -164,6 +165,8 @@ def test_times_are_milliseconds_and_answers_have_grades():
     ]  # fmt: skip
     answers = graded(made).select("query_id", "k", "text", "grade", "scale", "judge")
     assert answers.rows() == [("q1", 2, "A", 0.25, "0-1", "rouge"), ("q3", 2, "C", None, None, None)]
+    assert rows(made, "answers")["reader"].unique().to_list() == ["gpt-4o-mini"]
+    assert rows(made, "gold_answers").rows() == [("rag", "q1", "x"), ("rag", "q2", "y"), ("rag", "q3", "z")]
     other = read(offer(), columns={"grade": "bleu"})
     assert graded(other).select("grade", "scale").rows() == [(1.0, None), (3.0, None)]
     used = rows(made, "usage").select("query_id", "item", "unit", "amount").rows()
@@ -189,7 +192,7 @@ def test_it_goes_into_a_store_and_again_is_the_same(tmp_path):
 def test_data_without_results_is_a_collection():
     made = read(up("qa.parquet", parquet(QA)), up("corpus.parquet", parquet(CORPUS)), collection_id="c")
     assert made.taken == {
-        "collections": 1, "golden sets": 1, "judgements": 4, "passages": 4, "queries": 3
+        "collections": 1, "golden sets": 1, "gold_answers": 3, "judgements": 4, "passages": 4, "queries": 3
     }  # fmt: skip
 
 
@@ -292,11 +295,12 @@ def test_the_real_project_is_counted_as_its_files_are():
         len(each) for node in ("passage_reranker", "hybrid_retrieval") for each in lists["0", node]
     )
     relevant = sum(len({doc for group in each for doc in group}) for each in qa["retrieval_gt"].to_list())
+    right = {(row["qid"], said) for row in qa.iter_rows(named=True) for said in row["generation_gt"]}
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": len(ranked) + len(generators),
         "aggregates": len(ranked) * 3 + 3 + 3 * (3 + 3 + 5 + 6) + 8, "answers": qa.height * len(generators),
         "judgements": relevant, "passages": corpus.height, "queries": qa.height, "rankings": expected,
-        "signals": qa.height * 3, "usage": 1, "answer_scores": qa.height * 3,
+        "signals": qa.height * 3, "usage": 1, "answer_scores": qa.height * 3, "gold_answers": len(right),
     }  # fmt: skip
     times = rows(made, "aggregates").filter(
         measure="latency_mean", run_id=made.runs[0].run_id, stage="sparse"
@@ -313,7 +317,8 @@ def test_the_real_project_is_counted_as_its_files_are():
 def test_the_real_sample_is_a_collection():
     made = read(PROJECTS / "sample_project")
     assert made.taken == {
-        "collections": 1, "golden sets": 1, "judgements": 10, "passages": 30, "queries": 10
+        "collections": 1, "golden sets": 1, "gold_answers": 10, "judgements": 10, "passages": 30,
+        "queries": 10,
     }  # fmt: skip
 
 

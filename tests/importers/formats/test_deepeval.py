@@ -10,7 +10,8 @@ DEEPEVAL = SHARED / "peer_outputs" / "deepeval"
 
 
 def metric(name: str, score: float | None, **more: object) -> dict[str, object]:
-    return {"name": name, "score": score, "success": True, "threshold": 0.5, "evaluationCost": 0.001, **more}
+    return {"name": name, "score": score, "success": True, "threshold": 0.5, "evaluationCost": 0.001,
+            "evaluationModel": "gpt-4.1", **more}  # fmt: skip
 
 
 CASES = [
@@ -25,7 +26,7 @@ CASES = [
 ]  # fmt: skip
 RUN = {
     "testCases": CASES, "conversationalTestCases": [{"turns": []}], "evaluationCost": 0.01,
-    "hyperparameters": {"Embedding Model": "e5", "top_k": "3", "model": "gpt-4o",
+    "hyperparameters": {"Embedding Model": "e5", "top_k": "3", "model": "gpt-4o", "temperature": 0.5,
                         "api_key": "sk-abcdefghijklmnop"},
 }  # fmt: skip
 
@@ -40,7 +41,8 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
     assert made.detected[0].format == "deepeval"
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 1, "aggregates": 3, "answers": 2, "judgements": 2,
-        "answer_scores": 3, "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
+        "answer_scores": 3, "gold_answers": 2,
+        "passages": 4, "queries": 2, "rankings": 3, "signals": 3, "timings": 1,
     }  # fmt: skip
     (run,) = made.runs
     assert {key: run.stack.spec[key] for key in ("embedder", "chunks_sent", "generator")} == {
@@ -53,8 +55,19 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
         ("Correctness [GEval]", 3, None, 0.75, 1), ("Faithfulness", 3, None, 0.5, 2),
         ("usd_per_1k", None, "total", pytest.approx(3.0), 2),
     ]  # fmt: skip
+    who, what = rows(made, "answers")["query_id"].to_list()
     answers = graded(made).select("text", "k", "grade", "scale", "judge").rows()
-    assert answers == [("she", 3, 0.75, "0-1", "Correctness [GEval]"), ("it", 1, None, None, None)]
+    assert answers == [("she", 3, 0.75, "0-1", "gpt-4.1"), ("it", 1, None, None, None)]
+    assert rows(made, "answers").select("reader", "temperature").unique().rows() == [("gpt-4o", 0.5)]
+    scores = rows(made, "answer_scores").select("query_id", "scorer", "judge", "value")
+    assert sorted(scores.rows()) == sorted(
+        [(who, "Correctness [GEval]", "gpt-4.1", 0.75), (who, "Faithfulness", "gpt-4.1", 1.0),
+         (what, "Faithfulness", "gpt-4.1", 0.0)]
+    )  # fmt: skip
+    assert dict(rows(made, "gold_answers").select("query_id", "answer").iter_rows()) == {
+        who: "her",
+        what: "that",
+    }
     left = {each.reason: each.count for each in lost(made)}
     assert left["conversational test cases: they have no single question"] == 1
     assert left["cases without an input"] == 1

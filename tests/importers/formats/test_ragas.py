@@ -51,7 +51,7 @@ def test_results_become_a_run_judgements_and_answers(name):
     assert made.detected[0].format == "ragas"
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 1, "aggregates": 2, "answers": 2, "judgements": 3,
-        "answer_scores": 3, "passages": 4, "queries": 3, "rankings": 4, "signals": 4,
+        "answer_scores": 3, "gold_answers": 3, "passages": 4, "queries": 3, "rankings": 4, "signals": 4,
     }  # fmt: skip
     texts = dict(rows(made, "queries").select("query_id", "text").iter_rows())
     names = dict(rows(made, "passages").select("passage_id", "text").iter_rows())

@@ -111,7 +111,9 @@ def check(made) -> None:
     assert set(rows(made, "usage").select("stage", "item", "unit", "amount").rows()) == {
         ("generate", "gpt-x", "input_tokens", 120.0), ("generate", "gpt-x", "output_tokens", 8.0)
     }  # fmt: skip
-    assert rows(made, "answers")["text"].to_list() == ["a measure"]
+    told = ("text", "reader", "k", "input_tokens", "output_tokens", "ms")
+    (answer,) = rows(made, "answers").select(told).rows()
+    assert (*answer[:-1], round(answer[-1], 3)) == ("a measure", "gpt-x", 2, 120, 8, 2000.0)
     assert made.runs[0].stack.spec["generator"] == "gpt-x"
     assert any((each.count, each.reason) == (1, "traces that ended with an error") for each in made.left_out)
 
@@ -209,6 +211,23 @@ def test_traces_of_langfuse_hold_their_observations():
     both = zipped({"traces.json": json.dumps([{**trace, "observations": ["o1"]}, failed]),
                    "observations.jsonl": as_lines(LANGFUSE)})  # fmt: skip
     check(read(up("x.zip", both), collection_id="c"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "moment"),
+    [
+        ("langfuse", "completionStartTime", "2024-05-29T13:46:19.900Z"),
+        ("langsmith", "first_token_time", None),
+    ],
+)
+def test_the_first_token_of_an_answer(tool: str, key: str, moment: str | None):
+    model = {"langfuse": ("type", "GENERATION"), "langsmith": ("run_type", "llm")}[tool]
+    entries = [dict(each) for each in SOURCES[tool]]
+    (said,) = [each for each in entries if each.get(model[0]) == model[1]]
+    said[key] = moment or said["start_time"]
+    made = read(up("x.json", json.dumps(entries)), collection_id="c")
+    (first,) = rows(made, "answers")["first_token_ms"]
+    assert first == pytest.approx(500.0 if moment else 0.0)
 
 
 def test_projects_are_runs_and_a_question_may_come_again():

@@ -12,7 +12,18 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, Parts, account
-from core.importers.base import LOOK_ROWS, SURE, Format, Import, LeftOut, Look, Options, counted, merged
+from core.importers.base import (
+    LOOK_ROWS,
+    SURE,
+    Format,
+    Import,
+    LeftOut,
+    Look,
+    Options,
+    counted,
+    frames_of,
+    merged,
+)
 from core.importers.formats.autorag.layout import Module, Project, kind, project
 from core.importers.formats.autorag.trials import makes_run, trials
 from core.importers.judgements import golden_set
@@ -25,7 +36,7 @@ _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
 _QA: Parts = {
     **dict.fromkeys(("qid", "query", "retrieval_gt"), TAKEN),
-    "generation_gt": "reference answers: there is no place for them",
+    "generation_gt": TAKEN,
 }
 _CORPUS: Parts = {
     **dict.fromkeys(("doc_id", "contents", "path"), TAKEN), "metadata": "there is no place for it",
@@ -48,12 +59,15 @@ class AutoRag(Format):
     """Projects, trials and data of AutoRAG."""
 
     name, title = "autorag", "AutoRAG project"
-    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "usage", "signals", "answers")
+    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "usage", "signals", "answers",
+              "answer_scores", "gold_answers")  # fmt: skip
     takes = {  # noqa: RUF012
         "rankings": "every module that returns passages is a run; a reranker's or filter's input is its pool",
         "judgements": "retrieval_gt, binary; alternatives of the same evidence are each relevant",
         "aggregates": "the measures of every summary, mean latency per stage",
-        "answers": "texts of generators, graded by the measure closest to correctness",
+        "answers": "texts of generators",
+        "answer_scores": "measures of each answer; the grade is the one closest to correctness, or as mapped",
+        "gold_answers": "generation_gt",
     }
     recognised = "summaries of modules, or tables with qid and retrieval_gt, or with doc_id and contents"
     units = "execution_time (mean seconds of a query) to milliseconds"
@@ -117,8 +131,23 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
     rows = identified(table.taking({"query_id": "qid", "text": "query"}), table.name, "query_id")
     refuse(again(rows, "query_id").drop("line"), "The question {query_id} stands twice.", table.name)
     parts.append(Import(frames=collection_frames(options, rows)))
+    if "generation_gt" in table.rows.columns:
+        parts.append(_right(table, rows, options))
     parts.append(_judgements(table, rows, options))
     return rows["query_id"]
+
+
+def _right(table: Table, rows: pl.DataFrame, options: Options) -> Import:
+    """Right answers: a text of each question, or a list of them."""
+    said = table.rows["generation_gt"]
+    if said.dtype not in (pl.String, pl.List(pl.String)):
+        raise InputError(f"`generation_gt` is {said.dtype}, not texts or lists of them.", where=table.name)
+    told = rows.select("query_id", said.alias("answer"))
+    single = told if said.dtype == pl.String else told.explode("answer", empty_as_null=True)
+    known = single.filter(pl.col("answer").fill_null("") != "").unique(maintain_order=True)
+    return Import(
+        frames=frames_of(gold_answers=known.with_columns(collection_id=pl.lit(options.collection_id)))
+    )
 
 
 def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:

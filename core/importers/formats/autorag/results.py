@@ -10,12 +10,13 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, counted, frames_of
 from core.importers.formats.autorag.layout import Module, read_yaml
+from core.importers.grading import graded_by
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
-from core.importers.samples import UNNAMED, graded_by
+from core.importers.samples import UNNAMED
 from core.records import Basis, Run
 
 _NOT_MEASURES = {"filename", "module_name", "module_params", "execution_time", "is_best"}
@@ -169,7 +170,10 @@ def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade
     long = values.unpivot(index="query_id", variable_name="signal", value_name="value").with_columns(
         pl.col("signal").cast(pl.String), pl.col("value").cast(pl.Float64)
     )
-    written = pl.DataFrame({"query_id": ids, "text": table.rows["generated_texts"].cast(pl.String)})
+    texts, reader = table.rows["generated_texts"].cast(pl.String), run.stack.spec.get("generator")
+    written = pl.DataFrame({"query_id": ids, "text": texts}).with_columns(
+        reader=pl.lit(reader if isinstance(reader, str) else None, pl.String)
+    )
     depth = found.depth if found else None
     return graded_by(
         written.with_columns(k=pl.lit(depth, pl.Int32)), long, run.run_id, table.name, wanted=grade

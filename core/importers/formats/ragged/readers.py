@@ -17,10 +17,10 @@ from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.formats.ragged.files import RIGHT, kind, once
+from core.importers.grading import VALUE, grade_measure, means, scores_of
 from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional, texts
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import place
-from core.importers.samples import VALUE, grade_measure, means, scores_of
 from core.records import Run
 
 MODES: Mapping[str, str] = MappingProxyType(

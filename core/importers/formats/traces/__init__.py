@@ -126,6 +126,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
     sample = Sample(
         text=asked,
         answer=answer,
+        first_token_ms=last.first_token_ms if last and len(models) == 1 else None,
         contexts=None if documents is None else [each.text for each in documents],
         context_ids=None if documents is None else [each.id for each in documents],
         scores=[each.score for each in documents or ()],

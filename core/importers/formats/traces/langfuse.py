@@ -15,7 +15,8 @@ _KINDS: dict[str, spans.Kind] = {
 }  # fmt: skip
 _RETRIEVES = re.compile(r"retriev|vector_?store|vector_?search|similarity_?search", re.IGNORECASE)
 _KEYS = (
-    "id", "traceId", "type", "parentObservationId", "startTime", "endTime", "input", "output", "level",
+    "id", "traceId", "type", "parentObservationId", "startTime", "endTime", "completionStartTime",
+    "input", "output", "level",
     "name", "providedModelName", "model", "usageDetails", "usage", "promptTokens", "inputTokens",
     "completionTokens", "outputTokens", "timestamp", "scores",
 )  # fmt: skip
@@ -28,7 +29,8 @@ class Langfuse(TraceFormat):
     """Exported observations and traces."""
 
     name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
-    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "answer_scores",
+              "signals")  # fmt: skip
     takes = {  # noqa: RUF012
         "rankings": "documents of the retriever of each trace",
         "timings": "retrieve, rerank and generate from start and end of their steps",
@@ -103,6 +105,7 @@ def _observation(row: Json, trace: str | None, where: str) -> spans.Span:
         where=where,
         start=spans.instant(spans.first(row, "startTime")),
         end=spans.instant(spans.first(row, "endTime")),
+        first_token=spans.instant(spans.first(row, "completionStartTime")),
         question=spans.question_of(row.get("input")),
         answer=spans.answer_of(output),
         documents=told if kind in ("retriever", "reranker") else None,

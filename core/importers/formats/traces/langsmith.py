@@ -18,8 +18,8 @@ _KINDS: dict[str, spans.Kind] = {
 _ALSO = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
 _KEYS = (
     "id", "parent_run_id", "trace_id", "dotted_order", "run_type", "name", "inputs", "outputs", "extra",
-    "start_time", "end_time", "status", "error", "prompt_tokens", "completion_tokens", "session_name",
-    "project_name", "session_id", "feedback_stats", "child_runs",
+    "start_time", "end_time", "first_token_time", "status", "error", "prompt_tokens", "completion_tokens",
+    "session_name", "project_name", "session_id", "feedback_stats", "child_runs",
 )  # fmt: skip
 _OLD_UNITS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _MOST_SPANS = 5_000_000
@@ -29,7 +29,8 @@ class LangSmith(TraceFormat):
     """Exported runs with those of retrievers among them."""
 
     name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
-    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "signals")
+    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "answer_scores",
+              "signals")  # fmt: skip
     takes = {  # noqa: RUF012
         "rankings": "the documents of the retriever of each trace",
         "timings": "retrieve, rerank and generate from start and end of their steps",
@@ -86,6 +87,7 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> spans
         project=spans.name_of(spans.first(run, "session_name", "project_name", "session_id")) or "",
         start=spans.instant(run.get("start_time")),
         end=spans.instant(run.get("end_time")),
+        first_token=spans.instant(run.get("first_token_time")),
         question=spans.question_of(run.get("inputs")),
         answer=spans.answer_of(outputs),
         documents=spans.documents_of(outputs) if kind in ("retriever", "reranker") else None,

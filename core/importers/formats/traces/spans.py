@@ -69,6 +69,7 @@ class Span:
     project: str = ""  # name of the project or session it belongs to
     start: float | None = None  # seconds since 1970; None = not known
     end: float | None = None
+    first_token: float | None = None  # when a model had said its first
     question: str | None = None  # texts in its input and output, if there are any
     answer: str | None = None
     # what a retriever or reranker returned, in order; None if that cannot be told
@@ -86,6 +87,13 @@ class Span:
         if self.start is None or self.end is None or self.end < self.start:
             return None
         return (self.end - self.start) * 1000.0
+
+    @property
+    def first_token_ms(self) -> float | None:
+        """How long a model took to its first token, in milliseconds; None where that is not known."""
+        if self.start is None or self.first_token is None or self.first_token < self.start:
+            return None
+        return (self.first_token - self.start) * 1000.0
 
 
 def first(holder: object, *names: str) -> object:
