@@ -49,7 +49,7 @@ def noise(
 ) -> None:
     """Print what perturbing the queries costs each stack, and what each rewrite wins back."""
     # Here because they take a second to load, which no other command should wait for.
-    from core.pipeline.evaluate.run import REPLIES  # noqa: PLC0415
+    from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415
     from core.providers.embed import make_embedder  # noqa: PLC0415
     from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415

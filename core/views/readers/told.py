@@ -13,7 +13,8 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
-from core.views.readers.data import WITH, WITHOUT, Answered, Need, answered, curve_table, slice_table
+from core.views.readers.data import Answered, Need, answered, curve_table, slice_table
+from core.views.readers.words import WITH, WITHOUT
 from core.views.workspace.scope import Scope
 
 READING = "k_last: last gain anywhere"
