@@ -59,10 +59,7 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
     rows = scores.filter(pl.col("scorer") == scorer).with_columns(pl.col("mode").fill_null(TOP_K))
     if judge is not None:
         rows = rows.filter(pl.col("judge") == judge)
-    ends = ("value", "low", "high")
-    scaled = rows.with_columns((100 * share(end)).alias(end) for end in ends).filter(
-        pl.col("value").is_not_null()
-    )
+    scaled = rows.with_columns(value=100 * share()).filter(pl.col("value").is_not_null())
     single = pl.col("query_id").is_not_null()
     answers = (
         scaled.filter(single)
@@ -70,14 +67,15 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
         .agg(pl.col("value").mean(), pl.len().cast(pl.Int64).alias("n"))
         .with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
     )
-    one = pl.when(pl.len() == 1)
+    ends, one = ("low", "high"), pl.when(pl.len() == 1)
     means = (
         scaled.filter(~single)
+        .with_columns((100 * share(end)).alias(end) for end in ends)
         .group_by(*POINT, "query_id")
         .agg(
             pl.col("value").mean(),
             pl.col("n").max().cast(pl.Int64),
-            *(one.then(pl.col(e).first()) for e in ends[1:]),
+            *(one.then(pl.col(end).first()).alias(end) for end in ends),
         )
         .join(answers, on=POINT, how="anti", nulls_equal=True)
     )
