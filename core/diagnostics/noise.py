@@ -14,7 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.paths import PUBLISHED
-from core.pipeline.query.perturb import WAYS, perturb_table, perturbed, shown
+from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed, shown
+from core.providers.base import Purpose
+from core.providers.embed import Embedder
 from core.records import canonical_json, stack_label
 from core.stats.agreement import order_agreement
 from core.stats.intervals import SEED, bootstrap_means
@@ -181,21 +183,41 @@ def similarities(
     return pl.DataFrame(made, schema=SIMILARITIES)
 
 
+def measured(
+    texts: Sequence[str], embedder: Embedder, language: str, references: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Return `similarities` of an embedder with source, model and language ("EN", "FR") before them."""
+    made = similarities(
+        texts,
+        lambda asked: embedder.embed(asked, Purpose.QUERY).astype(np.float64),
+        language=language,
+        references=references,
+    )
+    return made.select(
+        pl.lit("measured").alias("source"),
+        pl.lit(f"{embedder.name} {embedder.dim} d").alias("model"),
+        pl.lit(LANGUAGES[language].upper()).alias("language"),
+        pl.all(),
+    )
+
+
 def _unit(vectors: Floats) -> Floats:
     wide = np.asarray(vectors, dtype=np.float64)
     return np.asarray(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12))
 
 
 def published() -> pl.DataFrame:
-    """Return Table 12 of the CLQ paper: language, model, perturb, cosine, drop and share as here."""
+    """Return Tables 12 and 13 of the CLQ paper, with the columns that `measured` has of them."""
     rows = pl.read_csv(PUBLISHED / "clq_diagnostics.csv").filter(pl.col("table") == 12)
     rows = rows.with_columns(perturb=pl.col("condition").str.replace("_", " "), cosine=pl.col("value"))
     base = rows.filter(pl.col("perturb") == "noise 0").select("language", "model", base="cosine")
     joined = rows.join(base, on=["language", "model"], maintain_order="left")
     return joined.select(
-        "language",
+        pl.lit("CLQ paper, Tables 12, 13").alias("source"),
         "model",
+        "language",
         "perturb",
+        pl.lit("restatement").alias("reference"),
         "cosine",
         (pl.col("cosine") - pl.col("base")).alias("drop"),
         (pl.col("cosine") / pl.col("base") - 1).alias("share"),

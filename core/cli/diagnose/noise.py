@@ -115,9 +115,8 @@ def _perturbs(text: str) -> list[str]:
 
 def _near(asked: pl.DataFrame, embedder: Embedder, language: str, references: Path | None) -> pl.DataFrame:
     """Similarities by level, with the paper's figures of its two models in the language behind them."""
-    from core.diagnostics.noise import published, similarities  # noqa: PLC0415
+    from core.diagnostics.noise import measured, published  # noqa: PLC0415
     from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
-    from core.providers.base import Purpose  # noqa: PLC0415
 
     check_perturb({"noise": 1, "language": language})
     restated = None
@@ -129,14 +128,6 @@ def _near(asked: pl.DataFrame, embedder: Embedder, language: str, references: Pa
         asked, restated = both, both["restated"].to_list()
     if asked.is_empty():
         raise InputError("There are no queries with text.", do="Import queries, or name another collection.")
-    own = similarities(
-        asked["text"].to_list(),
-        lambda texts: embedder.embed(texts, Purpose.QUERY).astype(np.float64),
-        language=language,
-        references=restated,
-    )
-    named = own.with_columns(model=pl.lit(f"{embedder.name} {embedder.dim} d"), source=pl.lit("measured"))
-    paper = published().filter(language={"english": "EN", "french": "FR"}[language])
-    rows = paper.with_columns(source=pl.lit("CLQ paper, Tables 12, 13"), reference=pl.lit("restatement"))
-    first = ["source", "model", "perturb"]
-    return pl.concat([named, rows.drop("language")], how="diagonal").select(*first, pl.exclude(first))
+    own = measured(asked["text"].to_list(), embedder, language, restated)
+    paper = published().filter(language=own["language"][0])
+    return pl.concat([own, paper], how="diagonal")

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, siblings, worst
+from core.diagnostics.noise import (
+    CLEAN,
+    EFFECTS,
+    NONE,
+    Floats,
+    effects,
+    measured,
+    published,
+    siblings,
+    worst,
+)
 from core.errors import InputError
+from core.providers.embed import make_embedder
 from core.stats.intervals import SEED, bootstrap_means
 from core.store import Snapshot
 from core.views.compare.page import alike, alike_means
 from core.views.workspace.query_sets import asked_in
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence
+
+_QUICK = ("wordllama",)
+"""Embedders that a page may ask while it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -131,3 +146,25 @@ def per_query(gathered: Gathered, family: str, rewrite: str = NONE) -> pl.DataFr
     return table.with_columns(hurt_by=pl.when(lost < 0).then(first), lost=lost).sort(
         "lost", "query_id", nulls_last=True
     )
+
+
+def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
+    """How far small talk moves the vectors of a collection's queries, beside the CLQ paper's Table 12.
+
+    Only of embedders whose perturbed runs are there and that take milliseconds here; `diagnose noise
+    --embedder` does others.
+
+    Returns:
+        model, language, perturb, cosine, drop, share, n and source; empty where there is no such embedder.
+    """
+    asked = dict.fromkeys(
+        (spec["embedder"], spec["dim"], spec["perturb"].get("language", "english"))
+        for spec in map(json.loads, snapshot.runs(collection_id)["spec"])
+        if isinstance(spec.get("perturb"), dict) and spec.get("embedder") in _QUICK and spec.get("dim")
+    )
+    texts = snapshot.queries(collection_id)["text"].drop_nulls().to_list()
+    if not asked or not texts:
+        return pl.DataFrame()
+    parts = [measured(texts, make_embedder(name, dim), language) for name, dim, language in asked]
+    spoken = {part["language"][0] for part in parts}
+    return pl.concat([*parts, published().filter(pl.col("language").is_in(spoken))], how="diagonal")

@@ -1,0 +1,146 @@
+"""Diagnostics, section Noise: its answer, its numbers and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.diagnostics.noise import CLEAN, NONE, orders
+from core.views import text, theme
+from core.views.workspace.scope import Quality
+
+HOW = (
+    "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
+    "that without a rewrite. Both are paired over queries; intervals are 95 % bootstraps."
+)
+NO_RUNS = "No stack of this workspace was asked perturbed queries."
+WAY_OUT = (
+    'Run a sweep with `noise = [0, 2, 4]` and `rewrite = ["none", "rules"]` on it; the demo has one on '
+    "python-docs."
+)
+ASKED_CLEAN = "as they are"
+_PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
+_HALF = 0.5
+
+Row = Mapping[str, Any]
+
+
+def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """Order stacks by their quality with the queries as they are, the best first; rows of a stack stay."""
+    clean = table.filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
+    known = clean.select("family", at=pl.col("quality"))
+    joined = table.join(known, on="family", how="left", maintain_order="left")
+    return joined.sort("at", descending=quality.higher_is_better, nulls_last=True, maintain_order=True).drop(
+        "at"
+    )
+
+
+def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
+    """The perturbation that costs the best stack most, without a rewrite; None where none is compared."""
+    rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null())
+    if rows.is_empty():
+        return None
+    first = rows.filter(family=rows["family"][0])
+    return first.sort("change", descending=not quality.higher_is_better).row(0, named=True)
+
+
+def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
+    """The rewrite that wins most back from a perturbation of a stack; None where none was run."""
+    rows = table.filter(family=row["family"], perturb=row["perturb"]).filter(pl.col("won").is_not_null())
+    if rows.is_empty():
+        return None
+    return rows.sort("won", descending=quality.higher_is_better).row(0, named=True)
+
+
+def answer(table: pl.DataFrame, quality: Quality) -> str:
+    """What perturbed queries cost, and what a team should do about it."""
+    row = hardest(table, quality)
+    if row is None:
+        return f"What perturbed queries cost in {quality.name} is not known: no clean run stands beside them."
+    sign = 1 if quality.higher_is_better else -1
+    worse = row["change_high"] if sign > 0 else row["change_low"]
+    if worse is None or sign * worse >= 0:
+        return f"{row['perturb'].capitalize()} costs {row['stack']} nothing that {row['n']} queries can tell."
+    lost = f"{text.score(abs(row['change']))} of {quality.name}"
+    cost = f"{row['perturb'].capitalize()} costs {row['stack']} {lost}"
+    return f"{cost}: {_advice(best_rewrite(table, row, quality), row, sign)}."
+
+
+def _advice(won: Row | None, row: Row, sign: int) -> str:
+    if won is None:
+        return 'run it with rewrite = ["rules", "chat:MODEL"] to see what that wins back'
+    least = won["won_low"] if sign > 0 else won["won_high"]
+    share = won["won"] / -row["change"]
+    if least is not None and sign * least > 0 and share >= _HALF:
+        return f"rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
+    if least is not None and sign * least > 0:
+        return f"{won['rewrite']} wins only {text.percent(share)} back, so try a rewrite by a chat model"
+    return f"{won['rewrite']} wins nothing back that can be told, so try a rewrite by a chat model"
+
+
+def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
+    """Loss, what is won back, what stays of the ranking, and whether stacks keep their order."""
+    row = hardest(table, quality)
+    if row is None:
+        return []
+    made = [(row["perturb"], text.signed(row["change"]), _interval(row, "change"))]
+    won = best_rewrite(table, row, quality)
+    if won is not None:
+        made.append((f"won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+    if row["overlap"] is not None:
+        made.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
+    kept = orders(table).filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
+    for tau, stacks in kept.select("tau", "stacks").iter_rows():
+        made.append(("order of the stacks", f"τ {tau:.2f}", f"{stacks} stacks, against clean queries"))
+    return made
+
+
+def _interval(row: Row, name: str) -> str:
+    ends = text.interval(row[f"{name}_low"], row[f"{name}_high"]).strip()
+    return f"{ends} n = {row['n']}"
+
+
+def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
+    """Quality by perturbation, a panel per stack and a line per rewrite; equal lines are one."""
+    families = table["family"].unique(maintain_order=True).to_list()[:_PANELS]
+    if not families:
+        return None
+    titles = [table.filter(family=family)["stack"][0] for family in families]
+    panels = theme.Panels(titles, across=3, height=230)
+    rewrites = table["rewrite"].unique(maintain_order=True).to_list()
+    for place, family in enumerate(families):
+        drawn: dict[tuple[float | None, ...], str] = {}
+        for rewrite in rewrites:
+            rows = table.filter(family=family, rewrite=rewrite)
+            seen = tuple(rows["quality"])
+            if rows.is_empty() or seen in drawn:
+                continue
+            drawn[seen] = rewrite
+            panels.add(place, _line(rows, rewrite, rewrites.index(rewrite), quality))
+    panels.figure.update_yaxes(rangemode="tozero", matches="y")
+    panels.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
+    return panels.figure
+
+
+def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> go.Scatter:
+    said, of = text.escape(rewrite), text.escape(quality.name)
+    colour = theme.OKABE_ITO[number % len(theme.OKABE_ITO)]
+    up, down = (rows["high"] - rows["quality"]).to_list(), (rows["quality"] - rows["low"]).to_list()
+    return go.Scatter(
+        x=names(rows["perturb"].to_list()),
+        y=rows["quality"].to_list(),
+        error_y={"type": "data", "array": up, "arrayminus": down, "thickness": 1, "width": 3},
+        mode="lines+markers",
+        name=f"rewrite: {said}",
+        line={"color": colour, "dash": _DASHES[number % len(_DASHES)]},
+        marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 9},
+        hovertemplate=f"%{{x}}: {of} %{{y:.3f}}<extra>{said}</extra>",
+    )
+
+
+def names(perturbs: Sequence[str]) -> list[str]:
+    """Perturbations as people read them."""
+    return [each or ASKED_CLEAN for each in perturbs]

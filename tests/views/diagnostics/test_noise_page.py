@@ -1,0 +1,71 @@
+"""What section Noise answers, by what the intervals allow to say."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from core.diagnostics.noise import EFFECTS
+from core.views.diagnostics.noise_page import answer, best_rewrite, better_first, cards, chart, hardest
+from core.views.workspace.scope import Quality
+
+QUALITY = Quality("RA-nWG", 10)
+
+
+def rows(
+    *given: tuple[str, str, str, float, tuple[float, float, float] | None, float | None],
+) -> pl.DataFrame:
+    """Family, rewrite, perturbation, quality, change with its ends, and what is won back (± 0.01)."""
+    made = [
+        {"run_id": f"{family}{rewrite}{perturb}", "family": family, "stack": family, "rewrite": rewrite,
+         "perturb": perturb, "n": 50, "quality": quality, "low": quality - 0.1, "high": quality + 0.1,
+         **dict(zip(("change", "change_low", "change_high"), change or (None,) * 3, strict=True)),
+         **({} if won is None else {"won": won, "won_low": won - 0.01, "won_high": won + 0.01}),
+         "overlap": 0.5 if change else None}
+        for family, rewrite, perturb, quality, change, won in given
+    ]  # fmt: skip
+    return better_first(pl.DataFrame(made, schema=EFFECTS), QUALITY)
+
+
+LOST = (-0.2, -0.3, -0.1)
+CLEAN, NOISY = ("a", "none", "", 0.6, None, None), ("a", "none", "noise 4", 0.4, LOST, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (rows(), "not known"),
+        (rows(("a", "none", "noise 4", 0.4, None, None)), "not known"),
+        (
+            rows(CLEAN, ("a", "none", "noise 4", 0.6, (0.0, -0.1, 0.1), None)),
+            "nothing that 50 queries can tell",
+        ),
+        (rows(CLEAN, NOISY), 'rewrite = ["rules", "chat:MODEL"]'),
+        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.55, None, 0.15)), "rewrite queries by rules"),
+        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.42, None, 0.02)), "wins only 10.0 % back"),
+        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.4, None, 0.0)), "wins nothing back that can be told"),
+    ],
+    ids=range(7),
+)
+def test_the_answer_says_what_to_do(table: pl.DataFrame, said: str):
+    assert said in answer(table, QUALITY)
+
+
+def test_the_best_stack_and_what_costs_it_most_stand_first():
+    better = ("b", "none", "", 0.9, None, None)
+    typo = ("b", "none", "typo 1", 0.5, (-0.4, -0.5, -0.3), None)
+    table = rows(CLEAN, NOISY, better, ("b", "none", "noise 4", 0.8, (-0.1, -0.2, -0.05), None), typo)
+    row = hardest(table, QUALITY)
+    assert row is not None
+    assert (row["family"], row["perturb"]) == ("b", "typo 1")
+    assert best_rewrite(table, row, QUALITY) is None
+    assert len(cards(table, QUALITY)) <= 4
+
+
+def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
+    same = [("a", "hygiene", each[2], *each[3:]) for each in (CLEAN, NOISY)]
+    figure = chart(rows(CLEAN, NOISY, *same), QUALITY)
+    assert figure is not None
+    assert [trace.name for trace in figure.data] == ["rewrite: none"]
+    assert list(figure.data[0].x) == ["as they are", "noise 4"]
+    assert chart(rows(), QUALITY) is None
