@@ -20,6 +20,7 @@ from core.tables import TABLES, frame
 COLLECTION_ID, GOLDEN_SET_ID, SECOND_SET_ID = "python-docs", "python-docs-graded", "python-docs-second"
 PASSAGES, QUERIES = DEMO / "passages.parquet", DEMO / "queries.jsonl"
 JUDGEMENTS, SECOND = DEMO / "judgements.tsv", DEMO / "judgements-second.tsv"
+GOLD_ANSWERS = DEMO / "gold-answers.tsv"
 REPEATS = 5
 DEPTHS = (20, 50, 100, 200)
 _TOKENIZER = "o200k_base"
@@ -108,6 +109,13 @@ def judgements(*, second: bool = False) -> pl.DataFrame:
     return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
 
 
+def gold_answers() -> pl.DataFrame:
+    """Frame of `TABLES["gold_answers"]`: short answers that docstrings state."""
+    rows = pl.read_csv(GOLD_ANSWERS, separator="\t", quote_char=None)
+    rows = rows.with_columns(collection_id=pl.lit(COLLECTION_ID))
+    return frame("gold_answers", rows.select(list(TABLES["gold_answers"])).to_dict())
+
+
 def grid(
     *,
     embedder: str = "wordllama",
@@ -155,7 +163,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     tell(0, 1, "read the documentation")
     asked, judged = queries(), judgements()
     both = pl.concat([judged, judgements(second=True)])
-    frames = {"passages": passages(), "queries": asked, "judgements": both}
+    frames = {"passages": passages(), "queries": asked, "judgements": both, "gold_answers": gold_answers()}
     sink(Batch(collections=(collection(),), golden_sets=(golden_set(), second_set()), frames=frames))
     job = Job(
         name="demo",

@@ -43,6 +43,7 @@ def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
     collection = read.collections().row(0, named=True)
     assert collection["queries"] >= 40
     assert collection["passages"] > 3000
+    assert read.gold_answers(demo.COLLECTION_ID).height == demo.gold_answers().height
     run_ids = [run.run_id for run in made.runs]
     graded = read.graded(run_ids, demo.GOLDEN_SET_ID, depth=10)
     assert graded.grades.shape == (len(stacks), made.judged["query_id"].n_unique(), 10)
@@ -114,6 +115,24 @@ def test_every_question_has_grades_of_passages_that_exist():
     answers = {(row["query_id"], answer) for row in rows for answer in row["answers"]}
     assert {query_id for query_id, _ in answers} == set(queries["query_id"])
     assert answers <= set(judged.select("query_id", "passage_id").iter_rows())
+
+
+def test_gold_answers_are_named_or_stated_by_a_passage_that_answers():
+    """Each is the name of such a passage, as people write it, or stands in its text word for word."""
+    right = demo.gold_answers()
+    assert right.schema == TABLES["gold_answers"]
+    assert right["query_id"].n_unique() >= 40
+    assert not right.is_duplicated().any()
+    assert right["answer"].str.split(" ").list.len().max() <= 20
+    judged = demo.judgements().select("query_id", "passage_id", "grade")
+    texts = demo.passages().select("passage_id", "text")
+    told = pl.read_csv(demo.GOLD_ANSWERS, separator="\t", quote_char=None)
+    told = told.join(judged, on=["query_id", "passage_id"]).join(texts, on="passage_id")
+    assert told.height == right.height
+    assert told["grade"].min() >= 4
+    for passage, answer, text in told.select("passage_id", "answer", "text").iter_rows():
+        name = answer.replace("np.", "").replace("pl.", "").replace("st.", "")
+        assert passage.endswith(name) or answer in " ".join(text.split()), (passage, answer)
 
 
 def test_what_stands_beside_the_data_says_what_it_is():
