@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
@@ -21,7 +22,8 @@ from core.views.text import plain
 from core.views.theme import chart_config
 from core.views.workspace.scope import Quality
 
-_PERCENT, _DOLLARS, _SIGNED = "%.1f %%", "%.3g", "%+.3f"
+_PERCENT, _DOLLARS = "%.1f %%", "%.3g"
+_DECIMALS = re.compile(r"%\+?\.\df")
 _ON_PHONE = 140
 """Pixels of a column of names on a phone."""
 _INK = "#000037"
@@ -180,16 +182,21 @@ def _narrowed(about: Any) -> Any:
 
 
 def _signed(shown: pl.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """The rows as they go to the browser, which would write a hyphen for the sign of a difference below 0."""
+    """The rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
     arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
-    below = [name for name, about in columns.items() if _format(about) == _SIGNED and (shown[name] < 0).any()]
+    forms = {name: _format(about) or "" for name, about in columns.items()}
+    below = [name for name, form in forms.items() if _DECIMALS.fullmatch(form) and (shown[name] < 0).any()]
     if not below:
         return arrow, columns
-    written = arrow.to_pandas().style.format(
-        dict.fromkeys(below, lambda value: f"{value:+.3f}".replace("-", text.MINUS)), na_rep="–"
-    )
+    written = arrow.to_pandas().style
+    for name in below:
+        written = written.format(partial(_minus, form=forms[name][1:]), subset=[name], na_rep="–")
     kind = {"type": "number", "format": None}  # the column stays one of numbers, and sorts as one
     return written, {**columns, **{name: {**columns[name], "type_config": kind} for name in below}}
+
+
+def _minus(value: float, form: str) -> str:
+    return format(value, form).replace("-", text.MINUS)
 
 
 def _holds(values: pl.Series) -> bool:
@@ -207,9 +214,9 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
     return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
 
 
-def signed_column(label: str, help_text: str = "") -> Any:
-    """A column of differences with their sign, three decimals."""
-    return st.column_config.NumberColumn(label, format=_SIGNED, help=help_text or None)
+def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
+    """A column of differences with their sign."""
+    return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=help_text or None)
 
 
 def dollar_column(label: str, help_text: str = "") -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES
@@ -25,6 +26,7 @@ from core.views.readers.data import (
     slice_table,
     with_sent,
 )
+from core.views.readers.told import published
 
 _MOST = 6
 """Curves of a panel where none were picked: as many as have a colour."""
@@ -183,7 +185,7 @@ def with_and_without_gold(view: View) -> None:
     with head:
         sentence = words.of_parts(rows)
         show.head(
-            sentence, caveats={"how to read": words.PARTS, "all at once": words.NO_PARTS * (len(parts) < 2)}
+            sentence, caveats={"how to read": words.PARTS, "one part only": words.NO_PARTS * (len(parts) < 2)}
         )
     show.chart(charts.by_part(rows, parts), "parts", alt=sentence)
     show.table(rows, "parts", PARTS)
@@ -204,6 +206,9 @@ def matrix(view: View) -> None:
         show.head(sentence, caveats=words.caveats(depths, *rules))
     show.chart(charts.matrix(depths, _FIGURES[figure]), "matrix", alt=sentence)
     show.table(depths, "matrix", DEPTHS, more=MORE_DEPTHS)
+    if view.scope.collection_id == RAGGED:
+        with st.expander("The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"):
+            show.table(published(), "published", PUBLISHED, more=MORE_PUBLISHED)
 
 
 def _points(label: str, help_text: str = "") -> Any:
@@ -215,11 +220,11 @@ DEPTHS: Mapping[str, Any] = {
     "name": show.text_column("stack", width=200),
     "best": _points("best", "Points 0 to 100, at k*."),
     "k_star": show.number_column("k*", 0, "The smallest k with the best score."),
-    "gain": _points("gain", "Points over the closed book at k*, over the questions that have both."),
+    "gain": show.signed_column("gain", "Points over the closed book at k*, where a question has both.", 1),
     "rss": show.score_column("RSS", "Worst score within k* ± the rule's distance, as a share of the best."),
-    "rsc": _points("RSC", "Last gain anywhere × (score there − closed book)."),
-    "rsc_before_stop": _points(
-        "RSC, before it stops", "The same up to the last gain before the first that is none."
+    "rsc": show.number_column("RSC", 2, "Last k that gains, anywhere × (score there − closed book)."),
+    "rsc_before_stop": show.number_column(
+        "RSC, before it stops", 2, "The same with the last k before the first gain that is none."
     ),
     "shape": show.text_column("shape", width=150),
     "wanted": show.text_column("run k", "Depths that would make RSS known.", 80),
@@ -241,6 +246,26 @@ MORE_DEPTHS: Mapping[str, Any] = {
     "temperature": show.number_column("temperature", 2),
 }
 _ENDS = {"low": _points("low", "95 % bootstrap interval over questions."), "high": _points("high")}
+PUBLISHED: Mapping[str, Any] = {
+    "dataset": show.text_column("questions", width=90),
+    "retriever": show.text_column("retriever", width=90),
+    "reader": show.text_column("reader", width=130),
+    "scorer": show.text_column("score", width=100),
+    "k_star": show.number_column("k*", 0, "Table 7."),
+    "closed_book_gain": show.signed_column("gain", "Points over the closed book at k*; Table 5.", 1),
+    "gain_mean": show.signed_column("mean gain", "Of all k; Table 4.", 1),
+    "better_than_closed_book": show.text_column("better at", "Than the closed book; Table 1.", 90),
+    "over_bm25": show.signed_column("over BM25", "At the best k of each; Table 8.", 1),
+    "recall_at_k_star": show.number_column("recall at k*", 1, "Percent of gold paragraphs; Table 9."),
+    "rss": show.score_column("RSS"),
+    "rsc": show.number_column("RSC", 2),
+}
+MORE_PUBLISHED: Mapping[str, Any] = {
+    "over_bm25_mean": show.signed_column("over BM25, mean", "Of all k; Table 8.", 1),
+    "rsc_before_stop": show.number_column("RSC, before it stops", 2),
+    "shape": show.text_column("shape"),
+    "source": show.text_column("source", width="large"),
+}
 POINTS: Mapping[str, Any] = {
     "label": show.text_column("reader", width=170),
     "name": show.text_column("stack", width=200),
@@ -249,7 +274,7 @@ POINTS: Mapping[str, Any] = {
     "value": _points("score", "Points 0 to 100."),
     **_ENDS,
     "queries": show.number_column("n", 0, "Questions."),
-    "gain": _points("gain", "Points over the closed book, over the questions that have both."),
+    "gain": show.signed_column("gain", "Points over the closed book, where a question has both.", 1),
     "tokens": show.number_column(
         "tokens sent", 0, "Mean of the prompt, or of the passages where it is counted here."
     ),

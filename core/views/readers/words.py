@@ -10,7 +10,7 @@ import polars as pl
 from core.views import text
 from core.views.text import MINUS, NOT_APPLICABLE, known
 
-WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions"
+WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions here"
 """Parts of the questions, by what was found."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
 """What the score can be drawn against, by column."""
@@ -25,7 +25,7 @@ SENT = {
 }
 """What each mode sends to the reader."""
 NO_SCORES = "No answer here has a score."
-NO_CURVE = "No reader here was asked with k ≥ 1 passages, so there is no curve."
+NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
 PARTS = (
     "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
     "over the same questions (RAGGED §6). A tool that takes gold passages from deeper has some without too."
@@ -65,12 +65,9 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
 
 def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
     """Return the numbers of the best curve."""
-    stable = (
-        f"unknown: {row['rss_reason']}"
-        if row["rss"] is None
-        else f"worst of k* ± {delta:g}, as share of the best"
-    )
-    paired = "no closed-book answers" if row["gain"] is None else "at k*, paired"
+    lacking = f"run k = {row['wanted']} for it" if row["wanted"] else f"unknown: {row['rss_reason']}"
+    stable = lacking if row["rss"] is None else f"worst of k* ± {delta:g}, as share of the best"
+    paired = "no closed-book answers" if row["gain"] is None else "at k*"
     return [
         (
             "Score at k*",
