@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr
+from scipy.special import bdtr, ndtri
 
 from core.errors import InputError
 
@@ -140,6 +140,26 @@ def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> Q
     if ranks is None:
         return QuantileInterval(None, None, too_few(len(values), q, level))
     return QuantileInterval(float(values[ranks[0] - 1]), float(values[ranks[1] - 1]))
+
+
+def share_interval(
+    shares: ArrayLike, n: int, *, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of shares that were counted over n queries each.
+
+    Args:
+        shares: 0..1.
+        n: How many queries, at least 1.
+        level: Coverage in (0, 1).
+
+    Returns:
+        (low, high), of the shape of the shares.
+    """
+    _check_level(level)
+    p, z2 = np.asarray(shares, dtype=np.float64), float(ndtri((1 + level) / 2)) ** 2
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def too_few(n: int, q: float, level: float = 0.95) -> str:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import binom, bootstrap
+from scipy.stats import binom, binomtest, bootstrap
 
 from core.errors import InputError
 from core.stats.intervals import (
@@ -10,6 +10,7 @@ from core.stats.intervals import (
     quantile_interval,
     quantile_ranks,
     resample_weights,
+    share_interval,
 )
 
 
@@ -128,3 +129,10 @@ def test_level_is_checked(level):
 def test_no_queries_are_refused():
     with pytest.raises(InputError, match="0 queries"):
         bootstrap_means(np.empty((2, 0)))
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (0, 39), (39, 39), (26, 39), (1266, 2837)])
+def test_the_interval_of_a_share_agrees_with_scipy(right, n):
+    expected = binomtest(right, n).proportion_ci(method="wilson")
+    low, high = share_interval([right / n], n)
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)

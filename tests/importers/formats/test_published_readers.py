@@ -19,6 +19,19 @@ def test_scores_are_means_of_published_runs():
     assert SCORES["source"].null_count() == 0
 
 
+def test_means_over_a_known_number_of_questions_have_an_interval():
+    assert (SCORES["low"].is_null() == SCORES["n"].is_null()).all()
+    assert SCORES.filter(pl.col("n").is_null())["run_id"].unique().to_list() == ["ragged-gold-found-colbert"]
+    known = SCORES.drop_nulls("low")
+    assert ((known["low"] <= known["value"]) & (known["value"] <= known["high"])).all()
+    row = (
+        points(SCORES, "exact_match")
+        .filter(run_id="ragged-colbert", reader="flanT5", k=20)
+        .row(0, named=True)
+    )
+    assert (row["low"], row["high"]) == pytest.approx((42.80, 46.46), abs=0.01)
+
+
 # metrics.md §5
 @pytest.mark.parametrize(
     ("curve", "figures"),

@@ -1,6 +1,7 @@
 """Published scores of readers as workspaces: RAGGED's curves by k, and the generators of a thesis.
 
-Nothing is computed here: every score is a mean that was printed, or that a tool's authors published with it.
+Every score is a mean that was printed, or that a tool's authors published. Only intervals are computed: each
+mean is a share of questions (or cases) that were right, so it has a binomial one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, TOP_K
 from core.paths import PUBLISHED
 from core.records import Batch, Collection, JsonMap, Origin, Run, Stack
+from core.stats.intervals import share_interval
 from core.tables import frame
 
 RAGGED, RAGGED_FOUND, THESIS = "ragged", "ragged-gold-found", "thesis-generators"
@@ -125,7 +127,8 @@ def _ragged_scores() -> pl.DataFrame:
             "value",
             pl.when(found).then(None).otherwise(pl.lit(_QUESTIONS)).alias("n"),
             pl.lit(_TOOL).alias("source"),
-        )
+        ),
+        _QUESTIONS,
     )
 
 
@@ -147,12 +150,19 @@ def _thesis_scores(run_id: str) -> pl.DataFrame:
             "value",
             pl.lit(_CASES).alias("n"),
             pl.lit(_THESIS).alias("source"),
-        )
+        ),
+        _CASES,
     )
 
 
-def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    return frame("answer_scores", rows.to_dict())
+def _means(rows: pl.DataFrame, n: int) -> pl.DataFrame:
+    """Rows of the table, with Wilson's interval where a mean is a share of n questions."""
+    whole = pl.when(pl.col("scale") == "0-100").then(100.0).otherwise(1.0)
+    ends = share_interval(rows.select(pl.col("value") / whole).to_series().to_numpy(), n)
+    counted = rows.with_columns(pl.Series(name, end) for name, end in zip(("low", "high"), ends, strict=True))
+    known = pl.when(pl.col("n").is_not_null())
+    spans = (known.then(pl.col(end) * whole).alias(end) for end in ("low", "high"))
+    return frame("answer_scores", counted.with_columns(spans).to_dict())
 
 
 def _recall() -> pl.DataFrame:
