@@ -22,6 +22,7 @@ CANNOT_FILL = {
     "measures/predicting answers": "No run here has answers with grades.",
     **{place: "Readers" for place in PAGES if place.startswith("readers")},
     **{place: "Nothing was diagnosed yet." for place in PAGES if place.startswith("diagnostics")},
+    "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
 FORMS = ("golden/build", "golden/judge")

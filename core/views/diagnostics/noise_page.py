@@ -109,7 +109,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
     if not families:
         return None
     titles = [table.filter(family=family)["stack"][0] for family in families]
-    panels = theme.Panels(titles, across=3, height=230)
+    panels = theme.Panels(titles, across=2, height=210)
     rewrites = table["rewrite"].unique(maintain_order=True).to_list()
     for place, family in enumerate(families):
         drawn: dict[tuple[float | None, ...], str] = {}
