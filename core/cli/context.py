@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
 
 from core.cli.output import complain
 from core.errors import InputError, StoreDamagedError, UnknownNameError
@@ -49,26 +47,6 @@ class Context:
 def waiting(seconds: float) -> None:
     """Say on standard error that another process writes."""
     complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")
-
-
-def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Run ids of what the user named: ids, or labels that only one run has."""
-    ids = set(runs["run_id"])
-    found: list[str] = []
-    for name in names:
-        labelled = runs.filter(pl.col("label") == name)["run_id"].to_list()
-        if name in ids:
-            found.append(name)
-        elif len(labelled) == 1:
-            found += labelled
-        elif labelled:
-            raise InputError(
-                f"{len(labelled)} runs are labelled {name!r}: {', '.join(labelled[:5])}.",
-                do="Name one by its id.",
-            )
-        else:
-            raise UnknownNameError("run", name, ids)
-    return list(dict.fromkeys(found))
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:

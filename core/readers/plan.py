@@ -16,6 +16,7 @@ from core.providers.tokens import counter
 from core.readers.answering import ANSWER, JUDGE
 from core.readers.job import Call, Material, ReaderJob, Replay, require_models
 from core.readers.messages import OF_PASSAGES, judging, message
+from core.readers.scoring import SCORERS
 
 SAMPLE = 500
 """Of more calls so many are counted, evenly spread, and the sum is scaled."""
@@ -68,7 +69,7 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
         lines=tuple(lines),
         limit=job.budget_usd,
         seconds=sum(asked_seconds(line, chats[line.model]) for line in lines),
-        problems=(*problems, *warned(job.reader)),
+        problems=(*problems, *_warned(job, known=known)),
     )
 
 
@@ -99,11 +100,16 @@ def reader_of(job: Job) -> Reader | None:
     return reader
 
 
-def warned(reader: Reader) -> Iterator[Problem]:
+def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
     """What the owner of readers should know."""
+    reader, questions = job.reader, set(job.material.questions)
     if reader.judge is not None and reader.judge.model in reader.models:
         found = f"{reader.judge.model} judges its own answers."
         yield Problem("reader.judge", found, "Let another model judge.", Severity.WARNING)
+    lacking = [scorer for scorer in reader.scorers if scorer in SCORERS]
+    if known and lacking and questions.isdisjoint(job.material.golds["query_id"]):
+        found = f"No question has a gold answer, without which there is no {', '.join(lacking)}."
+        yield Problem("reader.scorers", found, "Import gold answers, or let a judge score.", Severity.WARNING)
 
 
 def _typical(job: Job, reader: Reader) -> Material:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context, resolve_runs
+from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.importers.read.text import shown
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs
+from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:
     from core.views.cost.bill import CostView

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.context import Context, golden_set_of
 from core.cli.output import complain
 from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
@@ -27,7 +27,7 @@ from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
 from core.views.workspace.query_sets import unperturbed
-from core.views.workspace.scope import Answering, Latency, Quality, Scope
+from core.views.workspace.scope import Answering, Latency, Quality, Scope, resolve_runs
 
 if TYPE_CHECKING:
     from core.report.data import Case

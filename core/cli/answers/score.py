@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from core.cli.answers.deciding import quality_of
-from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.context import Context, golden_set_of
 from core.cli.output import Format, FormatOption, Ties, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
@@ -20,6 +20,7 @@ from core.views.scoring.every_k import in_parts, write_parquet
 from core.views.scoring.from_files import score_files
 from core.views.scoring.reported import wanted
 from core.views.scoring.table import Over, score_table
+from core.views.workspace.scope import resolve_runs
 
 
 def run(

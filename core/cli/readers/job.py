@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,9 +101,7 @@ def _show(made: ReaderPlan, form: Format) -> None:
     for problem in made.problems:
         complain(f"{problem.severity}: {problem}")
     if form is Format.JSON:
-        told = {**asdict(made), "usd": made.usd, "usd_known": made.usd_known, "calls": made.calls,
-                "over_budget": made.over_budget, "problems": list(map(str, made.problems))}  # fmt: skip
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(json.dumps(words.as_json(made), ensure_ascii=False, indent=2, allow_nan=False))
         return
     if form is Format.TABLE:
         typer.echo(words.size_of(made))

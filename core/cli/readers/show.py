@@ -8,13 +8,13 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.context import Context, golden_set_of
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers.told import published, told
 from core.views.readers.words import NO_SCORES
-from core.views.workspace.scope import Scope
+from core.views.workspace.scope import Scope, resolve_runs
 
 _SHOWN = (
     "name", "reader", "prompt", "temperature", "mode", "k", "scorer", "score", "low", "high", "n",

@@ -9,7 +9,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of, resolve_runs
+from core.cli.context import Context, golden_set_of
 from core.cli.output import Format, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
@@ -19,7 +19,7 @@ from core.metrics import parse_list
 from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
 from core.views.library.export import MEASURES, batch_of, tracked
-from core.views.workspace.scope import Scope
+from core.views.workspace.scope import Scope, resolve_runs
 
 _LINE = 2000
 

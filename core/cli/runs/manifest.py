@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context, resolve_runs
+from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.cli.runs.evaluating import work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
+from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job

@@ -46,8 +46,8 @@ class Reader(Table):
         context_tokens: The most tokens of the passages together; what exceeds it is cut.
         scorers: How answers are compared with gold answers.
         judge: A model that scores answers, too.
-        runs: Stored runs whose final rankings are read, by id, or "workspace"; in the specification of an
-            evaluation its own runs, and not to be given.
+        runs: Stored runs whose final rankings are read, by id or label, or "workspace"; in the specification
+            of an evaluation its own runs, and not to be given.
         golden_set: Whose passages are gold, of the store; None = the collection's only one.
         gold_from: Least grade of a gold passage.
     """

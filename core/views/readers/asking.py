@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.golden.build.words import dollars
+from core.views.golden.build.words import bill, dollars
 from core.views.text import count, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Status
     from core.readers.plan import ReaderPlan
 
-__all__ = ["answered", "dollars", "ended", "jobs", "size_of"]
+__all__ = ["answered", "as_json", "dollars", "ended", "jobs", "size_of"]
 
 
 def size_of(made: ReaderPlan) -> str:
     """What will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
     runs, questions = count(made.runs, "run"), count(made.questions, "question")
     return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}"
+
+
+def as_json(made: ReaderPlan) -> dict[str, Any]:
+    """Everything about a plan."""
+    return {
+        "name": made.name,
+        "runs": made.runs,
+        "questions": made.questions,
+        "answers": made.answers,
+        "asked": made.asked,
+        **bill(made),
+        "seconds": made.seconds,
+    }
 
 
 def ended(status: Status) -> str:

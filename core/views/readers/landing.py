@@ -16,6 +16,7 @@ from core.records import Batch
 from core.stats.latency import GENERATE
 from core.store import Snapshot, Store
 from core.views.workspace.audits import audits
+from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job
@@ -112,7 +113,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     """What the store holds of runs that are read.
 
     Args:
-        names: The runs, or "workspace".
+        names: The runs by id or label, or "workspace".
 
     Raises:
         UnknownNameError: If the store has no such collection, run or golden set.
@@ -126,11 +127,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     if collection_id not in set(collections):
         raise UnknownNameError("collection", collection_id, collections)
     runs = snapshot.runs(collection_id).filter("has_rankings")
-    there = runs["run_id"].to_list()
-    for name in names:
-        if name not in (*there, WORKSPACE):
-            raise UnknownNameError("run", name, there, where=collection_id)
-    ids = there if WORKSPACE in names else [name for name in there if name in set(names)]
+    ids = runs["run_id"].to_list() if WORKSPACE in names else resolve_runs(runs, names)
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     specs = dict(runs.select("run_id", "spec").iter_rows())
     gold = _gold(snapshot, collection_id, reader, ids)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+
+import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
@@ -155,3 +157,32 @@ class Latency:
         if self.answering and self.scope == "path":
             return f"Latency {self.percentile}, answering included (ms)"
         return f"{_OF[self.scope]} latency {self.percentile} (ms)"
+
+
+def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the run ids of what the user named: ids, or labels that only one run has.
+
+    Args:
+        runs: Columns run_id and label.
+        names: What was named.
+
+    Raises:
+        UnknownNameError: If no run has this id or label.
+        InputError: If several have the label.
+    """
+    ids = set(runs["run_id"])
+    found: list[str] = []
+    for name in names:
+        labelled = runs.filter(pl.col("label") == name)["run_id"].to_list()
+        if name in ids:
+            found.append(name)
+        elif len(labelled) == 1:
+            found += labelled
+        elif labelled:
+            raise InputError(
+                f"{len(labelled)} runs are labelled {name!r}: {', '.join(labelled[:5])}.",
+                do="Name one by its id.",
+            )
+        else:
+            raise UnknownNameError("run", name, ids)
+    return list(dict.fromkeys(found))

@@ -79,13 +79,20 @@ def as_json(made: GoldenPlan) -> dict[str, Any]:
         "to_judge": made.to_judge,
         "pools_known": made.known,
         "grades_taken": made.taken,
+        **bill(made),
+        "seconds": made.seconds,
+    }
+
+
+def bill(made: GoldenPlan | ReaderPlan) -> dict[str, Any]:
+    """What a plan pays for, as JSON."""
+    return {
         "stages": line_rows(made).to_dicts(),
         "calls": made.calls,
         "usd": made.usd,
         "usd_known": made.usd_known,
         "budget_usd": made.limit,
         "over_budget": made.over_budget,
-        "seconds": made.seconds,
         "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
     }
 
