@@ -223,6 +223,25 @@ TABLES: Mapping[str, pl.Schema] = MappingProxyType(
                 "note": pl.String,
             }
         ),
+        # Figures of a diagnosis of an embedder. diagnosis: "names", "noise"…; run: counts from 1, null = over
+        # all; condition: what was done to the texts ("base", "gibberish_name"…); measure: "d_name",
+        # "dd_name_pct"…; n: texts or bundles that counted.
+        "diagnostics": pl.Schema(
+            {
+                "collection_id": pl.String,
+                "diagnosis": pl.String,
+                "embedder": pl.String,
+                "dim": pl.Int32,
+                "language": pl.String,
+                "run": pl.Int32,
+                "condition": pl.String,
+                "measure": pl.String,
+                "value": pl.Float64,
+                "n": pl.Int32,
+                "low": pl.Float64,
+                "high": pl.Float64,
+            }
+        ),
         # The order that listwise refinement made of a golden set's best passages; rank counts from 1.
         # information: what was learnt of the score; locks, contradictions: pairs that the passage is in.
         "orders": pl.Schema(

@@ -28,6 +28,10 @@ _ANSWERED = (
     ("isfinite(temperature) AND temperature >= 0", "temperature is negative or not a number"),
     (f"mode IN ({_QUOTED_MODES})", "mode is unknown"),
 )
+_DIAGNOSED = (
+    *("collection_id", "diagnosis", "embedder", "dim", "language"),
+    *("run", "condition", "measure"),
+)
 _QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
 
 
@@ -149,6 +153,17 @@ RULES: Mapping[str, Rules] = MappingProxyType(
             ("collection_id", "query_id", "answer"),
             (("collection_id", "query_id", "answer"),),
             ("collection_id", "query_id", "answer"),
+        ),
+        "diagnostics": Rules(
+            "collection",
+            ("collection_id", "diagnosis", "condition", "measure", "value"),
+            (_DIAGNOSED,),
+            _DIAGNOSED,
+            (
+                ("isfinite(value)", "value is not a number"),
+                ("run >= 1", "run is less than 1"),
+                ("n >= 0", "n is negative"),
+            ),
         ),
         "chunks": Rules(
             "collection",

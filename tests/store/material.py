@@ -146,6 +146,21 @@ def small() -> Batch:
                 "gold_answers",
                 {"collection_id": ["corpus"] * 2, "query_id": ["q1"] * 2, "answer": ["1", "One"]},
             ),
+            "diagnostics": frame(
+                "diagnostics",
+                {
+                    "collection_id": ["corpus"] * 2,
+                    "diagnosis": ["names"] * 2,
+                    "embedder": ["wordllama"] * 2,
+                    "dim": [64] * 2,
+                    "language": ["en"] * 2,
+                    "run": [1, 2],
+                    "condition": ["base"] * 2,
+                    "measure": ["d_name"] * 2,
+                    "value": [0.1, -0.2],
+                    "n": [100] * 2,
+                },
+            ),
             "chunks": frame(
                 "chunks",
                 {

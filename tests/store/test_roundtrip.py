@@ -96,6 +96,7 @@ _READ = {
     "chunks": lambda snapshot: snapshot.chunks("corpus"),
     "spans": lambda snapshot: snapshot.spans("gold"),
     "gradings": lambda snapshot: snapshot.gradings("gold"),
+    "diagnostics": lambda snapshot: snapshot.diagnostics(["corpus"]),
     "orders": lambda snapshot: snapshot.orders("gold"),
 }
 

@@ -60,6 +60,7 @@ def test_everything_comes_back(filled: Store) -> None:
         "chunks": snapshot.chunks("corpus"),
         "spans": snapshot.spans("gold"),
         "gradings": snapshot.gradings("gold"),
+        "diagnostics": snapshot.diagnostics(["corpus"]),
         "orders": snapshot.orders("gold"),
     }
     assert read.keys() == TABLES.keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from core.cli.diagnose import noise
+from core.cli.diagnose import names, noise
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -14,5 +14,6 @@ def main() -> None:
     """Find out what an embedder makes of names and of noise."""
 
 
+app.command("names")(names.run)
 app.command("noise")(noise.noise)
 app.command("robust")(noise.robust)

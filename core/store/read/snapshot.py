@@ -151,6 +151,10 @@ class Snapshot(Revision):
         """What right answers to the queries of a collection say, sorted by query."""
         return self._rows("gold_answers", [collection_id])
 
+    def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
+        """Figures of diagnoses of embedders, sorted by collection, embedder and run."""
+        return self._rows("diagnostics", collection_ids)
+
     def chunks(self, collection_id: str) -> pl.DataFrame:
         """Where the chunks of a collection lie in their source documents."""
         return self._rows("chunks", [collection_id])

@@ -78,7 +78,7 @@ class ChangedError(InputError):
 Named = TypeVar("Named", Collection, GoldenSet, Run)
 RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
 OWNED: Mapping[Kind, tuple[str, ...]] = {
-    "collection": ("queries", "passages", "chunks", "gold_answers"),
+    "collection": ("queries", "passages", "chunks", "gold_answers", "diagnostics"),
     "golden_set": ("judgements", "spans", "gradings", "orders"),
 }
 """Tables whose rows belong to a collection or a golden set."""

@@ -56,6 +56,7 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "answers": ("answer", "answers"),
     "answer_scores": ("score of an answer", "scores of answers"),
     "gold_answers": ("right answer", "right answers"),
+    "diagnostics": ("figure of a diagnosis", "figures of diagnoses"),
 }
 """What the rows of a table are called: one, many."""
 _NAMING: Sequence[str] = ("runs", "passages", "queries", "golden sets")

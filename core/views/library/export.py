@@ -49,6 +49,7 @@ def batch_of(
         **_each(names, snapshot.passages, "passages"),
         **_each(names, snapshot.chunks, "chunks"),
         **_each(names, snapshot.gold_answers, "gold_answers"),
+        "diagnostics": snapshot.diagnostics(names),
         **_each(judged, snapshot.judgements, "judgements"),
         **_each(judged, snapshot.spans, "spans"),
         **_each(judged, snapshot.gradings, "gradings"),

@@ -189,5 +189,12 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     judged = judged.sort(partly, pl.col("golden_set_id").is_in(audited), maintain_order=True)
     for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
         golden_sets.setdefault(collection, []).append(golden_set)
-    names = measured_first(snapshot.collections(), runs)
+    names = measured_first(_decided(snapshot, runs), runs)
     return {name: tuple(golden_sets.get(name, ())) for name in names}
+
+
+def _decided(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """Collections without those that hold figures of a diagnosis only: there is nothing to decide in them."""
+    ids, known = pl.col("collection_id"), snapshot.collections()
+    empty = (pl.col("passages") == 0) & (pl.col("queries") == 0) & ~ids.is_in(runs["collection_id"].to_list())
+    return known.filter(~(ids.is_in(snapshot.sizes("diagnostics")["id"].to_list()) & empty))

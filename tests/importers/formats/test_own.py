@@ -142,6 +142,18 @@ def everything() -> Batch:
                 "answer_scores", [{"run_id": "r-1", "query_id": "q", "k": 0, "scorer": "f1", "value": 0.5}]
             ),
             "gold_answers": frame("gold_answers", [{"collection_id": "c", "query_id": "q", "answer": "=1"}]),
+            "diagnostics": frame(
+                "diagnostics",
+                [
+                    {
+                        "collection_id": "c",
+                        "diagnosis": "names",
+                        "condition": "base",
+                        "measure": "d_name",
+                        "value": 0.5,
+                    }
+                ],
+            ),
             "chunks": frame(
                 "chunks",
                 [

@@ -1,0 +1,135 @@
+"""``diagnose names``: how much of a match an embedder owes to the name, and what forms of it survive."""
+
+from __future__ import annotations
+
+import json
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import polars as pl
+import typer
+
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.runs.evaluating import BUDGET, CODES, INTERRUPTED, agreed, progressing, work_of
+from core.errors import BudgetError, InputError
+from core.jobs import State, asked_to_stop
+from core.records import Batch
+from core.views.diagnostics import landing
+
+if TYPE_CHECKING:
+    from core.diagnostics.names.job import NamesJob
+    from core.diagnostics.names.spec import NamesSpec
+
+
+def run(
+    ctx: typer.Context,
+    *,
+    embedder: Annotated[list[str] | None, typer.Option(help="Of the catalogue; may be repeated.")] = None,
+    dim: Annotated[list[int] | None, typer.Option(help="Dimensions; may be repeated.")] = None,
+    language: Annotated[list[str] | None, typer.Option(help="en or fr; may be repeated.")] = None,
+    entities: Annotated[
+        Path | None, typer.Option(help="A table of your own: entity, topic, title.", exists=True)
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often bundles are drawn anew.")] = 15,
+    queries: Annotated[int, typer.Option(min=1, help="Bundles of a run.")] = 100,
+    seed: Annotated[str, typer.Option(help="Of all that is drawn.")] = "names",
+    spec: Annotated[
+        Path | None, typer.Option(help="A specification instead, with models of your own.", exists=True)
+    ] = None,
+    budget: Annotated[float | None, typer.Option(min=0, help="The most dollars in all.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes; spend nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Measure how embedders tell names apart; the same command goes on where it was stopped."""
+    # Here because the engines take a second to load, which no other command should wait for.
+    from core.diagnostics.names.job import plan, read_job  # noqa: PLC0415
+    from core.diagnostics.names.spec import NamesSpec, load  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    if spec is None:
+        asked = _asked(NamesSpec, embedder, dim, language, entities, runs=runs, queries=queries, seed=seed)
+    elif embedder or dim or language or entities:
+        raise InputError("A specification says that already.", where="--spec", do="Give one or the other.")
+    else:
+        asked = load(spec)
+    asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
+    job = read_job(asked, context.books())
+    foreseen = plan(job) if dry_run or not yes else None
+    if dry_run and foreseen is not None:
+        _show(foreseen.texts, foreseen.usd, form)
+        return
+    if foreseen is not None and not agreed(foreseen.usd, yes=yes):
+        raise typer.Exit(1)
+    _execute(context, job, form)
+
+
+run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{CODES}"
+
+
+def _asked(
+    kind: type[NamesSpec],
+    embedder: list[str] | None,
+    dim: list[int] | None,
+    language: list[str] | None,
+    entities: Path | None,
+    **more: Any,  # noqa: ANN401 - passed on
+) -> NamesSpec:
+    unknown = [name for name in language or () if name not in ("en", "fr")]
+    if unknown:
+        raise InputError(f"There are no phrases in {unknown[0]!r}.", where="--language", do="Name en or fr.")
+    told: dict[str, Any] = {
+        "embedder": [{"name": name, "dim": dim or []} for name in embedder or ["wordllama"]],
+        "language": language or ["en"],
+        **more,
+    }
+    return kind.model_validate(told | ({"entities": str(entities.absolute())} if entities else {}))
+
+
+def _show(texts: int, usd: float | None, form: Format) -> None:
+    if form is Format.JSON:
+        typer.echo(json.dumps({"texts": texts, "usd": usd}))
+        return
+    emit(pl.DataFrame({"texts": [texts], "usd": [usd]}, schema={"texts": pl.Int64, "usd": pl.Float64}), form)
+
+
+def _execute(context: Context, job: NamesJob, form: Format) -> None:
+    """Diagnose into the store, and print the averages."""
+    from core.diagnostics.names.job import run_job  # noqa: PLC0415
+    from core.views.diagnostics.names import as_json  # noqa: PLC0415
+
+    store = context.store()
+    made: list[Batch] = []
+
+    def land(batch: Batch) -> None:
+        landing.land(store, batch)
+        made.append(batch)
+
+    try:
+        with progressing() as tell, asked_to_stop() as asked:
+            outcome = run_job(
+                job,
+                land=land,
+                work=landing.work_of(store.path),
+                shared=work_of(context),
+                progress=tell,
+                cancelled=asked.is_set,
+            )
+    except BudgetError as error:
+        complain(f"stopped: {error}")
+        raise typer.Exit(BUDGET) from None
+    except KeyboardInterrupt:
+        complain("interrupted; what was embedded is kept, and the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
+    if outcome.status.state is State.CANCELLED:
+        raise typer.Exit(INTERRUPTED)
+    told = as_json(made[0].frames["diagnostics"].lazy().collect())
+    if form is Format.JSON:
+        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        return
+    for each in told["checks"]:
+        state = {True: "passed", False: "FAILED", None: "not applicable"}[each["passed"]]
+        complain(f"check {each['name']} of {each['embedder']} {each['dim']} d, {each['language']}: {state}")
+    emit(pl.DataFrame(told["summary"], infer_schema_length=None), form)

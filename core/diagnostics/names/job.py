@@ -1,0 +1,307 @@
+"""A diagnosis of names: what it takes, and doing it; nothing is paid twice, and what was killed goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from core.diagnostics.names.ablations import CONDITIONS, Texts
+from core.diagnostics.names.bundles import Language, Work, bundles, phrases, read_works, shipped
+from core.diagnostics.names.margins import Vectors, ascii_only, margins, of_run
+from core.diagnostics.names.spec import NamesSpec
+from core.errors import InputError
+from core.pipeline.evaluate.folder import Progress
+from core.pipeline.evaluate.identity import billed_by, model_identity
+from core.pipeline.evaluate.turn import Order, Result, Turn, take
+from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.paid import count_texts, embedding, fewest_calls
+from core.pipeline.sweep.plan import Bill, Line, dollars
+from core.prices import PriceBook
+from core.providers.base import Purpose
+from core.providers.calls import Keys
+from core.providers.config import ModelConfig, place_of
+from core.providers.embed import Embedder, embedder_config
+from core.records import Batch, Collection, short_hash
+from core.tables import frame
+
+DIAGNOSES = "diagnostics"
+"""Folder of all diagnoses, beside that of evaluations."""
+NAMES = "names"
+_EMBED = "embed names"
+
+
+class Measured(NamedTuple):
+    """An embedder with one dimension."""
+
+    model: str
+    dim: int
+    full_dim: int  # the dimension that it is asked for; others are cut from it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesJob:
+    """What is asked for, read and checked."""
+
+    spec: NamesSpec
+    embedders: tuple[Measured, ...]
+    works: Mapping[Language, tuple[Work, ...]]
+    book: PriceBook
+
+    @property
+    def job_id(self) -> str:
+        """The identity: the same diagnosis goes on in the same folder."""
+        spec = self.spec.model_dump_json(exclude={"budget_usd", "prices"})
+        return short_hash(
+            NAMES, spec, *(part for works in self.works.values() for work in works for part in work)
+        )
+
+    def manifest(self) -> dict[str, Any]:
+        """What is needed to repeat it, as JSON."""
+        models = {each.model: dict(model_identity(self.config(each.model))) for each in self.embedders}
+        works = {language: short_hash(*map("\n".join, some)) for language, some in self.works.items()}
+        forms = {language: short_hash(repr(phrases(language))) for language in self.works}
+        return {"diagnosis": NAMES, "spec": self.plain(), "models": models, "works": works, "phrases": forms}
+
+    def plain(self) -> dict[str, Any]:
+        """The specification as JSON."""
+        told: dict[str, Any] = self.spec.model_dump(mode="json", exclude_none=True)
+        return told
+
+    def config(self, model: str) -> ModelConfig:
+        """What is known of an embedder."""
+        return embedder_config(self.spec.models.get(model, model))
+
+    def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
+        """By condition, the texts of the bundles of a run."""
+        spec = self.spec
+        drawn = bundles(self.works[language], language, run=run, queries=spec.queries, seed=spec.seed)
+        return {
+            name: [ablate(bundle, phrases(language)) for bundle in drawn]
+            for name, ablate in CONDITIONS.items()
+        }
+
+    def every_text(self) -> tuple[set[str], set[str]]:
+        """All questions and all candidates that are embedded, each once."""
+        queries: set[str] = set()
+        candidates: set[str] = set()
+        for language in self.works:
+            for run in range(1, self.spec.runs + 1):
+                for some in self.texts(language, run).values():
+                    queries.update(each.query for each in some)
+                    candidates.update(text for each in some for text in each.candidates)
+        return queries, candidates
+
+
+def read_job(spec: NamesSpec, books: Mapping[str, PriceBook]) -> NamesJob:
+    """Read everything that a specification names.
+
+    Args:
+        spec: The specification.
+        books: Price books by name.
+
+    Raises:
+        InputError: If a table or a dimension cannot be used.
+        UnknownNameError: If an embedder or a price book is not known.
+    """
+    if spec.prices not in books:
+        raise InputError(f"No price book {spec.prices!r}.", do=f"There are: {', '.join(sorted(books))}.")
+    own = None if spec.entities is None else read_works(Path(spec.entities))
+    works = {language: shipped(language) if own is None else own for language in spec.language}
+    return NamesJob(spec=spec, embedders=tuple(_measured(spec)), works=works, book=books[spec.prices])
+
+
+def _measured(spec: NamesSpec) -> Iterator[Measured]:
+    for encoder in spec.embedder:
+        config = embedder_config(spec.models.get(encoder.name, encoder.name))
+        for dim in encoder.dim or (config.default_dim,):
+            if dim is None:
+                raise InputError(f"The dimension of {encoder.name} is not known.", do="Give it (dim).")
+            if config.dims and dim not in config.dims:
+                known = ", ".join(map(str, config.dims))
+                raise InputError(f"{encoder.name} has no {dim} dimensions.", do=f"It has: {known}.")
+            yield Measured(encoder.name, dim, config.full_dim(dim))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesPlan(Bill):
+    """What a diagnosis will take: lines and limit of a bill, and how many different texts are embedded."""
+
+    texts: int
+
+
+def plan(job: NamesJob) -> NamesPlan:
+    """Work out what a diagnosis will take; sends nothing and writes nothing.
+
+    Returns:
+        The plan; what is in the journal already is counted as well.
+    """
+    queries, candidates = job.every_text()
+    lines = []
+    known = Known(job.spec.models)
+    for model, _ in dict.fromkeys((each.model, each.full_dim) for each in job.embedders):
+        config = job.config(model)
+        if (place := place_of(config)) is None:
+            continue
+        for texts, purpose in ((queries, Purpose.QUERY), (candidates, Purpose.PASSAGE)):
+            counted = count_texts(sorted(texts), config.tokenizer, config.prefixes.get(purpose, ""))
+            used = embedding(config, counted.tokens)
+            usd, reason = dollars(used, job.book)
+            calls = fewest_calls(counted, known.planned_embedder(model), own=not place.known)
+            lines.append(
+                Line(
+                    stage=_EMBED, model=model, calls=calls, unit=used.unit, amount=used.amount, usd=usd,
+                    exact=counted.exact, notes=(counted.note,) if counted.note else (), reason=reason,
+                )
+            )  # fmt: skip
+    return NamesPlan(lines=tuple(lines), limit=job.spec.budget_usd, texts=len(queries) + len(candidates))
+
+
+def run_job(
+    job: NamesJob,
+    *,
+    land: Callable[[Batch], None],
+    work: Path,
+    shared: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    keys: Keys | None = None,
+) -> Result:
+    """Diagnose, or what is left of it; arguments, result and errors as of `turn.take`.
+
+    Args:
+        land: Takes the figures, one batch with a collection for each embedder, dimension and language.
+    """
+    order = Order(
+        work_id=job.job_id,
+        name=job.spec.name,
+        collection_id="",
+        spec=job.plain(),
+        manifest=job.manifest(),
+        models=job.spec.models,
+        book=job.book,
+        budget_usd=job.spec.budget_usd,
+        billed=list(
+            dict.fromkeys(
+                pair for each in job.embedders for pair in billed_by("embedder", each.model, job.spec.models)
+            )
+        ),
+    )
+
+    def do(turn: Turn) -> str:
+        batch = batch_of(job, measured(job, turn))
+        land(batch)
+        return ", ".join(each.collection_id for each in batch.collections)
+
+    return take(
+        order, do, work=work, shared=shared, progress=progress, cancelled=cancelled, keys=keys
+    )  # fmt: skip
+
+
+def measured(job: NamesJob, turn: Turn) -> pl.DataFrame:
+    """Measure every run of every embedder and language with the means of a turn."""
+
+    def make(each: Measured) -> Embedder:
+        turn.budget.begin_stage(f"embed {each.model}")
+        return turn.models.for_passages(each.model, each.full_dim)
+
+    def told(done: int, whole: int) -> None:
+        turn.watch.check()
+        turn.tracker.within(done, whole, "runs")
+
+    turn.tracker.expect({_EMBED: 1})
+    turn.tracker.begin(_EMBED, _EMBED)
+    rows = figures(job, make, told, turn.watch.check)
+    turn.tracker.end()
+    return rows
+
+
+def figures(
+    job: NamesJob,
+    make: Callable[[Measured], Embedder],
+    told: Callable[[int, int], None] = lambda *_: None,
+    check: Callable[[], None] = lambda: None,
+) -> pl.DataFrame:
+    """Measure every run with embedders that are given.
+
+    Returns:
+        embedder, dim, language, run, condition, measure, value and n.
+    """
+    rows: list[dict[str, Any]] = []
+    full = dict.fromkeys((each.model, each.full_dim) for each in job.embedders)
+    whole = len(full) * len(job.works) * job.spec.runs
+    done = 0
+    for model, full_dim in full:
+        some = [each for each in job.embedders if (each.model, each.full_dim) == (model, full_dim)]
+        embedder = make(some[0])
+        for language in job.works:
+            for run in range(1, job.spec.runs + 1):
+                texts = job.texts(language, run)
+                vectors = {
+                    purpose: _vectors(embedder, purpose, given, check)
+                    for purpose, given in _asked(texts).items()
+                }
+                plain = ascii_only(next(iter(texts.values())))
+                for each in some:
+                    found = {name: margins(*_cut(vectors, given, each.dim)) for name, given in texts.items()}
+                    of = {"embedder": model, "dim": each.dim, "language": language, "run": run}
+                    rows += [{**of, **row} for row in of_run(found, plain)]
+                done += 1
+                told(done, whole)
+    return pl.DataFrame(rows)
+
+
+_Known = tuple[dict[str, int], Vectors]
+
+
+def _asked(texts: Mapping[str, Sequence[Texts]]) -> dict[Purpose, list[str]]:
+    """All texts of a run by what they are embedded for, each once."""
+    every = [each for some in texts.values() for each in some]
+    return {
+        Purpose.QUERY: list(dict.fromkeys(each.query for each in every)),
+        Purpose.PASSAGE: list(dict.fromkeys(text for each in every for text in each.candidates)),
+    }
+
+
+def _vectors(embedder: Embedder, purpose: Purpose, texts: Sequence[str], check: Callable[[], None]) -> _Known:
+    """The vectors of texts, with the place of each."""
+    found = embedder.embed(texts, purpose, on_batch=lambda *_: check())
+    return {text: place for place, text in enumerate(texts)}, found
+
+
+def _cut(known: Mapping[Purpose, _Known], texts: Sequence[Texts], dim: int) -> tuple[Vectors, Vectors]:
+    """Vectors of the questions, and of the candidates, at a dimension."""
+    places, queries = known[Purpose.QUERY]
+    candidate_places, candidates = known[Purpose.PASSAGE]
+    asked = np.array([places[each.query] for each in texts])
+    offered = np.array([[candidate_places[text] for text in each.candidates] for each in texts])
+    return queries[asked, :dim], candidates[offered, :dim]
+
+
+def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
+    """The figures as records of the store: a collection for each embedder, dimension and language."""
+    own = "" if job.spec.entities is None else f" on {Path(job.spec.entities).name}"
+    collections, parts = [], []
+    for (embedder, dim, language), some in rows.group_by("embedder", "dim", "language", maintain_order=True):
+        name = collection_id(str(embedder), int(str(dim)), str(language), job.spec)
+        notes = f"{job.spec.runs} runs of {job.spec.queries} bundles, seed {job.spec.seed!r}."
+        collections.append(
+            Collection(
+                collection_id=name, name=f"Names: {embedder} {dim} d, {language}",
+                source=f"Measured here{own}",
+                notes=notes,
+            )
+        )  # fmt: skip
+        parts.append(some.with_columns(collection_id=pl.lit(name), diagnosis=pl.lit(NAMES)))
+    made = frame("diagnostics", pl.concat(parts).to_dict())
+    return Batch(collections=tuple(collections), frames={"diagnostics": made})
+
+
+def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> str:
+    """The collection that owns the figures; a table of one's own has its own."""
+    own = "" if spec.entities is None else f"-{short_hash(Path(spec.entities).name)}"
+    return f"names-{embedder}-{dim}-{language}{own}"

@@ -1,0 +1,54 @@
+"""The specification of a diagnosis of names; the command line builds one, or reads it from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from core.diagnostics.names.bundles import Language
+from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
+from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep.model import OwnModels
+
+
+class NamesSpec(Table):
+    """A whole specification.
+
+    Attributes:
+        name: What people read.
+        embedder: Whose margins are measured.
+        language: Of the phrases and of the shipped works.
+        entities: A table of one's own instead, with entity, topic and title.
+        runs: How often bundles are drawn anew.
+        queries: Bundles of a run.
+        seed: Of all that is drawn.
+        budget_usd: Hard limit in dollars; None = none.
+        prices: Name of a price book.
+        models: Models that no catalogue has, by name.
+    """
+
+    name: Named = "names"
+    embedder: Annotated[Many[Encoder], Field(min_length=1)]
+    language: Annotated[Many[Language], Field(min_length=1)] = ("en",)
+    entities: Named | None = None
+    runs: Positive = 15
+    queries: Positive = 100
+    seed: Named = "names"
+    budget_usd: Annotated[float, Field(ge=0)] | None = None
+    prices: Named = "list"
+    models: OwnModels = Field(default_factory=dict)
+
+
+def load(source: str | Path) -> NamesSpec:
+    """Read a specification.
+
+    Args:
+        source: A .toml, .yaml or .json file, or the text itself.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+        InputError: If the file cannot be read.
+    """
+    return load_as(NamesSpec, source)

@@ -1,0 +1,69 @@
+"""Diagnoses of names in the store: written, replaced, kept out of the workspaces, exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.diagnostics.names.job import batch_of, figures, read_job
+from core.diagnostics.names.spec import NamesSpec
+from core.paths import PRICES
+from core.prices import load_books
+from core.providers.embed import make_embedder
+from core.store import Store
+from core.views.diagnostics import landing, names
+from core.views.library import export
+from core.views.workspace.choices import workspaces
+
+
+def made(queries: int):
+    spec = NamesSpec.model_validate(
+        {"embedder": [{"name": "fake", "dim": [8]}], "runs": 2, "queries": queries}
+    )
+    job = read_job(spec, load_books(PRICES))
+    return batch_of(job, figures(job, lambda each: make_embedder(each.model, each.full_dim)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store.open(tmp_path / "store")
+    landing.land(store, made(5))
+    return store
+
+
+def test_figures_come_back_and_later_ones_take_their_place(store: Store):
+    found, checked = names.figures(store.read())
+    assert set(found["n"]) <= {10, *range(10)}
+    assert [each.passed for each in checked if each.name == "hard_name_mask"] == [True]
+    landing.land(store, made(7))
+    again, _ = names.figures(store.read())
+    assert again["n"].max() == 14
+    assert store.read().collections().height == 1
+
+
+def test_nothing_is_to_be_decided_there(store: Store):
+    assert workspaces(store.read()) == {}
+
+
+def test_deleted_figures_are_not_shown(store: Store):
+    with store.write("delete") as writer:
+        writer.remove("collection", ["names-fake-8-en"])
+    assert names.figures(store.read())[0].is_empty()
+
+
+def test_export_holds_them(store: Store):
+    batch = export.batch_of(store.read())
+    assert batch.frames["diagnostics"].lazy().collect().equals(store.read().diagnostics(["names-fake-8-en"]))
+
+
+def test_beside_the_paper(store: Store):
+    rows = names.both(names.figures(store.read())[0])
+    table = names.wide(rows, "en")
+    assert table.columns == ["condition", "fake 8 d", "text-embedding-3-large", "voyage-3.5"]
+    assert table["condition"].to_list() == list(names.ORDER[1:])
+    gibberish = table.row(1, named=True)
+    assert (gibberish["text-embedding-3-large"], gibberish["voyage-3.5"]) == (-76.9, -68.0)
+    ranked = names.ranking(rows, "en")
+    assert ranked["d_name"].is_sorted(descending=True)
+    assert set(ranked["label"]) == {"fake 8 d", "text-embedding-3-large", "voyage-3.5"}
