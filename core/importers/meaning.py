@@ -17,11 +17,12 @@ ROW_OF: Mapping[str, Row] = {
     "judgements": "passage",
 }  # fmt: skip
 """What a table holds → what one of its rows is."""
+_ONLY_ANSWERS = ("answer", "k", "scale", "reader", "prompt", "temperature", "answer_mode", "pass")
 _OF_COSTS = frozenset({"run", "query_id", "repeat"})
 _ROLES_OF: Mapping[str, frozenset[str]] = {
     "aggregates": frozenset({"run", "n"}),
     "costs": _OF_COSTS,
-    "answers": _OF_COSTS | {"answer", "k", "grade", "score", "scale", "judge"},
+    "answers": _OF_COSTS | {*_ONLY_ANSWERS, "grade", "score", "judge"},
     "rankings": _OF_COSTS | {"passage_id", "rank", "score", "stage"},
     "judgements": frozenset({"query_id", "passage_id", "grade", "judge"}),
 }
@@ -34,7 +35,6 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
     "passage": (),
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
-_ONLY_ANSWERS = ("answer", "k", "scale")
 _USUAL_K = 10
 UNKNOWN = "not recognised"
 

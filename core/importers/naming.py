@@ -216,6 +216,12 @@ ROLES: Mapping[str, Role] = MappingProxyType(
             _role("answer", "Answer (makes it a table of answers)", "response", "answer_text",
                   "generated_answer", "generated_text", "generation"),
             _role("k", "Passages that an answer was written from", "depth", "top_k", "cutoff"),
+            _role("reader", "Model that wrote an answer", "generator", "reader_name"),
+            _role("prompt", "Prompt of an answer", "prompt_name"),
+            _role("temperature", "Temperature of an answer", "temp"),
+            _role("answer_mode", "What an answer was written from: top_k, gold_only, no_gold, gold, none",
+                  "reader_mode", "context_mode"),
+            _role("pass", "Pass of an answer that was written several times", "answer_pass"),
             _role("scale", "Scale of an answer's grade, such as 0-1", "grade_scale"),
             _role("n", "Number of queries", "n_queries", "num_q", "num_queries", "queries", "questions"),
         )

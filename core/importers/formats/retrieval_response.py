@@ -45,7 +45,7 @@ class RetrievalResponse(Format):
     """Query texts, rankings and graded answers of the retrieval-response data set."""
 
     name, title = "retrieval-response", "retrieval-response (graded answers)"
-    brings = ("queries", "passages", "judgements", "rankings", "answers")
+    brings = ("queries", "passages", "judgements", "rankings", "answers", "answer_scores")
     takes = {  # noqa: RUF012
         "rankings": "the deepest ranking of every pool, a run per embedder",
         "judgements": "binary: candidates before Np are relevant",

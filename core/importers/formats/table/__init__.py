@@ -14,7 +14,16 @@ import polars as pl
 from core.errors import InputError
 from core.importers.account import Account, settled
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
-from core.importers.formats.table.aggregated import answers, stack_results, suited, timings, usage
+from core.importers.formats.table.aggregated import (
+    ANSWER_ROLES,
+    FIRST_TOKEN,
+    answers,
+    own_costs,
+    stack_results,
+    suited,
+    timings,
+    usage,
+)
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
 from core.importers.judgements import golden_set
 from core.importers.meaning import Meaning, TableAs, meaning, parts_of
@@ -54,7 +63,7 @@ class TableFormat(Format):
     """Tables whose columns say what they hold."""
 
     name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
-    brings = ("rankings", "judgements", "answers", "timings", "usage", "aggregates")
+    brings = ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates")
     maps_columns = True
 
     def sniff(self, probe: Tree) -> float:
@@ -254,15 +263,19 @@ def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
 def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Answers with their grades, and their timings and usage where each query has one answer."""
     made, ids = _owners(opened, known, options)
-    rows = _keyed(opened, "run", "query_id", "answer", "k", "grade", "score", "scale", "judge")
+    rows = _keyed(opened, "run", "query_id", *ANSWER_ROLES)
+    own, taken = own_costs(opened.table, opened.means)
+    rows = rows.join(own, on="line", how="left", maintain_order="left")
+    timed = [each for each in opened.means.timings if each.stage != FIRST_TOKEN]
+    opened = replace(opened, means=replace(opened.means, timings=timed))
     named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
-    costs = opened.means.timings or opened.means.usage
+    costs = {each.column for each in (*timed, *opened.means.usage)}
     parts = [Import(runs=made), answers(named, opened.piece.name)]
-    if costs and several:
+    if several and costs - taken:
         why = "columns of costs: a query has several answers, so they are of none of them alone"
         parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
-    elif costs:
+    elif costs and not several:
         parts.append(_measured(opened, ids, per_row=True))
     return merged(parts)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.meaning import UNKNOWN, Meaning
@@ -19,11 +20,18 @@ from core.importers.read.text import place, quoted, shown
 from core.importers.runs import imported_run, run_labels
 from core.importers.samples import UNNAMED
 from core.records import Basis, Run
+from core.tables import TABLES
 
 _LEAST_PERCENT = 5
 """Numbers up to it may be of a scale such as 1 to 5."""
 
 _MOST_K = (1 << 31) - 1
+_MOST_PASSES = (1 << 15) - 1
+ANSWER_ROLES = ("answer", "k", "grade", "score", "scale", "judge", "reader", "prompt", "temperature",
+                "answer_mode", "pass")  # fmt: skip
+_GENERATE = "generate"
+FIRST_TOKEN = "first_token"  # noqa: S105 - a stage
+"""Stage of the time to the first token, which is part of that of the answer."""
 
 _QUERY = ["run_id", "query_id"]
 
@@ -151,20 +159,25 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
-    """Answers with their grades; without a scale it follows from the grades where that is plain."""
+    """Answers with their grades; without a scale it follows from the grades where that is plain.
+
+    The rows have the columns of `ANSWER_ROLES`, run_id, and of the answer what else is known.
+    """
+    rows = _named(rows, name)
     column = "grade" if rows["grade"].null_count() < rows.height else "score"
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))
     refuse(rows.filter(~pl.col("k").is_between(0, _MOST_K)), "k counts passages, from 0.", name, "k")
     found = "The query {query_id} has two answers at k = {k}."
-    refuse(again(rows, "run_id", "query_id", "k"), found, name)
+    refuse(again(rows, *KEY), found, name)
     grades = rows["grade"].drop_nulls()
     scale = _scale(grades) if rows["scale"].null_count() == rows.height else None
     kept = rows.filter(pl.col("answer").is_not_null() | pl.col("grade").is_not_null()).with_columns(
         pl.col("answer").alias("text"),
-        pl.when(pl.col("grade").is_not_null())
-        .then(pl.coalesce("scale", pl.lit(scale, pl.String)))
-        .alias("scale"),
+        pl.coalesce("scale", pl.lit(scale, pl.String)).alias("scale"),
+    )
+    graded = kept.filter(pl.col("grade").is_not_null()).with_columns(
+        value="grade", scorer=pl.lit("grade"), source=pl.lit(GRADE)
     )
     notes = (
         [f"{name}: `score` is taken as the grade of answers."] if column == "score" and len(grades) else []
@@ -176,7 +189,37 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
         "rows without an answer": rows.height - kept.height,
         "answers without a grade (kept, but not correlated)": kept["grade"].null_count(),
     }
-    return Import(frames=frames_of(answers=kept), notes=tuple(notes), left_out=counted(left, name))
+    frames = frames_of(answers=kept.drop("grade"), answer_scores=graded)
+    return Import(frames=frames, notes=tuple(notes), left_out=counted(left, name))
+
+
+def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows with what names an answer as it is stored."""
+    rows = rows.with_columns(
+        numbers(rows, "pass", name, whole=True).alias("pass"),
+        numbers(rows, "temperature", name).alias("temperature"),
+        pl.col("answer_mode").str.to_lowercase().alias("mode"),
+    )
+    refuse(rows.filter(pl.col("temperature") < 0), "A temperature is not negative.", name, "temperature")
+    refuse(rows.filter(~pl.col("pass").is_between(1, _MOST_PASSES)), "A pass counts from 1.", name, "pass")
+    strange = f"The mode {{mode}} is none of {', '.join(MODES)}."
+    refuse(rows.filter(~pl.col("mode").is_in(MODES)), strange, name, "answer_mode")
+    return rows
+
+
+def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
+    """Tokens and times of each answer by line, and the columns that they are taken from."""
+    timed = {_GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
+    named = [(each, timed[each.stage]) for each in means.timings if each.stage in timed]
+    named += [(each, each.measure) for each in means.usage if each.stage == _GENERATE]
+    rows, taken = pl.DataFrame([table.lines.alias("line")]), set()
+    for value, column in named:
+        if column in TABLES["answers"] and column not in rows.columns:
+            cells = numbers(table.taking({column: value.column}), column, table.name) * value.factor
+            refuse(rows.filter(cells < 0), "The number is negative.", table.name, value.column)
+            rows = rows.with_columns(cells.alias(column))
+            taken.add(value.column)
+    return rows, taken
 
 
 def _scale(grades: pl.Series) -> str | None:
