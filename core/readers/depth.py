@@ -41,11 +41,6 @@ class Depth:
     shape: Shape | None  # None where one k was evaluated or every score is 0
     wanted: tuple[int, ...]  # depths that would make RSS known: the ends of k* ± delta
 
-    @property
-    def readings_differ(self) -> bool:
-        """Whether the two readings of k_last lead to different RSC."""
-        return self.k_last != self.k_last_before_stop
-
 
 def depth_of(
     ks: Sequence[int],

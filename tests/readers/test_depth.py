@@ -49,7 +49,7 @@ def test_published_curves_to_the_printed_digits(curve, k_star, rss, rsc, before_
     assert (None if depth.rss is None else f"{depth.rss:.4f}"[1:]) == rss
     assert f"{depth.rsc:.2f}" == rsc
     if before_stop is not None:
-        assert depth.readings_differ
+        assert depth.k_last != depth.k_last_before_stop
         assert f"{depth.rsc_before_stop:.2f}" == before_stop
 
 
