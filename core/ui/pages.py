@@ -120,7 +120,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Readers",
             ":material/chat:",
             "What the passages are worth to the answer: how good answers are by reader and by passages sent.",
-            ("by depth", "with and without gold", "matrix"),
+            ("by depth", "with and without gold", "matrix", "joint k"),
             needs="answers",
         ),
         Page(

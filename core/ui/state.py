@@ -160,6 +160,7 @@ SETTINGS: Mapping[str, Setting] = {
     "fig": Setting("figure of the matrix"),
     "read": Setting("stack that was read", dependent=True),
     "reader": Setting("reader", dependent=True),
+    "aim": Setting("score that k is asked for", number=True),
     "gold": Setting("gold passages that count"),
     "with": Setting("grades that are put on top", dependent=True),
 }

@@ -1,0 +1,203 @@
+"""Dollars per correct answer by passages sent: what is retrieved, what is made of it, and what both cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.prices import PriceBook
+from core.readers.joint import cheapest_k, k_for, per_correct
+from core.store import Snapshot
+from core.views import text, theme
+from core.views.workspace.answers import means, shares
+from core.views.workspace.costs import costs
+from core.views.workspace.query_sets import among
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scores import evidence, mean
+from core.views.workspace.stacks import runs_in
+
+_ONE = ("run_id", "k")
+
+
+def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceBook) -> pl.DataFrame:
+    """What a correct answer costs on every stack, by how many passages are sent.
+
+    Args:
+        scope: The workspace; its answering says whose answers count, and from which score one is correct.
+        quality: The measure of retrieval, taken at every k.
+
+    Returns:
+        run_id, name, reader, scorer, k, retrieval, score (both 0..1), correct (share) with correct_low and
+        correct_high, n, usd_per_1k (of queries with their answers), missing (what of it is not known), and
+        usd_per_1k_correct with its ends from the interval of the share; sorted by name and k.
+    """
+    runs = runs_in(snapshot, scope)
+    ids, only = runs["run_id"].to_list(), among(snapshot, scope)
+    right = shares(snapshot, ids, scope.answering, only)
+    ks = right["k"].unique().sort().to_list()
+    asked = replace(scope, answering=replace(scope.answering, per="answered query"))
+    billed = [
+        costs(snapshot, runs, book, (asked, k)).select(
+            "run_id", pl.lit(k, pl.Int32).alias("k"), pl.col("cost") / 1000, missing="cost_missing"
+        )
+        for k in ks
+    ]
+    spent = pl.concat(billed) if billed else pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32})
+    if spent.is_empty():
+        return pl.DataFrame()
+    scored = means(snapshot, ids, scope.answering.measure()).select(*_ONE, score="value")
+    return (
+        per_correct(right, spent.select(*_ONE, usd="cost"))
+        .join(spent.select(*_ONE, "missing"), on=_ONE, how="left")
+        .join(scored, on=_ONE, how="left")
+        .join(_retrieval(snapshot, scope, quality, ks), on=_ONE, how="left")
+        .join(runs.select("run_id", "name"), on="run_id")
+        .select(
+            "run_id", "name", "reader", "scorer", "k", "retrieval", "score", pl.col("value").alias("correct"),
+            pl.col("low").alias("correct_low"), pl.col("high").alias("correct_high"), n="queries",
+            usd_per_1k=1000 * pl.col("usd"), missing="missing",
+            usd_per_1k_correct=1000 * pl.col("usd_per_correct"),
+            usd_low=1000 * pl.col("usd_low"), usd_high=1000 * pl.col("usd_high"),
+        )
+        .sort("name", "k")
+    )  # fmt: skip
+
+
+def retrieval_of(quality: Quality) -> Quality:
+    """The measure of retrieval: that of the limits, unless that is one of answers."""
+    measure = quality.measure
+    answers = measure is not None and "answers" in measure.info.needs
+    return Quality("RA-nWG", quality.k) if answers else quality
+
+
+def _retrieval(snapshot: Snapshot, scope: Scope, quality: Quality, ks: list[int]) -> pl.DataFrame:
+    """The mean of a measure of retrieval at every k: run_id, k, retrieval; without rankings no rows."""
+    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    measure, golden = retrieval_of(quality).measure, scope.golden_set_id
+    nothing = pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32, "retrieval": pl.Float64})
+    if measure is None or golden is None or not ranked or not ks:
+        return nothing
+    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    values = found.score([measure], depth=max(ks))[measure]
+    parts = [
+        pl.DataFrame({"run_id": found.run_ids, "retrieval": mean(values[..., k - 1])[0]}).with_columns(
+            pl.lit(k, pl.Int32).alias("k"), pl.col("retrieval").fill_nan(None)
+        )
+        for k in ks
+    ]
+    return pl.concat(parts).select(nothing.columns)
+
+
+def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
+    """The k at which a correct answer costs least, a row per stack, the cheapest first.
+
+    Args:
+        table: Of `joint_table`.
+        target: The share of correct answers, or the score, that k_target asks for; None = none.
+
+    Returns:
+        The row of that k (of the largest share where no cost is known), with k_target: the smallest k whose
+        score reaches the target.
+    """
+    rows = []
+    for _, part in table.group_by("run_id", maintain_order=True):
+        known = part.rename({"usd_per_1k_correct": "usd_per_correct"})
+        k = cheapest_k(known)
+        kept = (
+            part.filter(pl.col("k") == k) if k is not None else part.sort("correct", descending=True).head(1)
+        )
+        met = None if target is None else k_for(part, target, "score")
+        rows.append(kept.with_columns(pl.lit(met, pl.Int32).alias("k_target")))
+    made = pl.concat(rows) if rows else table
+    return made.sort("usd_per_1k_correct", "name", nulls_last=True)
+
+
+def answer(rows: pl.DataFrame, least: float) -> str:
+    """What to send, in one sentence; takes `best_rows`."""
+    best = rows.row(0, named=True)
+    if best["usd_per_1k_correct"] is None:
+        why = best["missing"] or "no answer is correct"
+        return f"What a correct answer costs is unknown: {why}."
+    return (
+        f"Send k = {best['k']}: a correct answer (a {best['scorer']} of {least:g} or more) costs least, "
+        f"{text.usd(best['usd_per_1k_correct'], '1,000')}, on {best['name']}."
+    )
+
+
+def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
+    """The numbers of the cheapest stack at its k."""
+    share = f"{text.percent(best['correct_low'])} to {text.percent(best['correct_high'])} · "
+    met = "–" if best["k_target"] is None else f"k = {best['k_target']}"
+    return (
+        ("$ per 1,000 correct", text.usd(best["usd_per_1k_correct"], ""), _ends(best)),
+        ("Correct", text.percent(best["correct"]), f"{share}{text.sample(best['n'])}"),
+        ("$ per 1,000 answered", text.usd(best["usd_per_1k"], ""), best["missing"] or "retrieval and reader"),
+        (
+            f"For a score of {target:g}",
+            met,
+            "the smallest that reaches it" if met != "–" else "none reaches it",
+        ),
+    )
+
+
+def _ends(best: Mapping[str, Any]) -> str:
+    if best["usd_low"] is None or best["usd_high"] is None:
+        return ""
+    return f"{text.usd(best['usd_low'], '')} to {text.usd(best['usd_high'], '')}, from the share's interval"
+
+
+def joint_chart(table: pl.DataFrame, colours: Mapping[str, str], quality: Quality) -> go.Figure:
+    """Draw what is retrieved, what is correct and what a correct answer costs, by passages sent."""
+    fields = {
+        "retrieval": f"{retrieval_of(quality).bare} at k",
+        "correct": "correct answers",
+        "usd_per_1k_correct": "$ per 1,000 correct",
+    }
+    there = {name: title for name, title in fields.items() if table[name].count()}
+    panels = theme.Panels(list(there.values()), x="passages sent, k", height=300)
+    for place, field in enumerate(there):
+        for name, colour in colours.items():
+            rows = table.filter((pl.col("name") == name) & pl.col(field).is_not_null())
+            if rows.height:
+                panels.add(place, _line(rows, field, name, colour), text.escape(name))
+    ks = table["k"].unique().sort().to_list()
+    return panels.figure.update_xaxes(tickvals=ks).update_yaxes(exponentformat="none")
+
+
+_BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}
+
+
+def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> go.Scatter:
+    low, high = _BARS.get(field, (field, field))
+    written = text.usd if field.startswith("usd") else text.score
+    error = {
+        "array": (rows[high] - rows[field]).to_list(),
+        "arrayminus": (rows[field] - rows[low]).to_list(),
+        "thickness": 1, "width": 3, "color": colour,
+    }  # fmt: skip
+    cheapest = rows["usd_per_1k_correct"].arg_min()
+    return go.Scatter(
+        x=rows["k"].to_list(),
+        y=rows[field].to_list(),
+        error_y=error if field in _BARS else None,
+        mode="lines+markers",
+        line={"color": colour},
+        marker={"size": [11 if place == cheapest else 6 for place in range(rows.height)]},
+        name=text.escape(text.shorten(name)),
+        customdata=[f"k = {k}: {written(value)}" for k, value in rows.select("k", field).iter_rows()],
+        hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
+    )
+
+
+def counted(rows: pl.DataFrame, least: float) -> str:
+    """Whose answers count and what is correct; takes `best_rows`."""
+    readers = ", ".join(sorted({str(name or "unnamed") for name in rows["reader"]}))
+    scorers = ", ".join(sorted(set(rows["scorer"])))
+    return (
+        f"Answers of {readers}, scored by {scorers}; correct from {least:g} of 1 on. Reader, score and "
+        "threshold are chosen in Settings; the interval is that of the share, the cost being taken as known."
+    )
