@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.cache import cached
+from core.ui.pages import PAGES
 from core.ui.pick import pick_stacks
 from core.ui.view import View
 from core.views import theme
@@ -29,7 +30,7 @@ def joint_k(view: View) -> None:
     head = st.container()
     table, least = _table(view), view.scope.answering.least
     if table.is_empty():
-        show.head(words.NO_SCORES)
+        nothing()
         return
     target = st.number_input(
         "k for a mean score of",
@@ -49,7 +50,7 @@ def joint_k(view: View) -> None:
         show.cards(*joint.cards(rows.row(0, named=True), target))
     names = pick_stacks(
         view.table.filter(pl.col("name").is_in(rows["name"].to_list())),
-        view.decision, "answered", usual=rows["name"].head(3).to_list(), most=6,
+        view.decision, "answered", usual=_unlike(rows), most=6,
     )  # fmt: skip
     drawn = table.filter(pl.col("name").is_in(names))
     figure = joint.joint_chart(drawn, theme.colours_for(names), view.quality)
@@ -59,6 +60,20 @@ def joint_k(view: View) -> None:
     )
     with st.expander("Every k"):
         show.table(table, "joint", COLUMNS, more=MORE)
+
+
+def nothing() -> None:
+    """Say that no answer is scored, and lead to what fills the section."""
+    show.head(words.NO_SCORES)
+    st.markdown(words.TO_SCORE)
+    for name in ("run", "add"):
+        st.page_link(PAGES[name].file, label=PAGES[name].title, icon=PAGES[name].icon)
+
+
+def _unlike(rows: pl.DataFrame) -> list[str]:
+    """The first few stacks whose answers are not the same."""
+    same = ("k", "correct", "score", "retrieval")
+    return rows.unique(same, keep="first", maintain_order=True)["name"].head(3).to_list()
 
 
 COLUMNS: Mapping[str, Any] = {

@@ -103,6 +103,8 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
         The row of that k (of the largest share where no cost is known), with k_target: the smallest k whose
         score reaches the target.
     """
+    if table.is_empty():
+        return table
     rows = []
     for _, part in table.group_by("run_id", maintain_order=True):
         known = part.rename({"usd_per_1k_correct": "usd_per_correct"})
@@ -112,8 +114,9 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
         )
         met = None if target is None else k_for(part, target, "score")
         rows.append(kept.with_columns(pl.lit(met, pl.Int32).alias("k_target")))
-    made = pl.concat(rows) if rows else table
-    return made.sort("usd_per_1k_correct", "name", nulls_last=True)
+    made = pl.concat(rows)
+    order = ("usd_per_1k_correct", "correct", "name")
+    return made.sort(order, descending=[False, True, False], nulls_last=True)
 
 
 def answer(rows: pl.DataFrame, least: float) -> str:
@@ -121,10 +124,11 @@ def answer(rows: pl.DataFrame, least: float) -> str:
     best = rows.row(0, named=True)
     if best["usd_per_1k_correct"] is None:
         why = best["missing"] or "no answer is correct"
-        return f"What a correct answer costs is unknown: {why}."
+        most = f"Most answers are correct with k = {best['k']} on {best['name']}"
+        return f"{most}; what one costs is unknown: {why}."
     return (
-        f"Send k = {best['k']}: a correct answer (a {best['scorer']} of {least:g} or more) costs least, "
-        f"{text.usd(best['usd_per_1k_correct'], '1,000')}, on {best['name']}."
+        f"Send k = {best['k']}: 1,000 correct answers ({best['scorer']} of {least:g} or more) cost least, "
+        f"{text.usd(best['usd_per_1k_correct'], '')}, on {best['name']}."
     )
 
 

@@ -123,14 +123,27 @@ def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.Da
     """What the answers took that a measure is about, at its cutoff.
 
     Returns:
-        run_id, query_id, reader, input_tokens, output_tokens, ms and usd: means over passes, null = unknown.
+        run_id, query_id, reader, item (what price books name it), input_tokens, output_tokens, ms and usd:
+        means over passes, null = unknown.
     """
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
-    rows = snapshot.answers(run_ids).filter(top).join(wanted, on=_SENT, how="semi", nulls_equal=True)
-    return rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
+    every = snapshot.answers(run_ids).filter(top)
+    rows = every.join(wanted, on=_SENT, how="semi", nulls_equal=True)
+    made = rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
         pl.col(*_UNITS, "ms", "usd").mean()
     )
+    return made.join(_items(snapshot, every), on="run_id", how="left", maintain_order="left").with_columns(
+        pl.coalesce("item", "reader")
+    )
+
+
+def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
+    """What price books name the reader of a run that has one alone: run_id, item."""
+    alone = answers.group_by("run_id").agg(pl.col("reader").n_unique()).filter(pl.col("reader") == 1)
+    used = snapshot.usage(alone["run_id"].to_list()).filter(pl.col("stage") == GENERATE)
+    items = used.group_by("run_id").agg(pl.col("item").unique())
+    return items.filter(pl.col("item").list.len() == 1).select("run_id", pl.col("item").list.first())
 
 
 def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
@@ -144,9 +157,9 @@ def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.
         Rows of every run: one without answers has one whose amount is not known.
     """
     prices = book.frame().select("item", "unit").unique()
-    priced = [item for item in rows["reader"].unique() if _priced(prices, item)]
+    priced = [item for item in rows["item"].unique() if _priced(prices, item)]
     counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())
-    by_token = (pl.col("reader").is_in(priced) & counted).all().over("run_id")
+    by_token = (pl.col("item").is_in(priced) & counted).all().over("run_id")
     parts = [rows.filter(by_token).select(*_OWN, unit=pl.lit(unit), amount=pl.col(unit)) for unit in _UNITS]
     parts.append(rows.filter(~by_token).select(*_OWN, unit=pl.lit(DOLLARS), amount=pl.col("usd")))
     known = pl.concat(parts, how="vertical_relaxed")
@@ -157,7 +170,7 @@ def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.
             "run_id",
             "query_id",
             pl.lit(GENERATE).alias("stage"),
-            pl.col("reader").fill_null("the answer").alias("item"),
+            pl.col("item").fill_null("the answer"),
             pl.col("unit").fill_null(DOLLARS).alias("unit"),
             pl.col("amount").cast(pl.Float64),
             "basis",
@@ -165,7 +178,7 @@ def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.
     )
 
 
-_OWN = ("run_id", "query_id", "reader")
+_OWN = ("run_id", "query_id", "item")
 
 
 def _priced(prices: pl.DataFrame, item: str | None) -> bool:

@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure
-from core.metrics.rates import ANY
+from core.metrics.rates import ANSWER, ANY
 from core.stats.latency import Generation
 
 Percentile = Literal["p50", "p95", "p99"]
@@ -69,7 +69,7 @@ class Answering:
 
     def measure(self, k: int | None = None) -> Measure:
         """The mean score of the answers."""
-        return Measure("Answer", k, (("reader", self.reader), ("scorer", self.scorer)))
+        return Measure(ANSWER.name, k, (("reader", self.reader), ("scorer", self.scorer)))
 
     def sent(self, k: int) -> Measure | None:
         """Whose answers from k passages a bill must cover; None = none."""

@@ -1,0 +1,43 @@
+"""Dollars per correct answer by passages sent, on stacks made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.store import Snapshot
+from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
+from core.views.workspace.scope import Quality
+from tests.views.made import LAB
+from tests.views.workspace.test_answers import BOOK, asked, snapshot
+
+__all__ = ["snapshot"]
+QUALITY = Quality("Precision4+", 10)
+
+
+def test_costs_and_shares_by_k(snapshot: Snapshot):
+    rows = joint_table(snapshot, LAB, QUALITY, BOOK)
+    got = {row["name"]: row for row in rows.iter_rows(named=True)}
+    assert rows["k"].to_list() == [2, 2]
+    assert got["good"]["usd_per_1k_correct"] == pytest.approx(5 / 0.75)
+    assert got["bad"]["usd_per_1k_correct"] == pytest.approx(4 / 0.25)
+    assert got["good"]["retrieval"] == 0.5
+    low, high = got["good"]["usd_low"], got["good"]["usd_high"]
+    assert low < got["good"]["usd_per_1k_correct"] <= (high or 99)
+
+
+@pytest.mark.parametrize(("target", "expect"), [(0.1, [2, 2]), (0.6, [2, None]), (0.9, [None, None])])
+def test_the_k_that_a_target_asks_for(snapshot: Snapshot, target: float, expect: list[int | None]):
+    rows = best_rows(joint_table(snapshot, LAB, QUALITY, BOOK), target)
+    assert rows["name"].to_list() == ["good", "bad"]
+    assert rows["k_target"].to_list() == expect
+    assert "k = 2" in answer(rows, 0.5)
+    assert len(cards(rows.row(0, named=True), target)) == 4
+    assert joint_chart(rows, {"good": "#0072B2"}, QUALITY).data
+
+
+def test_nothing_correct_and_nothing_scored(snapshot: Snapshot):
+    rows = best_rows(joint_table(snapshot, asked(least=1.0, reader="nobody"), QUALITY, BOOK))
+    assert rows.is_empty()
+    hard = best_rows(joint_table(snapshot, asked(least=0.7), QUALITY, BOOK))
+    assert hard.filter(name="bad")["usd_per_1k_correct"].to_list() == [None]
+    assert retrieval_of(Quality("Answer", 3)).bare == "RA-nWG"
