@@ -30,7 +30,6 @@ TO_SCORE = (
     "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
     "questions have right answers or a judge scores, or import answers with their scores."
 )
-NO_CURVE = "No reader here was asked with k ≥ 1 passages, so there is no curve."
 PARTS = (
     "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
     "over the same questions (RAGGED §6). A tool that takes gold passages from deeper has some without too."
