@@ -12,6 +12,8 @@ from core.views.workspace.choices import Has
 
 SECTION = "sec"
 """Setting of the address that opens a section of a page."""
+_ASKED = "_section"
+"""Slot of the session: the section that the page opens next."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,13 @@ def _listed(page: Page) -> str:
     return f" Sections: {', '.join(page.sections)}." if page.sections else ""
 
 
+def section_link(page: Page, section: str, label: str) -> None:
+    """Draw a way to a section of another page; an address would lose it, for this page has sections too."""
+    if st.button(label, icon=page.icon, type="tertiary"):
+        st.session_state[_ASKED] = section
+        st.switch_page(page.file, query_params={})  # None would refuse what widgets hold
+
+
 def pick_section(page: Page) -> str:
     """Draw the choice between the sections of a page.
 
@@ -229,6 +238,8 @@ def pick_section(page: Page) -> str:
     """
     if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
         del st.session_state[SECTION]
+    if (asked := st.session_state.pop(_ASKED, None)) in page.sections:
+        st.session_state[SECTION] = asked
     chosen: str = st.segmented_control(
         "Section",
         page.sections,

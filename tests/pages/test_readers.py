@@ -46,3 +46,10 @@ def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_sto
     assert lacking("python-docs", "answers") in everything(app)
     links = {link.proto.page: link.proto.label for link in app.sidebar.get("page_link")}
     assert LACKS["answers"] in links["readers"]
+
+
+def test_it_leads_to_the_measure_that_foretells_the_answers(open_page: OpenPage, answered_store: Path):
+    app = open_page(answered_store, "readers")
+    next(button for button in app.button if "foretells" in button.label).click().run()
+    assert_sound(app, "Measures")
+    assert app.session_state["sec"] == "predicting answers"

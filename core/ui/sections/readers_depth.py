@@ -11,7 +11,7 @@ import streamlit as st
 from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES
+from core.ui.pages import PAGES, section_link
 from core.ui.pick import still_offered
 from core.ui.view import View, end
 from core.views import theme
@@ -152,12 +152,11 @@ def _pick_axis(rows: pl.DataFrame) -> str:
 
 def _beside() -> None:
     """Lead to what other pages make of the same answers."""
-    with st.container(horizontal=True):
-        for page, label, asked in (
-            ("queries", "Acc|Hit, query by query", {"m": "Acc|Hit"}),
-            ("measures", "Which measure foretells the answers", {"sec": PAGES["measures"].sections[1]}),
-        ):
-            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon, query_params=asked)
+    queries, measures = PAGES["queries"], PAGES["measures"]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Acc|Hit, query by query"
+        st.page_link(queries.file, label=label, icon=queries.icon, query_params={"m": "Acc|Hit"})
+        section_link(measures, measures.sections[1], "Which measure foretells the answers")
 
 
 def with_and_without_gold(view: View) -> None:
