@@ -114,8 +114,8 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
 def fill_in_readers(start: str, begun: Form, places: Places) -> Form:
     """Draw which models answer from the passages, folded, as most evaluations need none."""
     place = places["reader"] = st.expander("Readers: what the passages are worth to the answer").container()
-    columns = place.columns([3, 2, 3, 4])
-    readers = columns[0].multiselect(
+    left, right = place.columns(2)
+    readers = left.multiselect(
         "Models that answer",
         models(),
         begun.readers,
@@ -123,19 +123,19 @@ def fill_in_readers(start: str, begun: Form, places: Places) -> Form:
         key=f"readers_{start}",
         help="“fake” repeats a sentence: for trying out, never for results.",
     )
-    prompts = columns[1].pills(
-        "Prompts", PROMPTS, selection_mode="multi", default=begun.prompts, key=f"prompts_{start}"
-    )
-    sent = columns[2].multiselect(
+    sent = right.multiselect(
         "Passages sent (k)", asked.SENT, begun.sent, accept_new_options=True, key=f"sent_{start}"
     )
-    modes = columns[3].pills(
-        "What is sent",
-        list(asked.MODES),
-        selection_mode="multi",
-        default=begun.modes,
-        format_func=lambda mode: asked.MODES[mode],
-        key=f"modes_{start}",
+    prompts = left.multiselect(
+        "Prompts",
+        PROMPTS,
+        begun.prompts,
+        accept_new_options=True,
+        key=f"prompts_{start}",
+        help="Or a path to instructions of your own; “grounded” cites passages.",
+    )
+    modes = right.multiselect(
+        "What is sent", list(asked.MODES), begun.modes, format_func=asked.MODES.get, key=f"modes_{start}"
     )
     return replace(
         begun, readers=tuple(readers), prompts=tuple(prompts), sent=tuple(sent), modes=tuple(modes)

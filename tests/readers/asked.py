@@ -80,9 +80,9 @@ def answer(body: Mapping[str, Any]) -> str:
     return made_answer(user, schema, cites="[1]" in system)
 
 
-def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: Any) -> ReaderJob:
-    """A job whose models are at an address."""
-    models = {
+def models(url: str, **limits: Any) -> dict[str, Any]:
+    """Configurations of models at an address."""
+    return {
         name: {
             "provider": "openai", "base_url": f"{url}/openai/v1", "key_env": "KEY",
             "limits": {"concurrency": 4, "attempts": 3, **limits},
@@ -90,8 +90,14 @@ def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: A
         }
         for name in ("reader", "second", "judge")
     }  # fmt: skip
+
+
+def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: Any) -> ReaderJob:
+    """A job whose models are at an address."""
     spec = load(f"{text}\n")
-    spec = spec.model_validate({**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models})
+    spec = spec.model_validate(
+        {**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models(url, **limits)}
+    )
     return landing.read(store.read(), spec, {"fake": book()}, to_run=False)
 
 

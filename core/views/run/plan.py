@@ -173,6 +173,7 @@ def ended(status: Status) -> str:
         calls = text.count(status.calls_again, "call")
         lost += f" {calls} whose answers were lost were sent again and may have been paid twice."
     landed = f"{status.runs_done:,} of {text.count(status.runs_total, 'stack')} in the store"
+    landed += f", {answers:,} answers" if (answers := status.facts.get("answers")) else ""
     return f"{status.state} ({landed}). {status.message}{lost}".strip()
 
 
