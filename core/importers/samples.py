@@ -20,6 +20,7 @@ from core.importers.read.piece import Piece
 from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap, Run
+from core.stats.latency import GENERATE
 from core.tables import frame
 
 _LISTS = ("contexts", "context_ids", "references", "reference_ids")
@@ -38,7 +39,6 @@ _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
-_GENERATE = "generate"
 UNNAMED = "not named"
 """Item of usage of which it is not said what was used; it has no price."""
 _PLACE = pl.Schema(
@@ -232,7 +232,7 @@ def _given(part: Answered) -> pl.DataFrame:
     units = ("input_tokens", "output_tokens")
     sums["usage"] = {unit: pl.col("amount").filter(pl.col("unit") == unit) for unit in units}
     for table in sums.keys() & part.frames.keys():
-        own = part.frames[table].filter(pl.col("stage") == _GENERATE).group_by("query_id")
+        own = part.frames[table].filter(pl.col("stage") == GENERATE).group_by("query_id")
         known = [pl.when(each.count() > 0).then(each.sum()).alias(name) for name, each in sums[table].items()]
         rows = rows.join(own.agg(known), on="query_id", how="left", maintain_order="left")
     return rows

@@ -35,14 +35,15 @@ _SORT = """
 COPY (SELECT * FROM read_parquet($staged) WHERE {owner} IN (SELECT unnest($owners)) ORDER BY {order})
 TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {rows})
 """
-# Of rows whose table grows, those that are there under the same key are left alone; other ones are refused.
+# Of rows whose table grows, those that are there under the same key are left alone (what was unknown stays
+# so); other ones are refused.
 _ADDED = """
 COPY (SELECT s.* FROM read_parquet($staged) s ANTI JOIN {rows} t ON {same}) TO $target
 (FORMAT parquet, COMPRESSION lz4)
 """
 _OTHER = """
 SELECT s.{owner} FROM read_parquet($staged) s JOIN {rows} t ON {same}
-WHERE hash({ours}) <> hash({theirs}) LIMIT 1
+WHERE {other} LIMIT 1
 """
 # Order does not matter: equal counts, sums and XORs of 64-bit hashes mean equal rows.
 _DIGEST = """
@@ -214,9 +215,9 @@ def _leave_out(
     if not stored:
         return
     same = " AND ".join(f's."{name}" IS NOT DISTINCT FROM t."{name}"' for name in rule.unique[0])
-    ours, theirs = (", ".join(f'{side}."{name}"' for name in TABLES[table]) for side in "st")
+    told = (f't."{name}" IS NOT NULL AND s."{name}" IS DISTINCT FROM t."{name}"' for name in TABLES[table])
     rows, files = rules.rows_of(table, "$stored"), {"staged": str(staged), "stored": stored}
-    other = _OTHER.format(owner=rule.owner, rows=rows, same=same, ours=ours, theirs=theirs)
+    other = _OTHER.format(owner=rule.owner, rows=rows, same=same, other=" OR ".join(told))
     _refuse_other(table, {owner for (owner,) in cursor.execute(other, files).fetchall()})
     target = staged.with_suffix(".added")
     cursor.execute(_ADDED.format(rows=rows, same=same), {**files, "target": str(target)})

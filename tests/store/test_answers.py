@@ -57,6 +57,7 @@ def test_a_run_gets_answers_of_more_readers_later(store: Store) -> None:
     assert snapshot.answer_scores(["a"])["scorer"].to_list() == ["f1", "rougeL"]
     assert sorted(snapshot.sizes("answers").select("id", "rows").rows()) == [("a", 3), ("b", 1)]
     assert [store.read(revision).answers(["a"]).height for revision in (1, 2)] == [1, 2]
+    assert written(store, answers=[{**ONE, "text": "x", "input_tokens": 9}]).revision() == 3
     with pytest.raises(StoreError, match="other answers"):
         written(store, answers=[{**ONE, "text": "another"}])
     assert doctor.examine(store).sound

@@ -8,6 +8,7 @@ from typing import get_args
 
 import polars as pl
 
+from core.answers import TOP_K
 from core.decide.rules import Decision
 from core.stats.latency import (
     AFTER_RETRIEVAL,
@@ -171,7 +172,7 @@ def shown_stages(samples: pl.DataFrame) -> Sequence[str]:
 
 
 def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Every timed answer of a workspace with its tokens.
+    """Every timed answer of a workspace with its tokens: of timings, or of the answers where a run has none.
 
     Returns:
         The columns of `core.stats.latency.answers`, and stage.
@@ -179,9 +180,15 @@ def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ids = runs_in(snapshot, scope)["run_id"].to_list()
     timings = snapshot.timings(ids).filter(pl.col("stage").is_in(AFTER_RETRIEVAL))
     usage = snapshot.usage(ids).filter(pl.col("stage") == GENERATE)
-    parts = [
-        answers(timings, usage, stage).with_columns(pl.lit(stage).alias("stage")) for stage in AFTER_RETRIEVAL
-    ]
+    told = snapshot.answers(ids).filter(pl.col("mode").is_null() | (pl.col("mode") == TOP_K))
+    told = told.join(timings, on="run_id", how="anti").with_columns(
+        pl.col("input_tokens", "output_tokens").cast(pl.Float64)
+    )
+    parts = []
+    for stage, column in {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}.items():
+        recorded = answers(timings, usage, stage)
+        own = told.drop_nulls(column).select(pl.col(column).alias("ms"), pl.exclude("ms", column))
+        parts.append(pl.concat([recorded, own.select(recorded.columns)]).with_columns(stage=pl.lit(stage)))
     return pl.concat(parts)
 
 

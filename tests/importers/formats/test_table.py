@@ -341,7 +341,9 @@ def test_answers_of_several_readers_modes_and_passes():
     ]  # fmt: skip
     assert not made.accounts[0].left_out
     alone = read(up("a.csv", "qid,answer,generate_ms,first_token_ms\nq1,x,20,9\n"), collection_id="c")
-    assert rows(alone, "timings").select("stage", "ms").rows() == [("generate", 20.0)]
+    assert rows(alone, "timings").select("stage", "ms").rows() == [
+        ("generate", 20.0), ("first_token", 9.0)
+    ]  # fmt: skip
     assert rows(alone, "answers").select("ms", "first_token_ms").rows() == [(20.0, 9.0)]
 
 

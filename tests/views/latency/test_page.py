@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 from core.decide.rules import Constraints, decide
+from core.records import Batch
 from core.stats.latency import TOTAL, Generation, Speed
 from core.store import Snapshot, Store
+from core.tables import frame
 from core.views.latency import charts, words
 from core.views.latency.page import (
     fitted,
@@ -194,3 +196,21 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
         "first token, timed", "first token, modelled", "whole answer, timed", "whole answer, modelled"
     ]  # fmt: skip
     assert words.speed(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")
+
+
+def test_timed_answers_are_those_of_readers_too(tmp_path: Path):
+    """Of a run with timings its timings count, of another one its answers from the first passages."""
+    lab = Lab().run("a", spec={"mode": "dense"}, ms={"generate": [200.0]}).run("b", spec={"mode": "dense"})
+    store = lab.write(tmp_path / "s")
+    names = ("run_id", "query_id", "reader", "mode", "ms", "first_token_ms", "input_tokens", "output_tokens")
+    said = [("a", "q1", "r", None, 9.0, None, 1, 1), ("b", "q1", "r", "top_k", 30.0, 8.0, 100, 5),
+            ("b", "q1", "s", None, 40.0, None, None, None), ("b", "q1", "r", "gold", 50.0, 9.0, 10, 5),
+            ("b", "q2", "r", None, None, None, 10, 5)]  # fmt: skip
+    rows = [dict(zip(names, row, strict=True)) for row in said]
+    with store.write("answers") as writer:
+        writer.add(Batch(frames={"answers": frame("answers", rows)}))
+    timed = timed_answers(store.read(), LAB)
+    assert timed.select("run_id", "stage", "ms", "input_tokens").rows() == [
+        ("a", "generate", 200.0, None), ("b", "generate", 30.0, 100.0), ("b", "generate", 40.0, None),
+        ("b", "first_token", 8.0, 100.0),
+    ]  # fmt: skip

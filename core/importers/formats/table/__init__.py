@@ -16,7 +16,6 @@ from core.importers.account import Account, settled
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
 from core.importers.formats.table.aggregated import (
     ANSWER_ROLES,
-    FIRST_TOKEN,
     answers,
     own_costs,
     stack_results,
@@ -266,11 +265,9 @@ def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     rows = _keyed(opened, "run", "query_id", *ANSWER_ROLES)
     own, taken = own_costs(opened.table, opened.means)
     rows = rows.join(own, on="line", how="left", maintain_order="left")
-    timed = [each for each in opened.means.timings if each.stage != FIRST_TOKEN]
-    opened = replace(opened, means=replace(opened.means, timings=timed))
     named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
-    costs = {each.column for each in (*timed, *opened.means.usage)}
+    costs = {each.column for each in (*opened.means.timings, *opened.means.usage)}
     parts = [Import(runs=made), answers(named, opened.piece.name)]
     if several and costs - taken:
         why = "columns of costs: a query has several answers, so they are of none of them alone"

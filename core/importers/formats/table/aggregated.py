@@ -20,6 +20,7 @@ from core.importers.read.text import place, quoted, shown
 from core.importers.runs import imported_run, run_labels
 from core.importers.samples import UNNAMED
 from core.records import Basis, Run
+from core.stats.latency import FIRST_TOKEN, GENERATE
 from core.tables import TABLES
 
 _LEAST_PERCENT = 5
@@ -29,9 +30,6 @@ _MOST_K = (1 << 31) - 1
 _MOST_PASSES = (1 << 15) - 1
 ANSWER_ROLES = ("answer", "k", "grade", "score", "scale", "judge", "reader", "prompt", "temperature",
                 "answer_mode", "pass")  # fmt: skip
-_GENERATE = "generate"
-FIRST_TOKEN = "first_token"  # noqa: S105 - a stage
-"""Stage of the time to the first token, which is part of that of the answer."""
 
 _QUERY = ["run_id", "query_id"]
 
@@ -209,9 +207,9 @@ def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
     """Tokens and times of each answer by line, and the columns that they are taken from."""
-    timed = {_GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
+    timed = {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
     named = [(each, timed[each.stage]) for each in means.timings if each.stage in timed]
-    named += [(each, each.measure) for each in means.usage if each.stage == _GENERATE]
+    named += [(each, each.measure) for each in means.usage if each.stage == GENERATE]
     rows, taken = pl.DataFrame([table.lines.alias("line")]), set()
     for value, column in named:
         if column in TABLES["answers"] and column not in rows.columns:
