@@ -21,7 +21,9 @@ NEEDS_RESULTS = [
 CANNOT_FILL = {
     "measures/predicting answers": "No run here has answers with grades.",
     **{place: "Readers" for place in PAGES if place.startswith("readers")},
-    **{place: "Nothing was diagnosed yet." for place in PAGES if place.startswith("diagnostics")},
+    **{
+        place: "No embedder's names were diagnosed yet." for place in PAGES if place.startswith("diagnostics")
+    },
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""

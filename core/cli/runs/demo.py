@@ -30,6 +30,7 @@ def run(
         complain("The store has runs already; nothing to do.")
         return
     # Here because the engines take a second to load, which no other command should wait for.
+    from core.diagnostics.names.job import demo_batch  # noqa: PLC0415
     from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
@@ -45,9 +46,15 @@ def run(
             tracker.tell(done=done, total=total, stage=label)
 
         made = run_demo(batches.append, tell)
+        bar.update(task, description="names in embedders")
+        names = demo_batch(context.books()["list"])
+    there = set(context.store().read().collections()["collection_id"])
     with context.write("demo", made.summary) as writer:
         for batch in batches:
             writer.add(batch)
+        writer.add(
+            names, replacing=[name for each in names.collections if (name := each.collection_id) in there]
+        )
     tracker.close(State.FINISHED, made.summary)
     complain(made.summary)
     rows = [

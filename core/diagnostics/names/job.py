@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 
 from core.diagnostics.names.ablations import CONDITIONS, Texts
-from core.diagnostics.names.bundles import Language, Work, bundles, phrases, read_works, shipped
+from core.diagnostics.names.bundles import LANGUAGES, Language, Work, bundles, phrases, read_works, shipped
 from core.diagnostics.names.margins import Vectors, ascii_only, margins, of_run
 from core.diagnostics.names.spec import NamesSpec
 from core.errors import InputError
 from core.pipeline.evaluate.folder import Progress
 from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.turn import Order, Result, Turn, take
+from core.pipeline.sweep.fields import Encoder
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import count_texts, embedding, fewest_calls
 from core.pipeline.sweep.plan import Bill, Line, dollars
@@ -25,7 +26,7 @@ from core.prices import PriceBook
 from core.providers.base import Purpose
 from core.providers.calls import Keys
 from core.providers.config import ModelConfig, place_of
-from core.providers.embed import Embedder, embedder_config
+from core.providers.embed import Embedder, embedder_config, make_embedder
 from core.records import Batch, Collection, short_hash
 from core.tables import frame
 
@@ -305,3 +306,14 @@ def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> st
     """The collection that owns the figures; a table of one's own has its own."""
     own = "" if spec.entities is None else f"-{short_hash(Path(spec.entities).name)}"
     return f"names-{embedder}-{dim}-{language}{own}"
+
+
+DEMO_RUNS = 5
+"""Enough for a deviation between runs, in a few seconds; `diagnose names` has 15."""
+
+
+def demo_batch(book: PriceBook) -> Batch:
+    """Diagnose what runs here without a download: wordllama at 64 and 256 dimensions, in both languages."""
+    spec = NamesSpec(embedder=(Encoder(name="wordllama", dim=(64, 256)),), language=LANGUAGES, runs=DEMO_RUNS)
+    job = read_job(spec, {spec.prices: book})
+    return batch_of(job, figures(job, lambda each: make_embedder(each.model, each.full_dim)))

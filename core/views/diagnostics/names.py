@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import plotly.graph_objects as go
 import polars as pl
 
 from core.diagnostics.names.ablations import ABLATIONS, BASE
-from core.diagnostics.names.margins import CHANGE, DELTA, MARGINS, RATIO, Check, checks, summary
+from core.diagnostics.names.margins import (
+    CHANGE,
+    DELTA,
+    DIACRITICS,
+    MARGINS,
+    MASK,
+    RATIO,
+    Check,
+    checks,
+    summary,
+)
 from core.paths import PUBLISHED
 from core.store import Snapshot
+from core.views import theme
 from core.views.diagnostics.landing import diagnosed
+from core.views.text import escape, score, signed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
@@ -54,15 +68,22 @@ def label() -> pl.Expr:
 
 
 def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
-    """Return a row per ablation and a column per embedder with DD%, of one language."""
-    some = rows.filter(measure=CHANGE, language=language).sort("condition", "basis", "label")
-    return some.pivot("label", index="condition", values="value") if some.height else some
+    """Return a row per ablation, of one language: DD% of each embedder and, named with ±, its deviation."""
+    rounded = pl.col("value").round(1) + 0.0  # no minus before 0.0
+    some = rows.filter(measure=CHANGE, language=language).with_columns(rounded)
+    some = some.sort("condition", "basis", "label")
+    if some.is_empty():
+        return some
+    changes = some.pivot("label", index="condition", values="value")
+    spreads = some.filter(pl.col("sd").is_not_null()).with_columns(pl.format("± {}", "label").alias("label"))
+    return changes.join(spreads.pivot("label", index="condition", values="sd"), on="condition", how="left")
 
 
 def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     """Rank embedders by the margin that names carry: label, basis, margins, ratio, sd, n and two drops.
 
-    A larger D_name tells more identity; gibberish and near misses say how much of it is the look of a name.
+    The paper's figures come last, without a rank: its works are others. A larger D_name tells more identity;
+    gibberish and near misses say how much of it is the look of a name.
     """
     some = rows.filter(pl.col("language") == language)
     base = some.filter(condition=BASE).pivot("measure", index=("label", "basis"), values="value")
@@ -75,8 +96,8 @@ def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     return (
         base.join(spread, on="label", how="left")
         .join(drops, on="label", how="left")
-        .sort("d_name", descending=True, nulls_last=True)
-        .with_row_index("rank", offset=1)
+        .sort("basis", pl.col("d_name"), descending=[False, True], nulls_last=True)
+        .with_columns(rank=pl.when(basis="measured").then(pl.int_range(1, pl.len() + 1)))
     )
 
 
@@ -100,3 +121,130 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
         "checks": [each._asdict() for each in checks(rows)],
         "published": published().to_dicts(),
     }
+
+
+NOTHING = "No embedder's names were diagnosed yet."
+WAY_OUT = "Run `python -m core diagnose names --embedder wordllama`; the demo brings two."
+HOW = (
+    "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "
+    "minus the better of two other names (clq_ra_nwg §4.2). Percent changes count bundles of D_name ≥ 0.02; "
+    "± is the deviation between runs. The paper's titles are not published, so margins of topic differ."
+)
+MEANS = {
+    "hard_name_mask": "one mask for every name",
+    "gibberish_name": "a random token for each name",
+    "edit_distance_near_miss": "impostors 1 to 3 letters off",
+    "remove_label": "without “Author:”",
+    "strip_diacritics": "without accents",
+    "initials_form": "J. Smith",
+    "name_order_inversion": "Smith, John",
+    "case_punct_perturb": "upper, lower, title case",
+    "author_position_shift": "author before the title",
+    "unicode_normalization_stress": "NFD and narrow spaces",
+}
+"""What each ablation does, in words."""
+LANGUAGES = {"en": "English", "fr": "French"}
+
+
+_SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
+
+
+def _change(rows: pl.DataFrame, condition: str) -> dict[str, Any] | None:
+    return next(iter(rows.filter(condition=condition, measure=CHANGE).to_dicts()), None)
+
+
+def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
+    """The embedder measured here that carries most identity in a language."""
+    ranked = ranking(rows, language)
+    return next(iter(ranked.filter(basis="measured").to_dicts()), None) if ranked.height else None
+
+
+def answer(rows: pl.DataFrame, language: str) -> str:
+    """Say which embedder leans most on names, and what near misses do to it."""
+    lead = leading(rows, language)
+    if lead is None:
+        return NOTHING
+    near, token = lead.get("edit_distance_near_miss"), lead.get("gibberish_name")
+    lost = "" if near is None else f"; impostors a few letters off take {_percent(-near)} of it"
+    random = "" if token is None else f", random tokens {_percent(-token)}"
+    return f"{lead['label']} leans most on names here: D_name {score(lead['d_name'])}{lost}{random}."
+
+
+def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
+    """Label, number and note of the leading embedder's figures."""
+    lead = leading(rows, language)
+    if lead is None:
+        return []
+    mine = rows.filter(pl.col("label") == lead["label"], pl.col("language") == language)
+    paper = published().filter(language=language)
+    spread = "" if lead["sd"] is None else f"± {score(lead['sd'])} · "
+    told = [
+        ("D_name", score(lead["d_name"]), f"{spread}n = {lead['n']:,} · {_range(paper, BASE, 'd_name')}"),
+    ]
+    if lead.get(RATIO) is not None:
+        told.append(("Name / topic", f"{lead[RATIO]:.2f}", _range(paper, BASE, RATIO)))
+    for condition, label_ in (
+        ("edit_distance_near_miss", "Near misses"),
+        ("gibberish_name", "Random tokens"),
+    ):
+        change = _change(mine, condition)
+        if change is not None:
+            sd = "" if change["sd"] is None else f"± {change['sd']:.1f} · "
+            note = f"{sd}n = {change['n']:,} · {_range(paper, condition, CHANGE)}"
+            told.append((label_, signed(change["value"], _percent), note))
+    return told
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
+    """The paper's figures, least to most."""
+    values = paper.filter(condition=condition, measure=measure)["value"].sort().to_list()
+    parts = [signed(each, "{:.1f}".format) if measure == CHANGE else score(each) for each in values]
+    return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
+
+
+def checked(found: Sequence[Check]) -> pl.DataFrame:
+    """The checks as a table, each with its mark in words."""
+    words = {True: "✓ passed", False: "✗ failed", None: "– nothing to check"}
+    must = {
+        MASK: "mask leaves nothing: exactly −100 %",
+        DIACRITICS: "ASCII has no accents to lose: exactly 0",
+    }
+    rows = [
+        {
+            "label": f"{each.embedder} {each.dim} d", "language": LANGUAGES.get(each.language, each.language),
+            "check": must[each.name], "result": words[each.passed], "value": each.value, "n": each.n,
+        }
+        for each in found
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def chart(rows: pl.DataFrame, language: str) -> go.Figure:
+    """Draw DD% by ablation: a colour and a symbol per embedder, open where the paper published it."""
+    some = rows.filter(measure=CHANGE, language=language)
+    names = some.sort("basis", "label")["label"].unique(maintain_order=True).to_list()
+    colours = theme.colours_for(names)
+    traces: list[go.BaseTraceType] = []
+    for place, name in enumerate(names):
+        mine = some.filter(pl.col("label") == name).sort("condition")
+        paper = mine["basis"][0] == "published"
+        symbol = theme.SYMBOLS[place % len(theme.SYMBOLS)]
+        error = None if paper else {"array": mine["sd"].to_list(), "thickness": 1, "width": 3}
+        traces.append(
+            go.Scatter(
+                x=mine["value"].to_list(), y=[MEANS[each] for each in mine["condition"]], mode="markers",
+                name=escape(f"{name} (paper)" if paper else name), error_x=error,
+                marker={"color": colours[name], "size": 10, "line": {"width": 2, "color": colours[name]},
+                        "symbol": f"{symbol}-open" if paper else symbol},
+                customdata=list(zip(mine["sd"], mine["n"], strict=True)),
+                hovertemplate=f"%{{y}}: %{{x:+.1f}} %{'' if paper else _SPREAD}",
+            )
+        )  # fmt: skip
+    figure = theme.figure(traces, x="change of D_name, %", height=520)
+    figure.update_yaxes(categoryorder="array", categoryarray=list(reversed(MEANS.values())))
+    figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
+    return figure

@@ -60,10 +60,31 @@ def test_export_holds_them(store: Store):
 def test_beside_the_paper(store: Store):
     rows = names.both(names.figures(store.read())[0])
     table = names.wide(rows, "en")
-    assert table.columns == ["condition", "fake 8 d", "text-embedding-3-large", "voyage-3.5"]
+    assert table.columns == [
+        "condition", "fake 8 d", "text-embedding-3-large", "voyage-3.5", "± fake 8 d",
+    ]  # fmt: skip
     assert table["condition"].to_list() == list(names.ORDER[1:])
     gibberish = table.row(1, named=True)
     assert (gibberish["text-embedding-3-large"], gibberish["voyage-3.5"]) == (-76.9, -68.0)
     ranked = names.ranking(rows, "en")
-    assert ranked["d_name"].is_sorted(descending=True)
+    assert ranked["rank"].to_list() == [1, None, None]
     assert set(ranked["label"]) == {"fake 8 d", "text-embedding-3-large", "voyage-3.5"}
+
+
+def test_what_the_page_says(store: Store):
+    found, checked = names.figures(store.read())
+    rows = names.both(found)
+    lead = names.leading(rows, "en")
+    assert lead["label"] == "fake 8 d"
+    assert lead["label"] in names.answer(rows, "en")
+    assert names.answer(rows, "fr") == names.NOTHING
+    assert names.cards(rows, "fr") == []
+    shown = {label: value for label, value, _ in names.cards(rows, "en")}
+    assert float(shown["D_name"].replace("−", "-")) == pytest.approx(lead["d_name"], abs=5e-4)
+    assert len(shown) <= 4
+    assert names.checked(checked)["result"].to_list() == ["✓ passed", "✓ passed"]
+    drawn = {trace.name: trace for trace in names.chart(rows, "en").data}
+    assert set(drawn) == {"fake 8 d", "text-embedding-3-large (paper)", "voyage-3.5 (paper)"}
+    assert drawn["voyage-3.5 (paper)"].marker.symbol.endswith("-open")
+    change = found.filter(measure="dd_name_pct").sort("condition")
+    assert set(drawn["fake 8 d"].x) == set(change["value"])
