@@ -26,6 +26,10 @@ SENT = {
 """What each mode sends to the reader."""
 NO_SCORES = "No answer here has a score."
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+GENERATORS = (
+    "A row is a model with its prompt and temperature; a criterion is the mean of its judges, in points, "
+    "and the total their sum. Differences have an interval where single answers are known."
+)
 TO_SCORE = (
     "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
     "questions have right answers or a judge scores, or import answers with their scores."

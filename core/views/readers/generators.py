@@ -1,0 +1,184 @@
+"""Generators side by side: model, prompt and temperature by criterion and judge (Palmieri, ch. 6 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from core.answers import CLOSED_BOOK
+from core.readers.curves import POINT, by_query, points
+from core.stats.intervals import bootstrap_means
+from core.store import Snapshot
+from core.views import text
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+
+COMPUTED = "computed"
+"""Stands for the judge of a score that is computed."""
+_WHO = ("name", "reader", "prompt", "temperature", "k")
+
+
+def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
+    """What the answers of a workspace are scored by, with the judges of each; what judges scored first."""
+    rows = _scores(snapshot, scope).select("scorer", "judge").unique().sort("scorer", "judge")
+    found: dict[str, list[str]] = {}
+    for scorer, judge in rows.iter_rows():
+        found.setdefault(scorer, []).append(judge)
+    return {
+        name: tuple(found[name]) for name in sorted(found, key=lambda name: (COMPUTED in found[name], name))
+    }
+
+
+def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
+    """The criteria that judges scored; all where none did."""
+    return [name for name, judges in known.items() if COMPUTED not in judges] or list(known)
+
+
+def _scores(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    runs = runs_in(snapshot, scope)
+    rows = snapshot.answer_scores(runs["run_id"].to_list())
+    answered = pl.col("mode").is_null() | (pl.col("mode") != CLOSED_BOOK)
+    return rows.filter(answered).with_columns(pl.col("judge").fill_null(COMPUTED))
+
+
+def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFrame:
+    """Score every generator by every criterion and judge.
+
+    Returns:
+        name (of the stack), reader, prompt, temperature, k, mode, label, criterion, judge, value, low, high
+        (points 0..100) and queries.
+    """
+    rows = _scores(snapshot, scope).filter(pl.col("scorer").is_in(list(chosen)))
+    parts = [
+        points(part, str(scorer)).with_columns(criterion=pl.lit(scorer), judge=pl.lit(judge))
+        for (scorer, judge), part in rows.group_by("scorer", "judge", maintain_order=True)
+    ]
+    if not parts:
+        return pl.DataFrame()
+    names = runs_in(snapshot, scope).select("run_id", "name")
+    made = pl.concat(parts).join(names, on="run_id", how="left")
+    return made.with_columns(_label(made)).sort("label", "criterion", "judge")
+
+
+def _label(rows: pl.DataFrame) -> pl.Expr:
+    """Name a generator by all that differs among the rows."""
+    shown = {
+        "reader": pl.col("reader").fill_null("reader unknown"),
+        "prompt": pl.col("prompt"),
+        "temperature": pl.format("T = {}", pl.col("temperature").round(3)),
+        "k": pl.format("k = {}", "k"),
+        "mode": pl.col("mode").str.replace("_", " "),
+        "name": pl.format("on {}", "name"),
+    }
+    differs = [part for name, part in shown.items() if name == "reader" or rows[name].n_unique() > 1]
+    return pl.concat_str(differs, separator=" · ", ignore_nulls=True).alias("label")
+
+
+def mean_of(criterion: str) -> str:
+    """The column of a criterion, which may have any name."""
+    return f"{criterion} (mean)"
+
+
+def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Lay the cells out, a row per generator, the best total first.
+
+    Args:
+        rows: Of `cells`.
+        gaps: Of `differences`; None = no baseline.
+
+    Returns:
+        label, a column `mean_of` per criterion (the mean of its judges), total (their sum, null if any is),
+        difference with low and high, n (cases of the criterion that has fewest), name, reader, prompt,
+        temperature, k, and a column ``criterion, judge`` of each with its interval in words.
+    """
+    wanted = [mean_of(name) for name in rows["criterion"].unique().sort()]
+    mean = rows.group_by("label", pl.col("criterion").map_elements(mean_of, pl.String)).agg(
+        pl.col("value").mean()
+    )
+    wide = mean.pivot("criterion", index="label", values="value")
+    told = rows.with_columns(
+        pl.concat_str("criterion", "judge", separator=", ").alias("of"), pl.Series("told", _told(rows))
+    )
+    judged = told.pivot("of", index="label", values="told")
+    who = rows.group_by("label").agg(pl.col(*_WHO).first(), pl.col("queries").min().alias("n"))
+    made = wide.with_columns(
+        pl.when(pl.all_horizontal(pl.col(wanted).is_not_null()))
+        .then(pl.sum_horizontal(wanted))
+        .alias("total")
+    )
+    for part in (gaps, who, judged):
+        made = made if part is None else made.join(part, on="label", how="left")
+    return made.sort("total", "label", descending=[True, False], nulls_last=True)
+
+
+def _told(rows: pl.DataFrame) -> list[str]:
+    spans = rows.select("value", "low", "high").iter_rows()
+    return [
+        f"{value:.1f}" + ("" if low is None or high is None else f" [{low:.1f}, {high:.1f}]")
+        for value, low, high in spans
+    ]
+
+
+def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: str) -> pl.DataFrame:
+    """Total of every generator less that of a baseline, paired by question where single answers are known.
+
+    Args:
+        rows: Of `cells`.
+        baseline: A label.
+
+    Returns:
+        label, difference (points), difference_low and difference_high (95 % bootstrap over the questions that
+        both answered; null where only means are known).
+    """
+    chosen = rows["criterion"].unique().to_list()
+    totals = generator_table(rows).select("label", "total")
+    base = totals.filter(pl.col("label") == baseline)["total"].first()
+    single = _per_question(snapshot, scope, rows, chosen)
+    own = dict(single.filter(pl.col("label") == baseline).select("query_id", "total").iter_rows())
+    found = []
+    for label, total in totals.iter_rows():
+        part = single.filter(pl.col("label") == label).select("query_id", "total").iter_rows()
+        paired = [value - own[query] for query, value in part if query in own]
+        low = high = None
+        if len(paired) > 1 and label != baseline:
+            low, high = (float(end[0]) for end in bootstrap_means(np.array(paired)))
+        gap = float(np.mean(paired)) if paired else None if total is None or base is None else total - base
+        found.append((label, gap, low, high))
+    names = ("label", "difference", "difference_low", "difference_high")
+    schema = dict.fromkeys(names[1:], pl.Float64)
+    return pl.DataFrame(found, schema={"label": pl.String, **schema}, orient="row")
+
+
+def _per_question(
+    snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, chosen: Sequence[str]
+) -> pl.DataFrame:
+    """The total of every question that all criteria score: label, query_id, total."""
+    scores = _scores(snapshot, scope)
+    parts = [
+        by_query(part, str(scorer)).with_columns(criterion=pl.lit(scorer))
+        for (scorer,), part in scores.filter(pl.col("scorer").is_in(chosen)).group_by("scorer")
+    ]
+    labels = rows.select(*POINT, "label").unique()
+    single = pl.concat(parts).filter(pl.col("query_id").is_not_null())
+    named = single.join(labels, on=POINT, nulls_equal=True)
+    summed = named.group_by("label", "query_id").agg(
+        pl.col("value").sum().alias("total"), pl.len().alias("of")
+    )
+    return summed.filter(pl.col("of") == len(chosen)).select("label", "query_id", "total").sort("query_id")
+
+
+def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
+    """Which generator is best, in one sentence; takes `generator_table`."""
+    best = table.row(0, named=True)
+    if best["total"] is None:
+        return "No generator here is scored by all of these criteria."
+    many = text.count(len(chosen), "criterion", "criteria")
+    gap = best.get("difference")
+    beside = "" if gap is None or best["label"] == baseline else f", {_signed(gap)} against {baseline}"
+    return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside}."
+
+
+def _signed(gap: float) -> str:
+    return text.signed(gap, lambda size: f"{size:.1f}")

@@ -1,0 +1,79 @@
+"""Generators side by side: means of judges, totals, differences, on scores made by hand and the thesis's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.importers.formats.published.readers import published_readers
+from core.records import Batch
+from core.store import Snapshot, Store
+from core.tables import frame
+from core.views.readers.generators import (
+    answer,
+    cells,
+    criteria,
+    differences,
+    generator_table,
+    mean_of,
+    usual,
+)
+from core.views.workspace.scope import Scope
+from tests.stores import Lab
+
+LABEL = Scope("lab")
+VALUES = {  # reader → criterion → judge → scores of three questions
+    "a": {"total": {"j1": (1, 1, 0), "j2": (1, 0, 0)}, "faith": {"j1": (1, 1, 1)}},
+    "b": {"total": {"j1": (0, 0, 0), "j2": (0, 0, 0)}, "faith": {"j1": (1, 0, 1)}},
+    "c": {"faith": {"j1": (1, 1, 1)}},
+}
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    store = Lab().run("stack").write(tmp_path / "store")
+    rows = [
+        {"run_id": "stack", "query_id": f"q{place}", "reader": reader, "mode": "top_k", "k": 5, "pass": 1}
+        | {"scorer": criterion, "judge": judge, "value": float(value), "scale": "0-1"}
+        for reader, own in VALUES.items()
+        for criterion, judges in own.items()
+        for judge, scores in judges.items()
+        for place, value in enumerate(scores)
+    ]
+    with store.write("scores") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", rows)}))
+    return store.read()
+
+
+def test_a_row_per_generator(snapshot: Snapshot):
+    known = criteria(snapshot, LABEL)
+    assert known == {"faith": ("j1",), "total": ("j1", "j2")}
+    rows = cells(snapshot, LABEL, usual(known))
+    found = generator_table(rows, differences(snapshot, LABEL, rows, "b"))
+    assert found["label"].to_list() == ["a", "b", "c"]
+    assert found[mean_of("total")].to_list() == pytest.approx([50, 0, None])
+    assert found["total"].to_list() == pytest.approx([150, 200 / 3, None])
+    assert found["difference"].to_list() == pytest.approx([250 / 3, 0, None])
+    first = found.row(0, named=True)
+    assert first["difference_low"] <= first["difference"] <= first["difference_high"]
+    assert first["n"] == 3
+    assert first["total, j1"].startswith("66.7 [")
+    assert answer(found, usual(known), "b").startswith("a is best over 2 criteria: 150.0 points, +83.3")
+
+
+def test_published_totals_of_the_thesis(tmp_path: Path):
+    """Table 7.8: GPT-5 Mini with P1 has the highest total; Table 7.9: O4 Mini with P2 is +33.34."""
+    store = Store.open(tmp_path / "store")
+    with store.write("published") as writer:
+        writer.add(published_readers())
+    readers_snapshot, scope = store.read(), Scope("thesis-generators")
+    rows = cells(readers_snapshot, scope, usual(criteria(readers_snapshot, scope)))
+    found = generator_table(rows, differences(readers_snapshot, scope, rows, "GPT-4 Omni · P1 · T = 0.2"))
+    best = found.row(0, named=True)
+    assert (best["reader"], best["prompt"], best["temperature"], best["n"]) == ("GPT-5 Mini", "P1", 0.2, 39)
+    assert best["total"] == pytest.approx(406.43, abs=0.02)
+    mini = found.row(by_predicate=pl.col("label") == "O4 Mini · P2 · T = 0.2", named=True)
+    assert mini["difference"] == pytest.approx(33.34, abs=0.02)
+    assert (mini["difference_low"], found.height) == (None, 63)
