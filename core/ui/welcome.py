@@ -76,7 +76,8 @@ def _cannot_fill(lack: Lacking) -> None:
         if fills:
             label = f"{page.title} of {plain(fills[0])}"
             st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
-        st.page_link(PAGES["add"].file, label="Add results", icon=PAGES["add"].icon)
+        for other in (PAGES["add"], *([PAGES["run"]] if lack.need == "answers" else [])):
+            st.page_link(other.file, label=other.title, icon=other.icon)
 
 
 def _fill_store() -> None:

@@ -44,6 +44,7 @@ def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_sto
     app = open_page(demo_store, "readers")
     assert_sound(app, "Readers")
     assert lacking("python-docs", "answers") in everything(app)
+    assert [link.proto.label for link in app.main.get("page_link")] == ["Add results", "Run"]
     links = {link.proto.page: link.proto.label for link in app.sidebar.get("page_link")}
     assert LACKS["answers"] in links["readers"]
 

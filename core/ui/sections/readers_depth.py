@@ -125,7 +125,8 @@ def by_depth(view: View) -> None:
         panel, line = _BY[_pick("A panel per", _BY, "rdby", usual)]
     with head:
         sentence = words.answer(depths, scorer)
-        show.head(sentence, caveats=words.caveats(depths, *rules))
+        judges = found_in(view).scores.filter(scorer=scorer)["judge"].drop_nulls().unique().sort().to_list()
+        show.head(sentence, caveats=words.caveats(depths, *rules) | {"several judges": words.judged(judges)})
         show.cards(*words.cards(depths.row(0, named=True), rules.delta, rules.epsilon))
     colours = theme.colours_for(depths[line].unique().sort())
     show.chart(charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x), "readers", alt=sentence)

@@ -21,7 +21,6 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 _DECADE = 10
 _LAST = 2000
 """Place in the legend of what belongs to every curve."""
-MOST_PANELS = 6
 
 
 def by_depth(
@@ -38,8 +37,10 @@ def by_depth(
     """
     top = table.filter(pl.col("mode") == "top_k", pl.col("k") > 0, pl.col(x).is_not_null())
     top = top.with_columns(x=pl.col(x)).sort("x")
-    names = top[panel].unique(maintain_order=True).sort().head(MOST_PANELS).to_list()
-    panels = theme.Panels(names, x=X_AXES[x], height=300 if len(names) < 3 else 220)
+    names = top[panel].unique().sort().to_list()
+    panels = theme.Panels(
+        [text.shorten(name, 40) for name in names], x=X_AXES[x], height=300 if len(names) < 3 else 220
+    )
     for place, name in enumerate(names):
         for key, colour in colours.items():
             own = (pl.col(panel) == name) & (pl.col(line) == key)
@@ -70,7 +71,7 @@ def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **li
         line={"width": 2.2, **line},
         name=text.escape(text.shorten(name)),
         customdata=[
-            f"k = {k}: {points(value)}{points(low, high)}, {text.sample(n)}"
+            f"{'' if k is None else f'k = {k}: '}{points(value)}{points(low, high)}, {text.sample(n)}"
             for k, value, low, high, n in rows.select("k", "value", "low", "high", "queries").iter_rows()
         ],
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
@@ -122,7 +123,10 @@ def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
         table: Of `core.views.readers.data.slice_table`, one reader's.
         parts: The panels, in order.
     """
-    rows = table.filter(pl.col("k") > 0).with_columns(x=pl.col("k")).sort("x")
+    curves = table.filter(pl.col("k") > 0).with_columns(x=pl.col("k"))
+    ends = curves.select("x").filter((pl.col("x") == pl.min("x")) | (pl.col("x") == pl.max("x"))).unique()
+    level = table.filter(pl.col("k").is_null()).join(ends, how="cross")  # all gold passages, at no k
+    rows = pl.concat([curves, level]).sort("x")
     shown = [part for part in parts if part in set(rows["part"])]
     panels = theme.Panels(shown, x=X_AXES["k"], height=300)
     for place, part in enumerate(shown):
@@ -160,5 +164,5 @@ def matrix(depths: pl.DataFrame, figure: str) -> go.Figure:
         showscale=False,
     )
     drawn = theme.figure([trace], height=150 + 46 * len(names), legend=False)
-    drawn.update_xaxes(type="category")
-    return drawn.update_yaxes(type="category")
+    style = {"type": "category", "showgrid": False}
+    return drawn.update_xaxes(**style).update_yaxes(**style)

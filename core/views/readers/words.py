@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -112,8 +112,15 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             if cut
             else ""
         ),
-        "depths to run": f"RSS needs these k: {'; '.join(wanted[:8])}." if wanted else "",
+        "depths to run": f"RSS needs these in the reader's k (form of Run): {'; '.join(wanted[:8])}."
+        if wanted
+        else "",
     }
+
+
+def judged(judges: Sequence[str]) -> str:
+    """Say whose judgements a score is the mean of, where several judged."""
+    return f"Scores are means of {len(judges)} judges: {', '.join(judges)}." if len(judges) > 1 else ""
 
 
 def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
