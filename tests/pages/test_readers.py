@@ -10,7 +10,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows, unescaped
 
 
-@pytest.mark.parametrize("place", PAGES["readers"].places)
+@pytest.mark.parametrize("place", PAGES["readers"].places[:3])
 def test_a_section_answers_with_n_a_chart_and_a_table(open_page: OpenPage, answered_store: Path, place: str):
     app = open_page(answered_store, place)
     assert_sound(app, "Readers")
