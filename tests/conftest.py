@@ -1,6 +1,7 @@
 """Settings for every test, and stores that are built once."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,14 @@ from tests.shared import once
 # they differ from run to run and find new cases.
 settings.register_profile("clq", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("clq")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_power_cut() -> Iterator[None]:
+    """Leave it to the kernel when bytes reach the disk: no test cuts the power, and waiting takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(scope="session")

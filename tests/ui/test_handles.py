@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,21 +17,33 @@ LIMIT = 256
 PROC = Path("/proc")
 
 
-async def _load(url: str, stays: asyncio.Event | None = None) -> bool:
+async def _load(url: str, served: Callable[[bool], Awaitable[object]] | None = None) -> bool:
+    """Open a page and stay for as long as ``served`` takes, which is told whether it was."""
     try:
         async with asyncio.timeout(30), Session(url):
-            if stays is not None:
-                await stays.wait()
+            if served is not None:
+                await served(True)
             return True
     except (OSError, TimeoutError, EOFError):
+        if served is not None:
+            await served(False)
         return False
 
 
 async def _crowd(url: str, visitors: int) -> None:
-    """More visitors at once than there are files for, for a few seconds."""
-    leave = asyncio.Event()
-    crowd = [asyncio.create_task(_load(url, leave)) for _ in range(visitors)]
-    await asyncio.sleep(10)
+    """More visitors at once than there are files for, until each is in or turned away, for 10 s at most."""
+    leave, known = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def served(stays: bool) -> None:
+        known.release()
+        if stays:
+            await leave.wait()
+
+    crowd = [asyncio.create_task(_load(url, served)) for _ in range(visitors)]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(10):
+            for _ in crowd:
+                await known.acquire()
     leave.set()
     await asyncio.gather(*crowd, return_exceptions=True)
 

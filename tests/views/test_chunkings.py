@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from core.errors import InputError
@@ -23,9 +21,9 @@ ANCHORED, TIED = Scope("corpus", "gold"), Scope("corpus", "tied")
 AT_1 = Quality("RA-nWG", 1)
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
-    store = Store(tmp_path / "store")
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    store = Store(tmp_path_factory.mktemp("snapshot") / "store")
     with store.write("seed") as writer:
         writer.add(chunked.batch())
     return store.read()

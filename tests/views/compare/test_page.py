@@ -48,9 +48,9 @@ def lab() -> Lab:
     )
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
-    return lab().write(tmp_path / "store").read()
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return lab().write(tmp_path_factory.mktemp("snapshot") / "store").read()
 
 
 def scored(snapshot: Snapshot, *runs: str, quality: Quality = AT_2) -> compare.Scored:

@@ -43,9 +43,9 @@ def lab() -> Lab:
     return made.run("averages", figures=[{"measure": "RA-nWG", "k": 1, "value": 0.5, "n": 6}])
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
-    return lab().write(tmp_path / "store").read()
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return lab().write(tmp_path_factory.mktemp("snapshot") / "store").read()
 
 
 def grid_of(snapshot: Snapshot, measure: Measure | None = None) -> Grid:

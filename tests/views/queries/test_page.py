@@ -67,8 +67,8 @@ def judged(grades: dict[str, dict[str, int]]) -> pl.DataFrame:
     )
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """Five stored queries and one that only the judgements name; run b has a pool, run a has none."""
     texts = [
         ("c", "q1", "Where is the First one?", ["package=numpy", "type=broad"]),
@@ -86,7 +86,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
     }
     passages = [("c", name, "", f"text of\n {name}", None, None, None) for name in "bcde"]
     passages.append(("c", "a", HOSTILE, HOSTILE * 200, None, None, None))
-    store = Store(tmp_path / "store")
+    store = Store(tmp_path_factory.mktemp("snapshot") / "store")
     with store.write("seed") as writer:
         writer.add(
             Batch(

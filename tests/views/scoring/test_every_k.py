@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -20,11 +18,11 @@ MEASURES = parse_list("RA-nWG@10,PROC[RA-nWG],RA-nWG@3(alpha=0.5),nDCG,AP,RR")
 TEXTS = {"run": pl.String, "query_id": pl.String}
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Snapshot:
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     made = Lab().judge(GRADES).run("a", final={"q1": ["p2", "p1"], "q3": ["p3"], "q9": ["p1"]})
     made.run("b", final={"q1": ["p1", "p3", "p2"]}).run("c", final={"q2": ["p1"]})
-    return made.write(tmp_path / "s").read()
+    return made.write(tmp_path_factory.mktemp("lab") / "s").read()
 
 
 def test_each_value_is_that_of_the_score_table(lab: Snapshot):

@@ -18,13 +18,13 @@ MEASURES = parse_list("RA-nWG@2,N-Recall4+@2,Precision4+@2,Harm@2,Hole@2,Hit@2,P
 AGGREGATE = {"measure": "RA-nWG", "k": 10, "value": 0.5, "n": 30, "low": 0.4, "high": 0.6}
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Snapshot:
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     made = Lab().judge(GRADES).run("a", final=RANKED).run("b", final={"q1": ["p1", "p3"]})
     made.run(
         "c", origin=Origin.PUBLISHED, figures=[AGGREGATE, {"measure": "latency_p50", "k": 10, "value": 9.0}]
     )
-    return made.write(tmp_path / "s").read()
+    return made.write(tmp_path_factory.mktemp("lab") / "s").read()
 
 
 def test_per_query_scores_equal_the_oracle(lab: Snapshot):

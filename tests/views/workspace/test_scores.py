@@ -57,9 +57,9 @@ def written(path: Path, *, sources: bool = True, answers: bool = True) -> Snapsh
     return store.read()
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
-    return written(tmp_path / "s")
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return written(tmp_path_factory.mktemp("snapshot") / "s")
 
 
 @pytest.mark.parametrize(
