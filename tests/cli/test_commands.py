@@ -272,10 +272,12 @@ def small_demo(sink, progress):
 
 def test_demo_fills_the_store_once(cli, monkeypatch):
     monkeypatch.setattr("core.pipeline.demo.run_demo", small_demo)
+    monkeypatch.setattr("core.diagnostics.names.job.DEMO_RUNS", 1)
     made = cli.rows("demo", "--if-empty")
     assert {row["origin"] for row in made} == {"published", "run"}
     assert cli.store.revision() == 1
     assert len(cli.rows("list", "runs")) == len(made)
+    assert cli.store.read().sizes("diagnostics").height == 4
     assert "nothing to do" in cli("demo", "--if-empty").stderr
     assert cli.store.revision() == 1
 

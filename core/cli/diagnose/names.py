@@ -17,9 +17,11 @@ from core.errors import BudgetError, InputError
 from core.jobs import State, asked_to_stop
 from core.records import Batch
 from core.views.diagnostics import landing
+from core.views.diagnostics.names import plan_words
+from core.views.run.plan import line_rows
 
 if TYPE_CHECKING:
-    from core.diagnostics.names.job import NamesJob
+    from core.diagnostics.names.job import NamesJob, NamesPlan
     from core.diagnostics.names.spec import NamesSpec
 
 
@@ -59,7 +61,7 @@ def run(
     job = read_job(asked, context.books())
     foreseen = plan(job) if dry_run or not yes else None
     if dry_run and foreseen is not None:
-        _show(foreseen.texts, foreseen.usd, form)
+        _show(foreseen, form)
         return
     if foreseen is not None and not agreed(foreseen.usd, yes=yes):
         raise typer.Exit(1)
@@ -88,11 +90,20 @@ def _asked(
     return kind.model_validate(told | ({"entities": str(entities.absolute())} if entities else {}))
 
 
-def _show(texts: int, usd: float | None, form: Format) -> None:
+def _show(made: NamesPlan, form: Format) -> None:
+    """Print a plan."""
     if form is Format.JSON:
-        typer.echo(json.dumps({"texts": texts, "usd": usd}))
+        told = {
+            "texts": made.texts,
+            "usd": made.usd,
+            "limit": made.limit,
+            "lines": line_rows(made).to_dicts(),
+        }
+        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
         return
-    emit(pl.DataFrame({"texts": [texts], "usd": [usd]}, schema={"texts": pl.Int64, "usd": pl.Float64}), form)
+    if made.lines:
+        emit(line_rows(made), form)
+    complain(plan_words(made))
 
 
 def _execute(context: Context, job: NamesJob, form: Format) -> None:

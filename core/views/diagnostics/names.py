@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import polars as pl
@@ -24,7 +24,10 @@ from core.paths import PUBLISHED
 from core.store import Snapshot
 from core.views import theme
 from core.views.diagnostics.landing import diagnosed
-from core.views.text import escape, score, signed
+from core.views.text import count, escape, score, signed, usd
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.diagnostics.names.job import NamesPlan
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
@@ -151,6 +154,15 @@ _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 def _change(rows: pl.DataFrame, condition: str) -> dict[str, Any] | None:
     return next(iter(rows.filter(condition=condition, measure=CHANGE).to_dicts()), None)
+
+
+def plan_words(made: NamesPlan) -> str:
+    """How many texts are embedded, and what that costs."""
+    if not made.lines:
+        return f"{count(made.texts, 'text')} to embed; nothing is paid for."
+    least = "unknown, at least " if made.usd is None else ""
+    limit = f"; the budget of {usd(made.limit, '')} ends it before" if made.over_budget else ""
+    return f"{count(made.texts, 'text')} to embed: {least}{usd(made.usd_known, '')}{limit}."
 
 
 def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
