@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.tables import TABLES, frame
+from core.tables import frame
 
 KEY = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pass")
 """What names an answer. What is not known is null; a mode that is null is `TOP_K`, a pass the only one."""
@@ -56,7 +56,7 @@ def graded(
     """The answers from the first k passages by one reader of each run, with one scorer's mean over passes.
 
     Args:
-        answers: Frame of "answers".
+        answers: Columns of `KEY`, of all answers.
         scores: Frame of "answer_scores".
         scorer: Whose scores are the grade; None for the one that an import says, else f1, else the next
             that compares answers with a reference.
@@ -64,7 +64,7 @@ def graded(
         reader: Only answers of this one; None for the one that answered for most runs.
 
     Returns:
-        run_id, query_id, reader, prompt, temperature, k, text, grade, scale, scorer, judge (grade to judge
+        run_id, query_id, reader, prompt, temperature, k, grade, scale, scorer, judge (grade to judge
         are null where nothing was scored); sorted by run, query and k.
     """
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
@@ -74,7 +74,7 @@ def graded(
     single = _of_scorer(single, scorer, judge)
     answers, single = _of_reader(answers, single)
     key = [name for name in KEY if name not in ("mode", "pass")]
-    said = answers.sort("pass").group_by(key, maintain_order=True).agg(pl.col("text").first())
+    said = answers.select(key).unique(maintain_order=True)
     found = single.group_by(key, maintain_order=True).agg(
         pl.col("value").mean().alias("grade"), pl.col("scale", "scorer", "judge").first()
     )
@@ -114,4 +114,4 @@ def _of_reader(answers: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFram
         rows.join(chosen, on=keys, how="semi", nulls_equal=True, maintain_order="left")
         for rows in (answers, scores)
     )
-    return first.select(TABLES["answers"].names()), second
+    return first, second

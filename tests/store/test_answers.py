@@ -102,10 +102,10 @@ def test_grades_of_the_last_release_are_scores(tmp_path: Path) -> None:
     expected = [("a", "q1", 1, "f1", 0.25, "0-1"), ("a", "q1", 3, "f1", 1.0, "0-1"),
                 ("b", "q1", None, "grade", 4.0, "1-5")]  # fmt: skip
     assert scores.select("run_id", "query_id", "k", "scorer", "value", "scale").rows() == expected
-    found = snapshot.graded_answers(["a", "b"]).select("run_id", "k", "text", "grade", "scale")
+    found = snapshot.graded_answers(["a", "b"]).select("run_id", "query_id", "k", "grade", "scale")
     assert found.rows() == [
-        ("a", 1, "Two.", 0.25, "0-1"), ("a", 3, "One.", 1.0, "0-1"), ("a", 3, "", None, None),
-        ("b", None, "Three.", 4.0, "1-5"),
+        ("a", "q1", 1, 0.25, "0-1"), ("a", "q1", 3, 1.0, "0-1"), ("a", "q2", 3, None, None),
+        ("b", "q1", None, 4.0, "1-5"),
     ]  # fmt: skip
     assert snapshot.existing("answers", ["a"], "reader") == [None]
     with store.write("import") as writer:  # what is there is seen as such

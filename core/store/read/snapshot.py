@@ -14,6 +14,7 @@ from core.store.faults import EXAMINE, told
 from core.store.read import chunkings, graded, sources
 from core.store.read.graded import Graded
 from core.store.read.lists import Judges
+from core.store.read.memory import Memory
 from core.store.read.revision import RUNS, Revision
 from core.store.read.sources import Sourced
 from core.store.rules import RULES, names, rows_of
@@ -28,6 +29,13 @@ def _select(table: str, *conditions: str) -> str:
     return f"SELECT {columns} FROM {rows_of(table, '$files')} WHERE {where} ORDER BY {order}"  # noqa: S608
 
 
+# Of the answers only what names them: which of them have no grade.
+_NAMED = (
+    f"SELECT {names(KEY)} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
+    "WHERE run_id IN (SELECT unnest($ids))"
+)
+_GRADED = Memory(64 << 20)
+"""Answers with their grade, which several parts of a page read one after the other."""
 _EARLIER_GRADES = (
     f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE grade IS NOT NULL AND run_id IN (SELECT unnest($ids))"
@@ -144,8 +152,18 @@ class Snapshot(Revision):
         reader: str | None = None,
     ) -> pl.DataFrame:
         """The answers of one reader of each run with one grade; see `core.answers.graded`."""
-        rows = self.answers(run_ids), self.answer_scores(run_ids)
-        return graded_answers(*rows, scorer=scorer, judge=judge, reader=reader)
+        self._known("run", run_ids)
+        files = self._files("answers", run_ids)
+        asked = (scorer, judge, reader)
+        key = (*files, *self._files("answer_scores", run_ids), *run_ids, *asked)
+
+        def made() -> pl.DataFrame:
+            held = {"files": files, "ids": list(run_ids)}
+            said = self.catalogue.frame(_NAMED, held) if files else pl.DataFrame(schema=TABLES["answers"])
+            scores = self.answer_scores(run_ids)
+            return graded_answers(said, scores, scorer=scorer, judge=judge, reader=reader)
+
+        return _GRADED.once(key, made, lambda rows: int(rows.estimated_size()))
 
     def gold_answers(self, collection_id: str) -> pl.DataFrame:
         """What right answers to the queries of a collection say, sorted by query."""
