@@ -122,7 +122,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Readers",
             ":material/chat:",
             "What the passages are worth to the answer: how good answers are by reader and by passages sent.",
-            ("by depth", "with and without gold", "matrix", "joint k", "generators"),
+            ("by depth", "with and without gold", "matrix", "joint k", "generators", "rerankers"),
             needs="answers",
         ),
         Page(

@@ -160,6 +160,7 @@ SETTINGS: Mapping[str, Setting] = {
     "fig": Setting("figure of the matrix"),
     "read": Setting("stack that was read", dependent=True),
     "reader": Setting("reader", dependent=True),
+    "rbk": Setting("passages sent", dependent=True),
     "crit": Setting("criteria of the generators", dependent=True),
     "genbase": Setting("baseline of the generators", dependent=True),
     "aim": Setting("score that k is asked for", number=True),

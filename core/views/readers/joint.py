@@ -134,7 +134,8 @@ def answer(rows: pl.DataFrame, least: float) -> str:
 
 def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
     """The numbers of the cheapest stack at its k."""
-    share = f"{text.percent(best['correct_low'])} to {text.percent(best['correct_high'])} · "
+    low, high = (text.percent(best[f"correct_{end}"]) for end in ("low", "high"))
+    share = "" if best["correct_low"] is None else f"{low} to {high} · "
     met = "–" if best["k_target"] is None else f"k = {best['k_target']}"
     return (
         ("$ per 1,000 correct", text.usd(best["usd_per_1k_correct"], ""), _ends(best)),

@@ -26,6 +26,15 @@ SENT = {
 """What each mode sends to the reader."""
 NO_SCORES = "No answer here has a score."
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
+TO_REBEL = (
+    'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '
+    "`[reader]`, on runs with and without a reranker; the judge should be another model than the reader."
+)
+REBEL = (
+    "Quality is similarity × precision; bars are 95 % intervals over questions, boxes the passes. Lines are "
+    "least squares through the methods that know relevance alone, and through none, one and two turns."
+)
 GENERATORS = (
     "A row is a model with its prompt and temperature; a criterion is the mean of its judges, in points, "
     "and the total their sum. Differences have an interval where single answers are known."
