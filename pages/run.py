@@ -12,12 +12,12 @@ from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
-from core.readers.prompts import PROMPTS
 from core.store import Snapshot
 from core.ui import cache, door, show, work
+from core.ui.pages import PAGES, pick_section
+from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
-from core.views.golden.build.form import models
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, Form
@@ -96,8 +96,10 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         key=f"budget_{start}",
         help="It stops before it would spend more.",
     )
+    folded = st.expander("Readers: what the passages are worth to the answer")
+    places["reader"] = folded.container()
     filled = replace(
-        fill_in_readers(start, begun, places),
+        reader_fields(places["reader"], begun, key=start),
         name=name or "sweep",
         documents=documents,
         judgements=judgements,
@@ -109,37 +111,6 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         budget=budget,
     )
     return filled, asked.specification(filled, collections, golden_sets), places
-
-
-def fill_in_readers(start: str, begun: Form, places: Places) -> Form:
-    """Draw which models answer from the passages, folded, as most evaluations need none."""
-    place = places["reader"] = st.expander("Readers: what the passages are worth to the answer").container()
-    left, right = place.columns(2)
-    readers = left.multiselect(
-        "Models that answer",
-        models(),
-        begun.readers,
-        accept_new_options=True,
-        key=f"readers_{start}",
-        help="“fake” repeats a sentence: for trying out, never for results.",
-    )
-    sent = right.multiselect(
-        "Passages sent (k)", asked.SENT, begun.sent, accept_new_options=True, key=f"sent_{start}"
-    )
-    prompts = left.multiselect(
-        "Prompts",
-        PROMPTS,
-        begun.prompts,
-        accept_new_options=True,
-        key=f"prompts_{start}",
-        help="Or a path to instructions of your own; “grounded” cites passages.",
-    )
-    modes = right.multiselect(
-        "What is sent", list(asked.MODES), begun.modes, format_func=asked.MODES.get, key=f"modes_{start}"
-    )
-    return replace(
-        begun, readers=tuple(readers), prompts=tuple(prompts), sent=tuple(sent), modes=tuple(modes)
-    )
 
 
 def chosen(
@@ -272,9 +243,15 @@ def new_evaluation() -> None:
         start(text, found)
 
 
-forbidden = door.forbidden()
-show.head(told.headline([one.status for one in EVALUATIONS.known()]), forbidden)
-work.underway(EVALUATIONS, may_start=not forbidden)
-if not forbidden:
-    new_evaluation()
-work.earlier(EVALUATIONS, may_start=not forbidden)
+def stacks() -> None:
+    """What is being run, the form, and what was run before."""
+    forbidden = door.forbidden()
+    show.head(told.headline([one.status for one in EVALUATIONS.known()]), forbidden)
+    work.underway(EVALUATIONS, may_start=not forbidden)
+    if not forbidden:
+        new_evaluation()
+    work.earlier(EVALUATIONS, may_start=not forbidden)
+
+
+page = PAGES["run"]
+dict(zip(page.sections, (stacks, ask), strict=True))[pick_section(page)]()

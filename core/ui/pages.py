@@ -189,6 +189,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Run",
             ":material/play_circle:",
             "Measures the stacks that you describe on your corpus, within a budget, and stores them.",
+            ("stacks", "readers"),
         ),
         Page(
             "library",

@@ -16,6 +16,7 @@ from core.errors import ClqError
 from core.pipeline.evaluate import Status, launch
 from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep import Problem, SpecError
+from core.pipeline.sweep.plan import Bill
 from core.ui import door, show
 from core.views.run import plan as told
 from core.views.text import count, plain
@@ -95,6 +96,27 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
         return SpecError([Problem("", str(error))])
     finally:
         st.session_state[key] = (text, time.monotonic() - began)
+
+
+def start(said: str, label: str, made: Bill, begin: Callable[[], None], *, key: str) -> None:
+    """A plan in a line, the button that begins, and what is paid for; without a key nothing begins."""
+    problems = getattr(made, "problems", ())
+    missing = any(str(problem.severity) == "missing" for problem in problems)
+    with st.container(border=True):
+        words, press = st.columns([2, 1], vertical_alignment="center")
+        words.markdown(plain(said))
+        pressed = press.button(
+            plain(label), type="primary", key=f"{key}_now", disabled=missing, width="stretch"
+        )
+        lines = told.line_rows(made)
+        if not lines.is_empty():
+            with st.expander("The plan: calls, tokens, dollars"):
+                show.table(lines, f"{key}_plan", LINES)
+    if pressed:
+        door.require()
+        begin()
+        st.toast("It runs; its progress stands above.", icon=":material/arrow_upward:")
+        st.rerun()
 
 
 def say(place: DeltaGenerator, problem: Problem) -> None:

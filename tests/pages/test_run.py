@@ -147,3 +147,24 @@ def test_of_a_folder_with_several_splits_one_is_asked_for(
     assert not [box for box in app.selectbox if box.label == "Split of the judgements"]
     next(box for box in app.text_input if box.label == "Judgements").set_value(str(folder)).run()
     assert f'golden_set.path = "{folder}"' in app.text_area[0].value
+
+
+def test_readers_on_stored_runs_have_a_form_and_a_plan(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "run/readers", ws="python-docs")
+    assert_sound(app, "Run")
+    assert answer(app) == "No reader was asked on stored runs yet."
+    assert not [each for each in app.button if each.key == "ask_now"]
+    app.multiselect(key="readers_asked_python-docs").set_value(["fake"]).run()
+    assert not app.exception
+    assert 'runs = ["workspace"]' in app.text_area[0].value
+    assert "64 questions" in everything(app)
+    assert app.button(key="ask_now").label.startswith("Get ")
+    app.multiselect(key="modes_asked_python-docs").set_value([]).run()
+    assert app.error
+    assert not [each for each in app.button if each.key == "ask_now"]
+
+
+def test_without_rankings_there_is_nothing_to_read(open_page: OpenPage, empty_store: Path):
+    app = open_page(empty_store, "run/readers")
+    assert_sound(app, "Run")
+    assert len(app.info) == 1

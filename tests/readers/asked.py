@@ -98,7 +98,8 @@ def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: A
     spec = spec.model_validate(
         {**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models(url, **limits)}
     )
-    return landing.read(store.read(), spec, {"fake": book()}, to_run=False)
+    made, _ = landing.read(store.read(), spec, {"fake": book()}, to_run=False)
+    return made
 
 
 def book() -> PriceBook:

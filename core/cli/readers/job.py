@@ -93,7 +93,10 @@ def status(ctx: typer.Context, form: FormatOption = Format.TABLE) -> None:
 
 def _job(context: Context, spec: ReaderSpec, budget: float | None, *, to_run: bool) -> ReaderJob:
     spec = spec if budget is None else spec.model_copy(update={"budget_usd": budget})
-    return landing.read(context.store().read(), spec, context.books(), to_run=to_run)
+    job, problems = landing.read(context.store().read(), spec, context.books(), to_run=to_run)
+    for problem in problems:
+        complain(f"{problem.severity}: {problem}")
+    return job
 
 
 def _show(made: ReaderPlan, form: Format) -> None:

@@ -24,7 +24,6 @@ from core.views.golden import refined
 from core.views.golden.build import form as asked
 from core.views.golden.build import landing, words
 from core.views.golden.build.form import Form
-from core.views.run.plan import line_rows
 from core.views.text import plain
 
 _CURVES = {
@@ -140,7 +139,9 @@ def _new(view: View) -> None:
     for problem in found.problems if found is not None else ():
         work.say(st.container(), problem)
     if isinstance(found, GoldenPlan):
-        _start(text, found)
+        said = f"{words.size_of(found)}. {words.dollars(found)}"
+        begin = partial(landing.begin, text, cache.store().path)
+        work.start(said, words.button(found), found, begin, key="build")
 
 
 def _fill_in(view: View, collection: str) -> Form:
@@ -205,23 +206,3 @@ def _candidates(snapshot: Snapshot, *sources: str, _job: GoldenJob) -> Pool | No
     """The pool, found once for its sources, whoever judges."""
     del snapshot, sources  # part of the key
     return candidates(_job)
-
-
-def _start(text: str, made: GoldenPlan) -> None:
-    """The plan in a line, the button that begins, and the plan whole."""
-    missing = any(str(problem.severity) == "missing" for problem in made.problems)
-    with st.container(border=True):
-        said, press = st.columns([2, 1], vertical_alignment="center")
-        said.markdown(plain(f"{words.size_of(made)}. {words.dollars(made)}"))
-        pressed = press.button(
-            plain(words.button(made)), type="primary", key="build_now", disabled=missing, width="stretch"
-        )
-        lines = line_rows(made)
-        if not lines.is_empty():
-            with st.expander("The plan: calls, tokens, dollars"):
-                show.table(lines, "golden_plan", work.LINES)
-    if pressed:
-        door.require()
-        landing.begin(text, cache.store().path)
-        st.toast("It runs; its progress stands above.", icon=":material/arrow_upward:")
-        st.rerun()

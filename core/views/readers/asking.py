@@ -7,14 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.golden.build.words import bill, dollars
+from core.views.golden.build.words import bill, dollars, press, progress
+from core.views.run.plan import RUNNING
 from core.views.text import count, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Status
     from core.readers.plan import ReaderPlan
 
-__all__ = ["answered", "as_json", "dollars", "ended", "jobs", "size_of"]
+__all__ = ["answered", "as_json", "button", "dollars", "ended", "headline", "jobs", "progress", "size_of"]
+
+WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
+NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
+
+
+def headline(known: Sequence[Status]) -> str:
+    """How many jobs there were, and which run now."""
+    names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
+    if not known:
+        return "No reader was asked on stored runs yet."
+    now = f"{names} {'are' if ' and ' in names else 'is'} answering" if names else "none is answering"
+    return f"{count(len(known), 'job')} of readers; {now}."
+
+
+def button(made: ReaderPlan) -> str:
+    """What the button says: ``Get 5,400 answers · $0.84 · about 5 min``."""
+    return press(f"Get {count(made.answers, 'answer')}", made)
 
 
 def size_of(made: ReaderPlan) -> str:

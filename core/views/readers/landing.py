@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job
     from core.pipeline.evaluate.launch import Known
     from core.pipeline.evaluate.run import After
+    from core.pipeline.sweep.problems import Problem
     from core.pipeline.sweep.reader import Reader
     from core.prices import PriceBook
     from core.readers.job import Material, ReaderJob
@@ -35,6 +36,27 @@ def work_of(store: Path) -> Path:
     return store.absolute().parent / "readers"
 
 
+def begin(text: str, store: Path) -> None:
+    """Start a job as a process of its own; its paths are relative to the current folder.
+
+    Raises:
+        SpecError: If the text is no specification; nothing was started.
+    """
+    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
+    from core.readers.spec import load  # noqa: PLC0415
+
+    spec = load(text + "\n")
+    told = spec.model_dump(mode="json", exclude_none=True)
+    launch.start(work_of(store), spec.name, store, ["readers", "run", "--yes"], told)
+
+
+def resume(one: Known, store: Path) -> None:
+    """Let a job that was stopped go on."""
+    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
+
+    launch.start(work_of(store), one.status.name, store, ["readers", "resume", one.name])
+
+
 def known(store: Path) -> list[Known]:
     """Every reader job whose answers go into a store, newest first."""
     from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
@@ -42,8 +64,10 @@ def known(store: Path) -> list[Known]:
     return launch.known_in(work_of(store))
 
 
-def read(snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *, to_run: bool) -> ReaderJob:
-    """Read what a specification names.
+def read(
+    snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *, to_run: bool
+) -> tuple[ReaderJob, list[Problem]]:
+    """Read what a specification names; with it, what its owner should know.
 
     Raises:
         SpecError: With everything that is wrong with its models.
@@ -52,11 +76,11 @@ def read(snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *
     """
     from core.readers.job import ReaderJob, require_models  # noqa: PLC0415 - with the engines, a second
 
-    require_models(spec.reader, spec.models, to_run=to_run)
+    problems = require_models(spec.reader, spec.models, to_run=to_run)
     if spec.prices not in books:
         raise UnknownNameError("price book", spec.prices, books, where="prices")
     collection = str(spec.collection.stored)
-    return ReaderJob(
+    job = ReaderJob(
         name=spec.name,
         reader=spec.reader,
         material=material(snapshot, collection, spec.reader, spec.reader.runs),
@@ -65,6 +89,7 @@ def read(snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *
         budget_usd=spec.budget_usd,
         spec=spec.model_dump(mode="json", exclude_none=True),
     )
+    return job, problems
 
 
 def after(store: Store, job: Job) -> After | None:

@@ -64,6 +64,8 @@ class Form:
     prompts: tuple[str, ...] = ("short",)  # how they are asked
     sent: tuple[str, ...] = ("1", "5", "10")  # how many passages they are sent
     modes: tuple[str, ...] = ("top_k", "none")  # which passages they are sent
+    judge: str = ""  # a model that scores the answers, too
+    runs: tuple[str, ...] = ()  # stored runs that are read instead of new ones
 
 
 def starts(scope: Scope | None) -> dict[str, Form]:
@@ -176,9 +178,29 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     )
 
 
+def reader_specification(form: Form) -> str:
+    """The form as the text of a specification of readers on stored runs (TOML)."""
+    return "\n".join(
+        [
+            f"name = {_written(form.name)}",
+            f"collection.stored = {_written(form.documents)}",
+            *([f"budget_usd = {form.budget:g}"] if form.budget is not None else []),
+            "",
+            *_reader(form),
+        ]
+    )
+
+
 def _reader(form: Form) -> list[str]:
     told = {"models": form.readers, "prompts": form.prompts, "k": form.sent, "modes": form.modes}
-    return ["[reader]", *(_listed(key, values) for key, values in told.items()), ""]
+    return [
+        "[reader]",
+        *([_listed("runs", form.runs)] if form.runs else []),
+        *([f"golden_set = {_written(form.judgements)}"] if form.runs and form.judgements else []),
+        *(_listed(key, values) for key, values in told.items()),
+        *([f"judge = {_written(form.judge)}"] if form.judge else []),
+        "",
+    ]
 
 
 def _listed(key: str, values: Iterable[str]) -> str:

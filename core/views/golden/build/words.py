@@ -65,9 +65,14 @@ def dollars(made: GoldenPlan | ReaderPlan) -> str:
 
 def button(made: GoldenPlan) -> str:
     """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
+    return press(f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it", made)
+
+
+def press(act: str, made: GoldenPlan | ReaderPlan) -> str:
+    """What a button says that does what was planned."""
     price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
-    act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
-    return f"{act} · {price} · about {duration(made.seconds)}"
+    took = f" · about {duration(made.seconds)}" if made.seconds else ""
+    return f"{act} · {price}{took}"
 
 
 def as_json(made: GoldenPlan) -> dict[str, Any]:

@@ -1,0 +1,137 @@
+"""Section Readers of Run: models answer from stored runs; an evaluation's form has the same fields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import polars as pl
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.pipeline.evaluate.launch import Known
+from core.readers.plan import ReaderPlan, plan
+from core.readers.prompts import PROMPTS
+from core.readers.spec import load
+from core.store import Snapshot
+from core.ui import cache, door, show, work
+from core.ui.view import find_place
+from core.ui.workspace import go_to_workspace
+from core.views.golden.build.form import models
+from core.views.readers import asking as words
+from core.views.readers import landing
+from core.views.run import form as asked
+from core.views.run.form import Form
+from core.views.text import plain
+
+
+def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
+    """Draw who answers, how they are asked, and what they are sent."""
+    left, right = place.columns(2)
+    readers = left.multiselect(
+        "Models that answer", models(), begun.readers, accept_new_options=True, key=f"readers_{key}",
+        help="“fake” repeats a sentence: for trying out, never for results.",
+    )  # fmt: skip
+    sent = right.multiselect(
+        "Passages sent (k)", asked.SENT, begun.sent, accept_new_options=True, key=f"sent_{key}"
+    )
+    prompts = left.multiselect(
+        "Prompts", PROMPTS, begun.prompts, accept_new_options=True, key=f"prompts_{key}",
+        help="Or a path to instructions of your own; “grounded” cites passages.",
+    )  # fmt: skip
+    modes = right.multiselect(
+        "What is sent",
+        list(asked.MODES),
+        begun.modes,
+        format_func=lambda mode: asked.MODES[mode],
+        key=f"modes_{key}",
+    )
+    judge = left.selectbox(
+        "Judge", models(), index=None, placeholder="none", accept_new_options=True, key=f"judge_{key}",
+        help="Scores answers from 0 to 5 beside gold answers; another model than the readers.",
+    )  # fmt: skip
+    return replace(
+        begun, readers=tuple(readers), prompts=tuple(prompts), sent=tuple(sent), modes=tuple(modes),
+        judge=judge or "",
+    )  # fmt: skip
+
+
+def ask() -> None:
+    """Draw who is answering now, the form, and who answered before."""
+    forbidden = door.forbidden()
+    path = cache.store().path
+    kind = work.Kind(
+        noun="job",
+        known=lambda: landing.known(path),
+        resume=lambda one: landing.resume(one, path),
+        progress=words.progress,
+        ended=words.ended,
+        finish=_finish,
+        table=lambda known: words.jobs([(one.status.name, one.status) for one in known]),
+    )
+    show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
+    work.underway(kind, may_start=not forbidden)
+    if not forbidden:
+        _new()
+    work.earlier(kind, may_start=not forbidden)
+
+
+def _finish(one: Known, bar: DeltaGenerator) -> None:
+    """The way to the answers."""
+    if one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
+        go_to_workspace(one.status.collection_id)
+        st.switch_page("pages/readers.py", query_params={})  # None would refuse what widgets hold
+
+
+def _new() -> None:
+    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    place = find_place()
+    runs = None if place is None else cache.snapshot(None).runs(place.scope.collection_id)
+    if place is None or runs is None or not runs["has_rankings"].any():
+        st.info("This workspace has no rankings that a reader could answer from.")
+        return
+    as_form, as_text = st.tabs(["Form", "Text"])
+    with as_form:
+        filled = _fill_in(place.scope.collection_id, place.scope.golden_set_id or "", runs)
+    with as_text:
+        written = asked.reader_specification(filled)
+        text = work.draft(written, "readers", "TOML or YAML; the README has every key.")
+    if text != written:
+        st.caption("The text was edited, and counts; a change in the form writes it anew.")
+    elif not filled.readers:
+        st.caption(words.NO_READER)
+        return
+    found = work.planned(text, "readers", partial(_plan_of, cache.snapshot(None)))
+    for problem in found.problems if found is not None else ():
+        work.say(st.container(), problem)
+    if isinstance(found, ReaderPlan):
+        said = f"{words.size_of(found)}. {words.dollars(found)}"
+        begin = partial(landing.begin, text, cache.store().path)
+        work.start(said, words.button(found), found, begin, key="ask")
+
+
+def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
+    """Draw the form."""
+    labels = dict(runs.filter("has_rankings").select("run_id", "label").iter_rows())
+    first = st.columns([2, 4, 1])
+    name = first[0].text_input("Name", f"{collection}-readers", key=f"asked_name_{collection}")
+    chosen = first[1].multiselect(
+        "Runs", list(labels), placeholder="all of this workspace", key=f"asked_runs_{collection}",
+        format_func=lambda run: plain(labels[run]),
+    )  # fmt: skip
+    budget = first[2].number_input(
+        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="asked_budget",
+        help="It stops before it would spend more, and keeps what was answered.",
+    )  # fmt: skip
+    begun = Form(
+        name=name or "readers", documents=collection, judgements=golden_set, axes={}, budget=budget,
+        runs=tuple(chosen) or ("workspace",),
+    )  # fmt: skip
+    return reader_fields(st.container(), begun, key=f"asked_{collection}")
+
+
+@cache.cached("Counting…", entries=8)
+def _plan_of(snapshot: Snapshot, text: str) -> ReaderPlan:
+    """What would be answered, made once per specification and revision."""
+    job, problems = landing.read(snapshot, load(text), cache.books(), to_run=False)
+    return plan(job, problems=problems)
