@@ -12,7 +12,7 @@ from core.paths import ROOT
 from core.ui.pages import PAGES
 
 OF_THE_PRODUCT = re.compile(
-    r"(%?PROC\[)?(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)"
+    r"(%?PROC\[|Robust\[)?(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)"
 )
 """Measures that pages rest on by name; what is said here holds for the others."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -35,6 +36,21 @@ EFFECTS = pl.Schema([*SIBLINGS.items(), ("n", pl.Int32), *((name, pl.Float64) fo
 """Columns of `effects`."""
 
 
+class Kin(NamedTuple):
+    """What tells a run from its siblings, and what they have in common."""
+
+    family: str  # the stack without rewrite and perturbation, as JSON
+    rewrite: str
+    perturb: str  # "noise 4"; empty = the queries as they are
+
+
+def kin(text: str) -> Kin:
+    """Tell the family of a run by its specification (JSON)."""
+    spec = json.loads(text)
+    told, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
+    return Kin(canonical_json(spec), rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
+
+
 def siblings(runs: pl.DataFrame) -> pl.DataFrame:
     """Find the stacks that were asked perturbed queries, with all rewrites and perturbations of each.
 
@@ -46,13 +62,10 @@ def siblings(runs: pl.DataFrame) -> pl.DataFrame:
     """
     rows = {}
     for run_id, text in runs.select("run_id", "spec").iter_rows():
-        spec = json.loads(text)
-        told = spec.pop("perturb", None) or {}
-        rewrite = str(spec.pop("rewrite", NONE))
-        key = (canonical_json(spec), rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
-        rows[key] = (run_id, key[0], stack_label(spec), *key[1:])
-    noisy = {family for family, _, perturb in rows if perturb}
-    kept = [row for (family, _, _), row in rows.items() if family in noisy]
+        key = kin(text)
+        rows[key] = (run_id, key.family, stack_label(json.loads(key.family)), key.rewrite, key.perturb)
+    noisy = {key.family for key in rows if key.perturb}
+    kept = [row for key, row in rows.items() if key.family in noisy]
     table = pl.DataFrame(kept, schema=SIBLINGS, orient="row")
     return table.sort("stack", "family", pl.col("rewrite") != NONE, "rewrite", "perturb")
 

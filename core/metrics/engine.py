@@ -90,6 +90,7 @@ class _Job:
             ("sources", extra.sources),
             ("pool_sources", extra.pool_sources),
             ("answers", extra.answers),
+            *(extra.perturbed or {}).items(),
         ):
             if given is not None and given.shape[:-1] != grades.shape[:-1]:
                 raise ValueError(f"{name} {given.shape} do not match grades {grades.shape}")
@@ -109,6 +110,10 @@ class _Job:
             )
         }
         self._grades = grades.reshape(self.shape[1], queries, grades.shape[-1])
+        self._perturbed = {
+            name: given.reshape(self.shape[1], queries, given.shape[-1])
+            for name, given in (extra.perturbed or {}).items()
+        }
 
     def empty(self) -> Scores:
         """An array for the values of a measure, cutoffs first."""
@@ -149,7 +154,8 @@ class _Job:
             for name, given in self._per_run.items()
         }
         grades = self._grades[block.runs, block.queries]
-        return Inputs(grades, block.judged, ahead=block.ahead, **rest)  # type: ignore[arg-type]
+        perturbed = {name: each[block.runs, block.queries] for name, each in self._perturbed.items()}
+        return Inputs(grades, block.judged, ahead=block.ahead, perturbed=perturbed, **rest)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +238,7 @@ def na_reason(
     counts = np.asarray(pool_counts_row).reshape(1, 5)
     if not counts.any() and measure.info.na:
         return "No passage of the query is judged."
-    if "answers" in measure.info.needs:
+    if {"answers", "perturbed"} & measure.info.needs:
         return measure.info.na
     if pool_grades_row is None:
         pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])

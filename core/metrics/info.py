@@ -22,8 +22,9 @@ Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
 Values = Mapping[str, Value]
-Need = Literal["pool", "sources", "answers"]
-"""What a measure needs besides grades: the candidate pool, the sources of passages, graded answers."""
+Need = Literal["pool", "sources", "answers", "perturbed"]
+"""What a measure needs besides grades: the candidate pool, the sources of passages, graded answers, and the
+rankings of the same stack for perturbed queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ row of a hundred cutoffs is a loop of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,6 +27,8 @@ Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _STEP = 8
+ABSENT = -2
+"""Grade in every slot of a perturbed ranking that there is not."""
 LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -44,6 +46,8 @@ class Extra:
     # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
     # g − 1 stands for grade g; see `core.metrics.facets`
     facets: Counts | None = None
+    # int8 [..., Q, D] by perturbation ("noise 4"), the rankings of perturbed queries; `ABSENT` = not run
+    perturbed: Mapping[str, Grades] | None = None
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
 
@@ -110,6 +114,7 @@ class Inputs(_Kept):
         sources: int32 [runs, queries, D].
         pool_sources: int32 [runs, queries, P].
         answers: float64 [runs, queries, D].
+        perturbed: int8 [runs, queries, D] by perturbation.
 
     Attributes:
         judged: As given.
@@ -129,10 +134,12 @@ class Inputs(_Kept):
         sources: Codes | None = None,
         pool_sources: Codes | None = None,
         answers: Floats | None = None,
+        perturbed: Mapping[str, Grades] | None = None,
     ) -> None:
         super().__init__()
         self.judged = judged
         self.shape = (judged.depth, *grades.shape[:2])
+        self._times, self._perturbed = ahead, perturbed
         self._ahead = cutoffs_first(grades, judged.depth * ahead, -1)
         self.grades = self._ahead[: judged.depth]
         self.scratch: Floats = np.empty(self.shape)
@@ -233,6 +240,19 @@ class Inputs(_Kept):
                 do="Give the pool stage and the passages.",
             )
         made: Counts = self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
+        return made
+
+    def perturbed(self, name: str) -> Inputs:
+        """The same runs as they ranked perturbed queries.
+
+        Raises:
+            InputError: If no such rankings were given.
+        """
+        given = (self._perturbed or {}).get(name)
+        if given is None:
+            found = f"This measure needs rankings of perturbed queries ({name})."
+            raise InputError(found, do="Run the stacks with noise, typo, accents or case in the sweep.")
+        made: Inputs = self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
         return made
 
     def answers(self) -> Floats:

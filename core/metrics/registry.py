@@ -8,6 +8,7 @@ from types import MappingProxyType
 from core.metrics import classical, gain, rates, tradeoff
 from core.metrics.info import MeasureInfo
 from core.metrics.proc import with_ceiling
+from core.metrics.robust import robust
 from core.params import show
 
 MEASURES: tuple[MeasureInfo, ...] = (
@@ -38,10 +39,13 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.NDCG_FOUND,
 )
 
+ROBUST = (gain.RA_NWG, rates.N_RECALL4)
+"""Measures that are also had under the worst of perturbed queries."""
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
     {info.name: info for measure in MEASURES for info in with_ceiling(measure)}
+    | {made.name: made for made in map(robust, ROBUST)}
 )
-"""Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X."""
+"""Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X, Robust[X] follow all."""
 
 
 def reference() -> list[dict[str, str]]:

@@ -51,11 +51,12 @@ def parameter_key(param: Param) -> str | None:
     """The address key of a measure's parameter; None where no widget is offered for it.
 
     An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
-    default, so a value of one is none of the other.
+    default, so a value of one is none of the other. The noise of queries is no noise of judges.
     """
     if not (param.step or param.choices):
         return None
-    return "mix" if param.name == "alpha" and param.high <= 1 else param.name
+    other = {"noise": "talk"} | ({"alpha": "mix"} if param.high <= 1 else {})
+    return other.get(param.name, param.name)
 
 
 def settings(

@@ -255,6 +255,9 @@ def value(name, ranking, judged, k, *, values=None, pool=(), source=None, answer
         return actual / reached if reached else None
     if name.startswith("PROC["):
         return ceiling(inner, judged, k, values, world)
+    if name.startswith("Robust["):  # what perturbed queries rank is what the pool holds
+        both = [PLAIN[inner](each[:k], judged, k, values, world) for each in (ranking, pool)]
+        return None if None in both else min(both)
     return PLAIN[name](ranking[:k], judged, k, values, world)
 
 

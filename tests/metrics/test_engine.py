@@ -61,7 +61,9 @@ def full_extra(grades):
     facets = np.zeros((grades.shape[-2], 32), dtype=np.int64)
     facets[:, [1, 2, 4, 8, 16]] = 1
     answers = np.full(grades.shape, 0.5)
-    return Extra(sources=sources, pool_sources=sources, facets=facets, answers=answers)
+    return Extra(
+        sources=sources, pool_sources=sources, facets=facets, answers=answers, perturbed={"noise 4": grades}
+    )
 
 
 @pytest.mark.parametrize("row", DEGENERATE, ids=[row[0] for row in DEGENERATE])
@@ -193,7 +195,7 @@ def test_blocks_of_runs_and_queries_equal_the_whole(monkeypatch):
     rng = np.random.default_rng(1)
     grades = rng.integers(-1, 6, (5, 7, 11)).astype(np.int8)
     counts, apart = rng.integers(0, 4, (7, 5)), rng.integers(0, 4, (5, 7, 5))
-    measures = [Measure(name) for name, info in REGISTRY.items() if not info.needs & {"sources", "answers"}]
+    measures = [Measure(name) for name, info in REGISTRY.items() if info.needs <= {"pool"}]
     for pool_counts in (counts, apart):
         whole = score_all(measures, grades, pool_counts, pool_grades=grades)
         for size in (1, 11 * 7 * 2, 11 * 3):
@@ -217,6 +219,22 @@ def test_to_depth_cuts_and_fills():
 def test_impossible_weightings_are_refused(wrong):
     with pytest.raises(InputError, match="weighting"):
         Weighting(**wrong)
+
+
+def test_robust_is_the_worst_of_each_chosen_perturbation_by_itself():
+    measure = Measure.parse("Robust[N-Recall4+]@2(typo=1)")
+    assert str(measure) == "Robust[N-Recall4+]@2(typo=1)"
+    assert Measure.parse("Robust[N-Recall4+]@2(noise=4,typo=1)") == measure
+    counts = np.array([[0, 0, 0, 0, 2], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 0]])
+    clean = np.array([[5, 5], [5, 0], [5, 0], [3, 0]], dtype=np.int8)
+    noise = np.array([[5, 0], [5, 0], [0, 5], [3, 0]], dtype=np.int8)
+    typo = np.array([[0, 5], [0, 0], [-2, -2], [3, 0]], dtype=np.int8)
+    made = score_at(measure, clean, counts, extra=Extra(perturbed={"noise 4": noise, "typo 1": typo}))
+    np.testing.assert_array_equal(made, [0.5, 0.0, np.nan, np.nan])
+    alone = Measure.parse("Robust[N-Recall4+]@1(noise=0)")
+    np.testing.assert_array_equal(score_at(alone, clean, counts)[:2], [1.0, 1.0])
+    with pytest.raises(InputError, match="perturbed queries"):
+        score_at(measure, clean, counts, extra=Extra(perturbed={"typo 1": typo}))
 
 
 def test_reference_describes_every_measure_completely():

@@ -14,7 +14,7 @@ from tests.metrics.worlds import World, queries, weighting_values, worlds
 
 ALL = [Measure(name) for name in REGISTRY]
 WITH_CEILING = [Measure(name) for name in oracle.PLAIN if f"PROC[{name}]" in REGISTRY]
-BARE = [measure for measure in ALL if not measure.info.needs & {"sources", "answers"}]
+BARE = [measure for measure in ALL if measure.info.needs <= {"pool"}]
 """Measures that need no more than grades and a pool."""
 
 

@@ -16,6 +16,7 @@ _NEEDS = {
     "pool": "the candidate pool",
     "sources": "passages with their source",
     "answers": "answers with grades",
+    "perturbed": "runs of perturbed queries",
 }
 
 
@@ -124,7 +125,7 @@ def result(measure: Measure) -> str:
 
 def choices() -> list[str]:
     """Every measure by name, ceilings after all others."""
-    return sorted(REGISTRY, key=lambda name: name.count("PROC") + name.count("%"))
+    return sorted(REGISTRY, key=lambda name: name.count("[") + name.count("%"))
 
 
 PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."

@@ -14,6 +14,7 @@ import polars as pl
 
 from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
 from core.metrics.facets import sets_of
+from core.metrics.robust import chosen
 from core.params import show
 
 PASSAGES: tuple[tuple[str, int, str], ...] = (
@@ -29,6 +30,8 @@ PASSAGES: tuple[tuple[str, int, str], ...] = (
 """The example's passages: name, grade (0 = nobody judged it) and source; all but u are the golden set."""
 RANKING = "buafcd"
 """What the run ranks, first rank first; its candidate pool is the same passages."""
+NOISY = "ufdbga"
+"""What it ranks for the query perturbed, in whatever way."""
 ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
 """Correctness of the answer from the first 1, 2, … passages."""
 DEEPEST = len(RANKING)
@@ -272,6 +275,11 @@ def worked(measure: Measure) -> Worked:
         best = best_first(ranked)
         steps = (*steps, best.best_in_words())
         step = f"({expression(ranked)}) / ({expression(best)})"
+    elif measure.name.startswith("Robust["):
+        others = [Ranked(measure, NOISY)] if chosen(measure.values) else []
+        steps = (*steps, *(f"Perturbed, the query ranks {' '.join(NOISY)} instead." for _ in others))
+        sides = [expression(each) for each in (ranked, *others)]
+        step = f"min({', '.join(sides)})" if others else sides[0]
     elif measure.inner:
         best = best_first(ranked)
         steps, step = (best.best_in_words(), *steps[1:]), expression(best)
@@ -294,6 +302,9 @@ def _value(measure: Measure) -> float | None:
         pool_sources=sources(RANKING),
         facets=sets_of(judged, sources(JUDGED)),
         answers=np.array([ANSWERS]),
+        perturbed=dict.fromkeys(
+            chosen(measure.values), np.array([[GRADES[name] for name in NOISY]], dtype=np.int8)
+        ),
     )
     found = score_at(measure, grades, counts_of(JUDGED)[None], pool_grades=grades, extra=extra)[0]
     return None if np.isnan(found) else float(found)

@@ -16,6 +16,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views.scoring.reported import reported
 from core.views.workspace.audits import audits
+from core.views.workspace.perturbed import has_perturbed
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 
@@ -111,6 +112,8 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
         found.add("sources")
     if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
         found.add("answers")
+    if ranked and has_perturbed(snapshot.runs(runs["collection_id"][0])):
+        found.add("perturbed")
     return frozenset(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,12 @@ from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import count_grades
 from core.metrics.rates import ANY
+from core.metrics.robust import chosen
 from core.store import Graded, Snapshot
 from core.store.read.memory import Memory
 from core.views import text
 from core.views.workspace.answers import graded as graded_answers
+from core.views.workspace.perturbed import perturbed_grades
 from core.views.workspace.scope import Quality
 
 _KEPT = Memory(256 * 2**20)
@@ -78,7 +80,7 @@ class Evidence:
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
         """A measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
-        if measure.info.needs_pool or "sources" in measure.info.needs:
+        if not measure.info.needs <= {"answers"}:
             return np.full(grades.shape[:2], np.nan)
         return score_at(
             measure, grades, counts, extra=replace(self.extra, answers=self.answers.get(_about(measure)))
@@ -87,11 +89,14 @@ class Evidence:
     def among(self, queries: Container[str]) -> Evidence:
         """The same with some of the queries only."""
         places = [place for place, query_id in enumerate(self.query_ids) if query_id in queries]
-        extra = {
+        extra: dict[str, Any] = {
             each.name: getattr(self.extra, each.name).take(places, axis=-2)
             for each in fields(self.extra)
             if isinstance(getattr(self.extra, each.name), np.ndarray)
         }
+        if self.extra.perturbed is not None:
+            taken = {name: each.take(places, axis=1) for name, each in self.extra.perturbed.items()}
+            extra["perturbed"] = taken
         return replace(
             self,
             query_ids=tuple(self.query_ids[place] for place in places),
@@ -142,6 +147,10 @@ def evidence(
     needs = frozenset(need for measure in wanted for need in measure.info.needs)
     if not needs <= {"pool"}:
         found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+    if "perturbed" in needs:
+        names = frozenset(name for measure in wanted for name in chosen(measure.values))
+        perturbed = {name: perturbed_grades(snapshot, golden_set_id, final, name) for name in names}
+        found = replace(found, extra=replace(found.extra, perturbed=perturbed))
     if "answers" in needs:
         about = {_about(measure): measure for measure in wanted if "answers" in measure.info.needs}
         answers = {key: _answers(snapshot, final, measure) for key, measure in about.items()}

@@ -1,0 +1,66 @@
+"""What stacks rank for perturbed queries: the runs of their siblings, read beside their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from core.diagnostics.noise import CLEAN, kin
+from core.metrics import to_depth
+from core.metrics.inputs import ABSENT
+from core.store import Graded, Snapshot
+
+Grades = npt.NDArray[np.int8]
+_EMPTY = -1
+
+
+def perturbed_grades(snapshot: Snapshot, golden_set_id: str, final: Graded, name: str) -> Grades:
+    """Read what the siblings of some runs rank for the queries perturbed in one way.
+
+    Args:
+        golden_set_id: The judgements, which are those of the clean queries.
+        final: The runs' own rankings.
+        name: The perturbation, for example "noise 4".
+
+    Returns:
+        int8 [runs, queries, depth]; `ABSENT` in every slot where a run has no sibling, or one that was not
+        asked the query.
+    """
+    wanted = _siblings(snapshot, final.run_ids, name)
+    there = sorted(set(wanted.values()))
+    if not there:
+        return np.full((*final.grades.shape[:2], 1), ABSENT, dtype=np.int8)
+    graded = snapshot.graded(there, golden_set_id, stage="final")
+    ranked = to_depth(graded.grades, max(graded.grades.shape[2], 1))
+    timed = snapshot.timings(there).select("run_id", "query_id").unique()
+    asked = ranked[..., 0] != _EMPTY
+    places = {query_id: place for place, query_id in enumerate(graded.query_ids)}
+    rows = {run_id: row for row, run_id in enumerate(graded.run_ids)}
+    for run_id, query_id in timed.filter(pl.col("query_id").is_in(list(places))).iter_rows():
+        asked[rows[run_id], places[query_id]] = True
+    known = np.where(asked[..., None], ranked, np.int8(ABSENT))
+    made = np.full((*final.grades.shape[:2], known.shape[2]), ABSENT, dtype=np.int8)
+    both = [(place, places[query_id]) for place, query_id in enumerate(final.query_ids) if query_id in places]
+    into, taken = (list(each) for each in zip(*both, strict=True))
+    for row, run_id in enumerate(final.run_ids):
+        if run_id in wanted:
+            made[row, into] = known[rows[wanted[run_id]], taken]
+    return made
+
+
+def _siblings(snapshot: Snapshot, run_ids: tuple[str, ...], name: str) -> dict[str, str]:
+    """The newest run of each run's stack that was asked the queries perturbed in this way."""
+    runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec")
+    of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
+    near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
+    noisy = near.filter(pl.col("spec").str.json_path_match("$.perturb").is_not_null())
+    newest = {(place, kin(spec)): run_id for run_id, place, spec in noisy.iter_rows()}
+    keys = {run_id: (place, kin(spec)._replace(perturb=name)) for run_id, place, spec in of.iter_rows()
+            if kin(spec).perturb == CLEAN}  # fmt: skip
+    return {run_id: newest[key] for run_id, key in keys.items() if key in newest}
+
+
+def has_perturbed(runs: pl.DataFrame) -> bool:
+    """Tell whether any of some runs was asked perturbed queries."""
+    return bool(runs["spec"].str.json_path_match("$.perturb").is_not_null().any())

@@ -1,0 +1,65 @@
+"""Robust measures over what the store holds of perturbed siblings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.metrics import Measure
+from core.store import Snapshot
+from core.views.workspace.choices import choices
+from core.views.workspace.scope import Quality
+from core.views.workspace.scores import at_cutoff, evidence
+from tests.stores import Lab
+from tests.views.made import LAB
+
+BM25 = {"name": "bm25", "mode": "sparse", "sparse": "bm25"}
+ALL = {"q1": ["p", "x"], "q2": ["p", "x"], "q3": ["p", "x"]}
+GRADES = {query: {"p": 5, "x": 1} for query in ALL}
+NOISY = {**BM25, "perturb": {"noise": 4}}
+ROBUST = Measure.parse("Robust[N-Recall4+]@1")
+
+
+def lab(tmp_path: Path, **runs: tuple[dict[str, object], dict[str, list[str]]]) -> Snapshot:
+    made = Lab().judge(GRADES)
+    for run_id, (spec, final) in runs.items():
+        made.run(run_id, final=final, spec=spec)
+    return made.write(tmp_path / "store").read()
+
+
+def test_it_is_the_worst_of_a_run_and_its_sibling_and_needs_one(tmp_path: Path):
+    noisy = {"q1": ["x", "p"], "q2": ["p"]}
+    snapshot = lab(
+        tmp_path,
+        clean=(BM25, ALL),
+        noisy=(NOISY, noisy),
+        alone=({**BM25, "rewrite": "rules"}, ALL),
+        typo=({**BM25, "perturb": {"typo": 1}}, noisy),
+    )
+    found = evidence(snapshot, ["clean", "alone", "noisy"], "gold", [ROBUST])
+    values = at_cutoff(found, ROBUST)
+    np.testing.assert_array_equal(values[0], [0, 1, np.nan])
+    assert np.isnan(values[1:]).all(), "no sibling; and a perturbed run is nobody's clean one"
+    np.testing.assert_array_equal(at_cutoff(found.among({"q2"}), ROBUST)[0], [1])
+    assert np.isnan(found.rescored(ROBUST, found.grades[..., :1], found.pool_counts)).all()
+    assert {"Robust[N-Recall4+]", "Robust[RA-nWG]"} <= set(choices(snapshot, LAB).measures)
+
+
+def test_a_query_that_found_nothing_counts_0_and_one_that_was_not_asked_does_not(tmp_path: Path):
+    made = Lab().judge(GRADES).run("clean", final=ALL, spec=BM25)
+    made.run("noisy", final={"q1": ["p"]}, ms={"sparse": [1.0, 1.0]}, spec=NOISY)
+    snapshot = made.write(tmp_path / "store").read()
+    values = at_cutoff(evidence(snapshot, ["clean"], "gold", [ROBUST]), ROBUST)
+    np.testing.assert_array_equal(values[0], [1, 0, np.nan])
+
+
+@pytest.mark.parametrize("spec", [BM25, {**BM25, "perturb": {"noise": 2}}])
+def test_without_the_perturbation_there_is_no_value(tmp_path: Path, spec: dict[str, object]):
+    snapshot = lab(tmp_path, clean=(BM25, ALL), other=(spec, ALL))
+    values = at_cutoff(evidence(snapshot, ["clean"], "gold", [ROBUST]), ROBUST)
+    assert np.isnan(values).all()
+    offered = choices(snapshot, LAB).measures
+    assert ("Robust[N-Recall4+]" in offered) == ("perturb" in spec)
+    assert Quality("Robust[N-Recall4+]", 1).ceiling is None
