@@ -10,13 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.answers import GRADE
 from core.errors import InputError, UnknownNameError
 from core.importers import export
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import TABLES, frame
 from core.views.library.export import batch_of
-from tests.importers.helpers import read
+from tests.importers.helpers import read, rows
 
 
 def everything() -> Batch:
@@ -322,3 +323,29 @@ def exported() -> bytes:
 OFFERS = {
     "own": ("clq", exported()),
 }
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
+def test_answers_of_an_earlier_release_have_their_grade_as_a_score(tmp_path, form):
+    """They had one grade in their own row, and no table of scores stood beside them."""
+    export(everything(), tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    for table in ("answers", "answer_scores", "gold_answers"):
+        (tmp_path / "out" / manifest["tables"].pop(table)["file"]).unlink()
+    manifest["tables"]["answers"] = {"file": f"answers.{form}", "rows": 3}
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    earlier = pl.DataFrame(
+        {"run_id": ["r-1"] * 3, "query_id": ["q"] * 3, "k": [1, 2, 3], "text": ["a", "b", "c"],
+         "grade": [0.5, 4.0, None], "scale": ["0-1", "1-5", None], "judge": ["f1", None, None]},
+        schema_overrides={"k": pl.Int32},
+    )  # fmt: skip
+    write = {"parquet": earlier.write_parquet, "jsonl": earlier.write_ndjson, "csv": earlier.write_csv}[form]
+    write(tmp_path / "out" / f"answers.{form}")
+    made = read(tmp_path / "out")
+    assert rows(made, "answers").select("k", "text", "reader").rows() == [
+        (1, "a", None), (2, "b", None), (3, "c", None)
+    ]  # fmt: skip
+    assert rows(made, "answer_scores").select("k", "scorer", "value", "scale", "source").rows() == [
+        (1, "f1", 0.5, "0-1", GRADE), (2, "grade", 4.0, "1-5", GRADE)
+    ]  # fmt: skip
+    assert not [each for account in made.accounts for each in account.left_out]
