@@ -133,7 +133,8 @@ def by_depth(view: View) -> None:
     show.table(depths, "depths", DEPTHS, more=MORE_DEPTHS)
     with st.expander("Every point"):
         show.table(rows, "points", POINTS, more=MORE_POINTS)
-    _beside()
+    if view.scope.golden_set_id and found_in(view).runs["has_rankings"].any():
+        _beside()
 
 
 def _pick(label: str, offered: Collection[str], key: str, usual: str) -> str:
