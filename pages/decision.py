@@ -35,7 +35,7 @@ LACKING_SHOWN = 5
 @cached(entries=64)
 def bill(view: View, run_id: str) -> pl.DataFrame:
     """Price what a run recorded, by stage."""
-    return recorded(view.snapshot, run_id, view.book, view.scope.answering.sent(view.quality.k))
+    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
 
 
 @cached(entries=64)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from core.metrics import Measure
 from core.prices import PriceBook
 from core.prices.cost import CostInputs, mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
-from core.views.workspace.costs import with_answers, with_embedding
+from core.views.workspace.costs import retrieval, with_answers, with_embedding
+from core.views.workspace.scope import Scope
 
 NONE = "none"
 """Stands for a stage that bills nothing: absent, or run on a machine of one's own."""
@@ -158,12 +158,13 @@ def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float
 
 
 def recorded(
-    snapshot: Snapshot, run_id: str, book: PriceBook, answers: Measure | None = None
+    snapshot: Snapshot, run_id: str, book: PriceBook, decided: Scope | None = None, k: int = 0
 ) -> pl.DataFrame:
     """Price the recorded usage of a run.
 
     Args:
-        answers: Whose answers from how many passages the bill must cover; None = only what was recorded.
+        decided: The workspace whose costs the bill explains; None = all that was recorded.
+        k: How many passages readers are sent there.
 
     Returns:
         `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
@@ -171,8 +172,9 @@ def recorded(
     """
     run = snapshot.runs().filter(pl.col("run_id") == run_id)
     usage = snapshot.usage([run_id])
-    if answers is not None:
-        usage = with_answers(snapshot, run, usage, book, answers)
+    if decided:
+        sent = decided.answering.sent(k)
+        usage = retrieval(run, usage) if sent is None else with_answers(snapshot, run, usage, book, sent)
     priced = priced_usage(pl.concat(with_embedding(run, usage)), book)
     columns = priced.select(
         "stage",

@@ -31,6 +31,7 @@ RELEVANCE, CRITERIA = METHODS[:4], ("none", *METHODS[4:])
 _LINES = {"relevance alone": (RELEVANCE, theme.OKABE_ITO[0]), "several criteria": (CRITERIA, theme.ACCENT)}
 _RERANKERS = {"rebel-one-turn": METHODS[4], "rebel-two-turn": METHODS[5]}
 _REWRITES = {"hyde": METHODS[2], "multi-query": METHODS[3]}
+_SAID = {"none": "No reranking", "relevance only": "Reranking by relevance alone"}
 _KEY = ("run_id", "reader", "prompt", "temperature", "mode", "k")
 
 
@@ -114,8 +115,9 @@ def answer(rows: pl.DataFrame) -> str:
     """Which method answers best, in one sentence."""
     best = rows.row(0, named=True)
     speed = "" if best["speed"] is None else f", at {best['speed']:.0f} characters a second"
+    method = _SAID.get(best["method"], best["method"].capitalize())
     return (
-        f"{best['method'].capitalize()} is best: similarity {best[SIMILARITY]:.2f} of {BEST} × precision "
+        f"{method} is best: similarity {best[SIMILARITY]:.2f} of {BEST} × precision "
         f"{best[PRECISION]:.3f} = {best['quality']:.2f}{speed} ({best['name']}, k = {best['k']})."
     )
 

@@ -95,8 +95,8 @@ def costs(
     """
     ids, (scope, k) = runs["run_id"].to_list(), asked or (None, 0)
     usage, per = snapshot.usage(ids), "query" if scope is None else scope.answering.per
-    if scope is not None and (sent := scope.answering.sent(k)):
-        usage = with_answers(snapshot, runs, usage, book, sent)
+    sent = None if scope is None else scope.answering.sent(k)
+    usage = retrieval(runs, usage) if sent is None else with_answers(snapshot, runs, usage, book, sent)
     priced = run_totals(runs, usage, book, () if per == "query" else (GENERATE,))
     reported = (
         snapshot.aggregates(ids)
@@ -117,6 +117,15 @@ def costs(
     return made if scope is None or per != "correct answer" else _per_correct(snapshot, made, scope, k)
 
 
+def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
+    """Usage without what readers took here: stacks that nobody answered from would look cheaper.
+
+    A generation that another tool billed with its flow stays.
+    """
+    own = runs.filter(pl.col("origin") == Origin.RUN.value)["run_id"].to_list()
+    return usage.filter(~((pl.col("stage") == GENERATE) & pl.col("run_id").is_in(own)))
+
+
 def with_answers(
     snapshot: Snapshot, runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, measure: Measure
 ) -> pl.DataFrame:
@@ -124,7 +133,7 @@ def with_answers(
 
     A run with neither has a generation of which nothing is known.
     """
-    rows = taken(snapshot, runs["run_id"].to_list(), measure)
+    rows, usage = taken(snapshot, runs["run_id"].to_list(), measure), retrieval(runs, usage)
     generated = pl.col("stage") == GENERATE
     billed = usage.filter(generated)["run_id"].unique().to_list()
     answered = rows["run_id"].unique().to_list()

@@ -10,7 +10,7 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.prices import PriceBook
-from core.records import Batch
+from core.records import Batch, Origin
 from core.store import Snapshot
 from core.tables import frame
 from core.views.link import settings
@@ -91,6 +91,17 @@ def test_costs_are_those_of_queries_of_answers_or_of_correct_answers(snapshot: S
     assert cost(found) == pytest.approx(expect)
     if given.get("per") == "answered query":
         assert cost(found, "cost_least")["mute"] == pytest.approx(0.5)
+
+
+def test_what_readers_took_here_is_no_cost_of_a_query(snapshot: Snapshot, tmp_path: Path):
+    lab = Lab().judge({"q1": {"a": 5}}).run("run", final={"q1": ["a"]}, origin=Origin.RUN)
+    used = {"run_id": "run", "query_id": "q1", "unit": "input_tokens", "amount": 1000.0, "basis": "measured"}
+    rows = [{**used, "stage": "embed", "item": "embed"}, {**used, "stage": "generate", "item": "unpriced"}]
+    store = lab.write(tmp_path / "own")
+    with store.write("usage") as writer:
+        writer.add(Batch(frames={"usage": frame("usage", rows)}))
+    for per, expect in (("query", 1.0), ("answered query", None)):
+        assert cost(table(store.read(), asked(per=per), book=BOOK))["run"] == expect
 
 
 def test_the_cheapest_correct_answer_is_another_stack_than_the_cheapest_query(snapshot: Snapshot):
