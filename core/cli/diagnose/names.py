@@ -34,6 +34,9 @@ def run(
     entities: Annotated[
         Path | None, typer.Option(help="A table of your own: entity, topic, title.", exists=True)
     ] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="A stored collection instead: sources as names, titles as topics.")
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often bundles are drawn anew.")] = 15,
     queries: Annotated[int, typer.Option(min=1, help="Bundles of a run.")] = 100,
     seed: Annotated[str, typer.Option(help="Of all that is drawn.")] = "names",
@@ -52,13 +55,23 @@ def run(
 
     context: Context = ctx.obj
     if spec is None:
-        asked = _asked(NamesSpec, embedder, dim, language, entities, runs=runs, queries=queries, seed=seed)
-    elif embedder or dim or language or entities:
+        asked = _asked(
+            NamesSpec,
+            embedder,
+            dim,
+            language,
+            entities,
+            collection=collection,
+            runs=runs,
+            queries=queries,
+            seed=seed,
+        )
+    elif embedder or dim or language or entities or collection:
         raise InputError("A specification says that already.", where="--spec", do="Give one or the other.")
     else:
         asked = load(spec)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
-    job = read_job(asked, context.books())
+    job = read_job(asked, context.books(), context.store().read().passages)
     foreseen = plan(job) if dry_run or not yes else None
     if dry_run and foreseen is not None:
         _show(foreseen, form)
@@ -87,6 +100,8 @@ def _asked(
         "language": language or ["en"],
         **more,
     }
+    if entities is not None and more.get("collection") is not None:
+        raise InputError("Names come from one place.", do="Give one of --entities and --collection.")
     return kind.model_validate(told | ({"entities": str(entities.absolute())} if entities else {}))
 
 

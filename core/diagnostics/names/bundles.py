@@ -111,6 +111,21 @@ def read_works(path: Path) -> tuple[Work, ...]:
     return works
 
 
+def works_of(passages: pl.DataFrame) -> tuple[Work, ...]:
+    """Take works from the passages of a collection: a source is the entity, each of its titles a topic.
+
+    Args:
+        passages: source and title; passages that lack one of them do not count.
+
+    Raises:
+        InputError: See `require_works`.
+    """
+    named = passages.select("source", "title").drop_nulls().unique(maintain_order=True)
+    works = tuple(Work(source, title, title) for source, title in named.iter_rows())
+    require_works(works)
+    return works
+
+
 def require_works(works: Sequence[Work]) -> None:
     """Refuse works that no bundle can be drawn from.
 

@@ -11,8 +11,17 @@ import numpy as np
 import polars as pl
 
 from core.diagnostics.names.ablations import CONDITIONS, Texts
-from core.diagnostics.names.bundles import LANGUAGES, Language, Work, bundles, phrases, read_works, shipped
-from core.diagnostics.names.margins import Vectors, ascii_only, margins, of_run
+from core.diagnostics.names.bundles import (
+    LANGUAGES,
+    Language,
+    Work,
+    bundles,
+    phrases,
+    read_works,
+    shipped,
+    works_of,
+)
+from core.diagnostics.names.margins import MEASURED, Vectors, ascii_only, margins, of_run
 from core.diagnostics.names.spec import NamesSpec
 from core.errors import InputError
 from core.pipeline.evaluate.folder import Progress
@@ -98,12 +107,15 @@ class NamesJob:
         return queries, candidates
 
 
-def read_job(spec: NamesSpec, books: Mapping[str, PriceBook]) -> NamesJob:
+def read_job(
+    spec: NamesSpec, books: Mapping[str, PriceBook], passages: Callable[[str], pl.DataFrame] | None = None
+) -> NamesJob:
     """Read everything that a specification names.
 
     Args:
         spec: The specification.
         books: Price books by name.
+        passages: Reads those of a stored collection.
 
     Raises:
         InputError: If a table or a dimension cannot be used.
@@ -112,6 +124,10 @@ def read_job(spec: NamesSpec, books: Mapping[str, PriceBook]) -> NamesJob:
     if spec.prices not in books:
         raise InputError(f"No price book {spec.prices!r}.", do=f"There are: {', '.join(sorted(books))}.")
     own = None if spec.entities is None else read_works(Path(spec.entities))
+    if spec.collection is not None:
+        if passages is None:
+            raise InputError("No store was named.", where="collection", do="Name one, or give entities.")
+        own = works_of(passages(spec.collection))
     works = {language: shipped(language) if own is None else own for language in spec.language}
     return NamesJob(spec=spec, embedders=tuple(_measured(spec)), works=works, book=books[spec.prices])
 
@@ -285,7 +301,7 @@ def _cut(known: Mapping[Purpose, _Known], texts: Sequence[Texts], dim: int) -> t
 
 def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
     """The figures as records of the store: a collection for each embedder, dimension and language."""
-    own = "" if job.spec.entities is None else f" on {Path(job.spec.entities).name}"
+    own = f" on {job.spec.own}" if job.spec.own else ""
     collections, parts = [], []
     for (embedder, dim, language), some in rows.group_by("embedder", "dim", "language", maintain_order=True):
         name = collection_id(str(embedder), int(str(dim)), str(language), job.spec)
@@ -293,7 +309,7 @@ def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
         collections.append(
             Collection(
                 collection_id=name, name=f"Names: {embedder} {dim} d, {language}",
-                source=f"Measured here{own}",
+                source=f"{MEASURED}{own}",
                 notes=notes,
             )
         )  # fmt: skip
@@ -304,7 +320,7 @@ def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
 
 def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> str:
     """The collection that owns the figures; a table of one's own has its own."""
-    own = "" if spec.entities is None else f"-{short_hash(Path(spec.entities).name)}"
+    own = f"-{short_hash(spec.own)}" if spec.own else ""
     return f"names-{embedder}-{dim}-{language}{own}"
 
 

@@ -13,6 +13,8 @@ from core.diagnostics.names.ablations import ABLATIONS, BASE, Texts
 
 LEAST = 0.02
 """Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)."""
+MEASURED = "Measured here"
+"""Source of figures; what follows it names what they were measured on, where that is one's own."""
 MARGINS = ("d_name", "d_topic", "d_both")
 CHANGE, DELTA, ASCII = "dd_name_pct", "delta_name", "ascii_delta_max"
 RATIO = "name_topic_ratio"

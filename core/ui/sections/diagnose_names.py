@@ -13,6 +13,7 @@ from core.store import Snapshot
 from core.ui import cache, show
 from core.ui.view import View
 from core.views.diagnostics import names as page
+from core.views.text import plain
 
 
 def names(view: View) -> None:
@@ -27,7 +28,7 @@ def names(view: View) -> None:
     top = st.container()
     language = st.segmented_control(
         "Language", offered, default=offered[0], required=True, key="names_language",
-        format_func=lambda name: page.LANGUAGES.get(name, name),
+        format_func=lambda name: plain(page.spoken(name)),
     )  # fmt: skip
     sentence = page.answer(rows, language)
     with top:

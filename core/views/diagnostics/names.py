@@ -15,6 +15,7 @@ from core.diagnostics.names.margins import (
     DIACRITICS,
     MARGINS,
     MASK,
+    MEASURED,
     RATIO,
     Check,
     checks,
@@ -47,8 +48,16 @@ def published() -> pl.DataFrame:
 
 
 def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
-    """Return the averages of every diagnosis of names in the store, and its checks."""
-    rows = diagnosed(snapshot, "names")
+    """Return the averages of every diagnosis of names in the store, and its checks.
+
+    What was measured on names of one's own has these behind its language: "en · parts.csv".
+    """
+    sources = snapshot.collections().select("collection_id", own=pl.col("source").str.strip_prefix(MEASURED))
+    rows = diagnosed(snapshot, "names").join(sources, on="collection_id", how="left", maintain_order="left")
+    own = (
+        pl.when(pl.col("own") == "").then(pl.lit("")).otherwise(" ·" + pl.col("own").str.strip_prefix(" on"))
+    )
+    rows = rows.with_columns(language=pl.col("language") + own)
     return summary(rows), checks(rows)
 
 
@@ -146,7 +155,13 @@ MEANS = {
     "unicode_normalization_stress": "NFD and narrow spaces",
 }
 """What each ablation does, in words."""
-LANGUAGES = {"en": "English", "fr": "French"}
+_LANGUAGES = {"en": "English", "fr": "French"}
+
+
+def spoken(language: str) -> str:
+    """A language in words, with the names of one's own behind it."""
+    name, _, own = language.partition(" · ")
+    return " · ".join(filter(None, (_LANGUAGES.get(name, name), own)))
 
 
 _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
@@ -227,7 +242,7 @@ def checked(found: Sequence[Check]) -> pl.DataFrame:
     }
     rows = [
         {
-            "label": f"{each.embedder} {each.dim} d", "language": LANGUAGES.get(each.language, each.language),
+            "label": f"{each.embedder} {each.dim} d", "language": spoken(each.language),
             "check": must[each.name], "result": words[each.passed], "value": each.value, "n": each.n,
         }
         for each in found

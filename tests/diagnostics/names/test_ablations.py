@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from core.diagnostics.names.ablations import (
@@ -17,7 +18,16 @@ from core.diagnostics.names.ablations import (
     near_miss,
     perturbed,
 )
-from core.diagnostics.names.bundles import LANGUAGES, Bundle, bundles, phrases, read_works, shipped
+from core.diagnostics.names.bundles import (
+    LANGUAGES,
+    Bundle,
+    Work,
+    bundles,
+    phrases,
+    read_works,
+    shipped,
+    works_of,
+)
 from core.errors import InputError
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "names.json").read_text(encoding="utf-8"))[
@@ -135,3 +145,12 @@ def test_tables_that_cannot_be_used(tmp_path: Path, text: str, words: str):
     path.write_text(text)
     with pytest.raises(InputError, match=words):
         read_works(path)
+
+
+def test_works_of_a_collection():
+    rows = [(source, title) for source in "abcd" for title in ("x", "y")]
+    rows += [("a", "x"), (None, "x"), ("a", None)]
+    passages = pl.DataFrame(rows, schema=["source", "title"], orient="row")
+    assert works_of(passages) == tuple(Work(source, title, title) for source, title in rows[:8])
+    with pytest.raises(InputError, match="0 entities are too few"):
+        works_of(passages.clear())

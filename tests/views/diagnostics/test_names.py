@@ -17,9 +17,9 @@ from core.views.library import export
 from core.views.workspace.choices import workspaces
 
 
-def made(queries: int):
+def made(queries: int, **more: object):
     spec = NamesSpec.model_validate(
-        {"embedder": [{"name": "fake", "dim": [8]}], "runs": 2, "queries": queries}
+        {"embedder": [{"name": "fake", "dim": [8]}], "runs": 2, "queries": queries, **more}
     )
     job = read_job(spec, load_books(PRICES))
     return batch_of(job, figures(job, lambda each: make_embedder(each.model, each.full_dim)))
@@ -88,3 +88,16 @@ def test_what_the_page_says(store: Store):
     assert drawn["voyage-3.5 (paper)"].marker.symbol.endswith("-open")
     change = found.filter(measure="dd_name_pct").sort("condition")
     assert set(drawn["fake 8 d"].x) == set(change["value"])
+
+
+def test_names_of_ones_own_stay_apart(store: Store, tmp_path: Path):
+    own = tmp_path / "*parts*.csv"
+    own.write_text("entity,topic,title\n" + "".join(f"{e},{t},{e}{t}\n" for e in "abcd" for t in "xy"))
+    before, _ = names.figures(store.read())
+    landing.land(store, made(5, entities=str(own)))
+    after, _ = names.figures(store.read())
+    assert after["language"].unique().sort().to_list() == ["en", "en · *parts*.csv"]
+    assert after.filter(language="en").equals(before, null_equal=True)
+    rows = names.both(after)
+    assert set(names.ranking(rows, "en · *parts*.csv")["basis"]) == {"measured"}
+    assert names.spoken("en · *parts*.csv") == "English · *parts*.csv"
