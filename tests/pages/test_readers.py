@@ -38,6 +38,9 @@ def test_rules_and_choices_hold(open_page: OpenPage, answered_store: Path):
         "k*",
     ]
     assert "k = 3, 7" in everything(app)
+    next(button for button in app.button if button.label == "Run the k that RSS needs").click().run()
+    assert_sound(app, "Run")
+    assert app.session_state["sec"] == "readers"
 
 
 def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_store: Path):

@@ -133,8 +133,8 @@ def by_depth(view: View) -> None:
     show.table(depths, "depths", DEPTHS, more=MORE_DEPTHS)
     with st.expander("Every point"):
         show.table(rows, "points", POINTS, more=MORE_POINTS)
-    if view.scope.golden_set_id and found_in(view).runs["has_rankings"].any():
-        _beside()
+    if found_in(view).runs["has_rankings"].any():
+        _beside(depths, judged=view.scope.golden_set_id is not None)
 
 
 def _pick(label: str, offered: Collection[str], key: str, usual: str) -> str:
@@ -152,13 +152,16 @@ def _pick_axis(rows: pl.DataFrame) -> str:
     return words.AGAINST[_pick("Against", offered or [usual], "rdx", usual)]
 
 
-def _beside() -> None:
-    """Lead to what other pages make of the same answers."""
-    queries, measures = PAGES["queries"], PAGES["measures"]
+def _beside(depths: pl.DataFrame, *, judged: bool) -> None:
+    """Lead to what other pages make of the same answers, and to the depths that are lacking."""
+    queries, measures, run = (PAGES[name] for name in ("queries", "measures", "run"))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = "Acc|Hit, query by query"
-        st.page_link(queries.file, label=label, icon=queries.icon, query_params={"m": "Acc|Hit"})
-        section_link(measures, measures.sections[1], "Which measure foretells the answers")
+        if depths["wanted"].count():
+            section_link(run, run.sections[1], "Run the k that RSS needs")
+        if judged:
+            label = "Acc|Hit, query by query"
+            st.page_link(queries.file, label=label, icon=queries.icon, query_params={"m": "Acc|Hit"})
+            section_link(measures, measures.sections[1], "Which measure foretells the answers")
 
 
 def with_and_without_gold(view: View) -> None:
