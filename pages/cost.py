@@ -8,18 +8,9 @@ from core.prices import PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs, calculator
 from core.ui import cache, prices, show
 from core.ui.pick import BY_RULE, listed, still_offered
+from core.ui.sections import bill
 from core.ui.view import View, find_view
-from core.views import text
 from core.views.cost import words
-from core.views.cost.bill import (
-    PAPER_BOOK,
-    PAPER_TOKENS,
-    CostView,
-    paper_generator,
-    paper_rerank,
-    readable,
-    swings,
-)
 from core.views.cost.bill import cost as bill_of
 from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
 from core.views.cost.stack import recorded as recorded_by
@@ -197,128 +188,6 @@ def _model(label: str, key: str, known: tuple[str, ...], start: Start | None) ->
     return None if picked == NONE else picked
 
 
-def show_cards(made: CostView, recorded: pl.DataFrame) -> None:
-    """What a thousand queries and a month cost, by the calculator and by what the stack recorded."""
-    whole = float(recorded["usd_per_1k"].sum()) if recorded.height else None
-    known = whole is not None and not recorded["usd_per_1k"].null_count()
-    how = ", ".join(sorted(set(recorded["basis"].drop_nulls()))) if recorded.height else "no usage recorded"
-    show.cards(
-        ("Per 1,000 queries", text.usd(made.found.per_1k, ""), "all stages"),
-        ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
-        (
-            "As recorded",
-            text.usd(whole if known else None, ""),
-            f"per 1,000 queries, at the book's prices · {how}",
-        ),
-    )
-
-
-def show_bill(made: CostView, start: Start | None, recorded: pl.DataFrame) -> None:
-    """The stages as a bar and as a table, and what the stack recorded."""
-    if made.bill.is_empty():
-        return
-    show.chart(made.figure, "cost", alt=words.answer(made.found))
-    bill = readable(made.bill).with_columns(pl.col("reason").replace("", None))
-    show.table(bill, "bill", BILL, more=BILL_MORE, placeholder="unknown")
-    if recorded.height and start:
-        with st.expander("What the stack recorded, item by item"):
-            st.caption(plain(words.recorded_answer(recorded, start.name)))
-            show.table(readable(recorded), "recorded", RECORDED, placeholder="unknown")
-
-
-def show_swings(inputs: CostInputs, book: PriceBook) -> None:
-    """What each input and price does to the monthly bill."""
-    percent = st.slider("Range of every input (± %)", 5, 90, 25, 5, key="swing", bind="query-params")
-    moved = swings(inputs, book, share=percent / 100)
-    st.markdown(plain(moved.answer))
-    if not moved.rows.is_empty():
-        show.chart(moved.figure, "tornado", alt=moved.answer)
-        show.table(moved.rows, "sensitivity_of_the_bill", SWINGS, more=SWINGS_MORE)
-
-
-def show_tables(book: PriceBook) -> None:
-    """The paper's tables and the price book, folded."""
-    with st.expander("The paper's prices, by the same calculator"):
-        st.caption(
-            f"published · CLQ paper, arXiv:2511.09545, §3.2.1; price book {PAPER_BOOK}; {PAPER_TOKENS} "
-            "tokens per candidate and chunk; $ per 1,000 queries. Changed prices do not touch it."
-        )
-        published = cache.books()[PAPER_BOOK]
-        tables = (
-            ("Reranker, by K candidates", "K", "paper_rerank", paper_rerank(published)),
-            ("Generator input, by chunks sent", "chunks", "paper_generator", paper_generator(published)),
-        )
-        for place, (title, first, name, rows) in zip(st.columns([5, 6]), tables, strict=True):
-            with place:
-                st.caption(title)
-                priced = {model: show.number_column(model, 2, prefix="$") for model in rows.columns[1:]}
-                show.table(rows, name, {rows.columns[0]: show.number_column(first, 0), **priced})
-    with st.expander(plain(f"Price book {book.title}")):
-        st.caption(
-            "Books of your own are TOML files in the folder that CLQ_PRICES names, else in price-books "
-            "beside the store."
-        )
-        rows = book.frame().with_columns(
-            pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed"),
-            pl.col("unit").replace(words.BUYS),
-        )
-        show.table(rows, "prices", BOOK, more=BOOK_MORE)
-
-
-def _exact(label: str, help_text: str = "") -> Any:
-    """A column of numbers from millionths to millions: six significant digits, so that none becomes 0."""
-    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None)
-
-
-BILL: Mapping[str, Any] = {
-    "stage": show.text_column("stage", width=120),
-    "item": show.text_column("item"),
-    "usd_per_1k": show.dollar_column("$ / 1k", "Per 1,000 queries."),
-    "usd_per_month": show.dollar_column("$ / month"),
-    "units_per_query": _exact("units / query", "Tokens, search units, requests or time."),
-    "unit": show.text_column("unit"),
-    "basis": show.text_column(
-        "known how", "measured, imported or published: recorded by the stack; else modelled."
-    ),
-    "reason": show.text_column("unknown because"),
-}
-BILL_MORE: Mapping[str, Any] = {
-    "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
-    "usd_per_query": show.dollar_column("$ / query"),
-    "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
-    "looked_up": st.column_config.DateColumn("looked up"),
-    "source": show.text_column("source", width="large"),
-    "note": show.text_column("note"),
-}
-_OF_RECORDED = ("stage", "item", "units_per_query", "unit", "usd_per_1k", "basis", "reason")
-RECORDED: Mapping[str, Any] = {name: BILL[name] for name in _OF_RECORDED}
-SWINGS: Mapping[str, Any] = {
-    "input": show.text_column("input", width=230),
-    "width": show.dollar_column("moves by $", "The monthly bill, from one end of the range to the other."),
-    "usd_low": show.dollar_column("$ at lower", "Monthly bill where the input is lower."),
-    "usd_high": show.dollar_column("$ at higher", "Monthly bill where the input is higher."),
-}
-SWINGS_MORE: Mapping[str, Any] = {
-    "low": _exact("lower"),
-    "value": _exact("as it is"),
-    "high": _exact("higher"),
-}
-BOOK: Mapping[str, Any] = {
-    "item": show.text_column("item"),
-    "provider": show.text_column("provider"),
-    "unit": show.text_column("unit"),
-    "price": _exact("price"),
-    "per": st.column_config.NumberColumn("per", format="localized"),
-    "currency": show.text_column("currency"),
-    "confirmed": show.text_column("confirmed"),
-    "looked_up": st.column_config.DateColumn("looked up"),
-}
-BOOK_MORE: Mapping[str, Any] = {
-    "source": show.text_column("source", width="large"),
-    "note": show.text_column("note"),
-}
-
-
 view = find_view()
 top = st.columns([3, 1])
 with top[0]:
@@ -346,11 +215,11 @@ made = bill_of(inputs, tried, basis_by_stage(start, values))
 recorded = recorded_cost(view, run_id, own) if view and run_id else pl.DataFrame()
 with head:
     show.head(words.lead(made.found, start))
-    show_cards(made, recorded)
+    bill.cards(made, recorded)
     show.caveats(words.caveats(inputs, tried, made))
 with result:
-    show_bill(made, start, recorded)
+    bill.stages(made, start, recorded)
 with moving:
     st.subheader("What moves the monthly bill", anchor=False)
-    show_swings(inputs, tried)
-show_tables(tried)
+    bill.moving_it(inputs, tried)
+bill.tables(tried)
