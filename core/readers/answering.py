@@ -16,7 +16,6 @@ from core.providers.chat.ask import ask
 from core.providers.chat.reading import bare
 from core.readers.job import Call, ReaderJob
 from core.readers.messages import OF_PASSAGES, TRIES, judging, message
-from core.records import Basis
 
 ANSWER, JUDGE = "answer", "judge"
 
@@ -48,20 +47,17 @@ class Answering:
     Attributes:
         answers: What was answered.
         scores: What was judged; None where an answer of the judge could not be used.
-        billed: By reader what price books name its usage, and the weakest evidence of it.
     """
 
     def __init__(self, job: ReaderJob, turn: Turn) -> None:
         self._job, self._turn = job, turn
         self.answers: dict[Call, Answer] = {}
         self.scores: dict[Judged, int | None] = {}
-        self.billed: dict[str, tuple[str, Basis]] = {}
 
     def read(self) -> None:
         """Ask every reader."""
         for model in self._job.reader.models:
             calls, chat = self._job.calls(model), self._begun(ANSWER, model)
-            self.billed.setdefault(model, (chat.item, Basis.MEASURED))
             answered = in_order(partial(self._one, chat), calls, chat.concurrency)
             for done, (call, answer) in enumerate(zip(calls, answered, strict=True), 1):
                 self.answers[call] = answer
@@ -123,8 +119,6 @@ class Answering:
             if error.kind != "too large":
                 raise
             return Answer(None, sent.truncated)
-        if any(each.basis is not Basis.MEASURED for each in reply.usage):
-            self.billed[call.model] = (chat.item, Basis.MODELLED)
         used = paid(reply.usage, self._turn.budget.price)
         return Answer(prompt.kept(bare(reply.value)), sent.truncated, **used, ms=reply.ms or None)
 

@@ -35,7 +35,6 @@ class Replay:
     searched: str  # the collection, or the part of it with chunks, whose passages it ranks
     ranked: Mapping[str, tuple[str, ...]]  # by question: its passages, best first, as deep as is needed
     gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by question: gold passages
-    chunks_sent: int | None = None  # how many passages the stack sends, where it says
 
 
 @dataclass(frozen=True, slots=True)

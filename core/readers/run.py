@@ -18,8 +18,7 @@ from core.readers.answering import ANSWER, JUDGE, Answering
 from core.readers.job import Block, ReaderJob, Wanted, require_material
 from core.readers.messages import SCALES
 from core.readers.scoring import CITING, scored
-from core.records import Basis, Batch, Sink
-from core.stats.latency import GENERATE
+from core.records import Batch, Sink
 from core.tables import TABLES, frame
 
 READERS = "readers"
@@ -88,7 +87,7 @@ def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
 
 
 def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str, ...]]) -> Batch:
-    """The answers of blocks in which every question was answered, their scores, and what they took."""
+    """The answers of blocks in which every question was answered, and their scores."""
     whole = list(_whole(job, answering))
     rows = frame("answers", [_row(each, answering) for each in whole])
     computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole))
@@ -97,7 +96,6 @@ def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str
         frames={
             "answers": rows,
             "answer_scores": pl.concat([computed.select(TABLES["answer_scores"].names()), judged]),
-            **_taken(job, rows, answering),
         }
     )
 
@@ -159,29 +157,3 @@ def _judged(
                     **_key(wanted), "scorer": scorer, "judge": judge.model,
                     "value": sum(values) / len(values), "scale": f"{among[0]}-{among[-1]}",
                 }  # fmt: skip
-
-
-def _taken(job: ReaderJob, rows: pl.DataFrame, answering: Answering) -> dict[str, pl.DataFrame]:
-    """Time and usage of generation: what the first reader took for as many passages as each stack sends.
-
-    Where a stack does not say how many, the most that were asked for count.
-    """
-    reader, depths = job.reader, job.reader.depths("top_k")
-    sends = [
-        (each.run_id, each.chunks_sent if each.chunks_sent in depths else depths[-1])
-        for each in job.material.replays
-        if depths
-    ]
-    of = pl.DataFrame(sends, schema={"run_id": pl.String, "k": pl.Int32}, orient="row")
-    told = rows.join(of, on=["run_id", "k"]).filter(
-        reader=reader.models[0], prompt=job.told(reader.prompts[0]),
-        temperature=reader.temperatures[0], mode="top_k",
-    )  # fmt: skip
-    timings = told.select("run_id", "query_id", "ms", stage=pl.lit(GENERATE), repeat="pass")
-    units = ["input_tokens", "output_tokens"]
-    used = told.unpivot(units, index=["run_id", "query_id"], variable_name="unit", value_name="amount")
-    item, basis = answering.billed.get(reader.models[0], ("", Basis.MODELLED))
-    usage = used.group_by("run_id", "query_id", "unit").agg(pl.col("amount").cast(pl.Float64).mean())
-    usage = usage.with_columns(stage=pl.lit(GENERATE), item=pl.lit(item), basis=pl.lit(str(basis)))
-    taken = {"timings": timings.drop_nulls("ms"), "usage": usage.drop_nulls("amount")}
-    return {table: frame(table, some.to_dict()) for table, some in taken.items() if some.height}

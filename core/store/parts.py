@@ -71,7 +71,7 @@ class Known:
     # Per kind (collection, golden_set, run) the ids that rows may belong to
     ids: Mapping[str, frozenset[str]]
     held: Mapping[str, Mapping[str, list[Sealed]]]  # per table and owner's id the files that hold its rows
-    # Ids of records whose rows may give way to others
+    # Ids of collections and golden sets whose rows may give way to others
     replaced: frozenset[str] = frozenset()
 
 
@@ -175,7 +175,7 @@ def _write(
     held = known.held[table] if not rule.grows else {}
     present = {owner: held[owner] for owner in owners if owner in held}
     other = _differing(cursor, table, staged, present)
-    _refuse_other(table, other - known.replaced)
+    _refuse_other(table, other - known.replaced if rule.kind != "run" else other)
     new = {owner: counts for owner, counts in owners.items() if owner not in held or owner in other}
     if not new:
         return None

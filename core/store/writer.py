@@ -69,7 +69,7 @@ class Writer:
         Args:
             batch: Records and frames; frames have the columns of `TABLES`, in any order.
             replacing: Ids of collections and golden sets whose record and rows take the place of those in the
-                store, and of runs whose rows do; earlier revisions show what was there.
+                store; earlier revisions show what was there.
             on_step: Told what is being done, in a few words.
 
         Raises:

@@ -13,7 +13,6 @@ from core.jobs import State
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.spec import load
-from core.stats.latency import GENERATE
 from tests.readers import asked
 from tests.vendors import Step, Vendors, serve
 
@@ -58,16 +57,12 @@ def test_each_run_reader_and_k_is_answered_and_equal_prompts_are_paid_once(tmp_p
     assert best["value"].to_list() == [0.0]  # "the mean of rows, text number 1"
 
 
-def test_generation_has_its_time_and_usage_at_the_deepest_k(tmp_path: Path, vendors: Vendors):
+def test_what_answers_take_is_no_part_of_what_a_query_costs(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     asked.ask(store, asked.job(store, vendors.url), vendors.url)
     read = store.read()
-    timings, usage = read.timings(["r-a"]), read.usage(["r-a"])
-    assert set(timings["stage"]) == set(usage["stage"]) == {GENERATE}
-    deep = read.answers(["r-a"]).filter(mode="top_k", k=2)
-    assert timings["ms"].sum() == pytest.approx(deep["ms"].sum())
-    assert usage.filter(unit="input_tokens")["amount"].sum() == deep["input_tokens"].sum()
-    assert set(usage["basis"]) == {"measured"}
+    assert read.timings(["r-a"]).is_empty()
+    assert read.usage(["r-a"]).is_empty()
 
 
 def test_done_again_nothing_is_paid_and_nothing_written(tmp_path: Path, vendors: Vendors):
@@ -91,7 +86,6 @@ def test_another_reader_is_put_beside_the_answers_that_are_there(tmp_path: Path,
     kept = asked.scores(store, "f1").filter(reader="reader")
     assert kept.equals(scores)
     assert calls(vendors) > paid
-    assert store.read().timings(["r-a"])["query_id"].n_unique() == 3  # the first reader's stay
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import polars as pl
 from core.answers import KEY
 from core.errors import InputError, UnknownNameError
 from core.records import Batch
-from core.stats.latency import GENERATE
 from core.store import Snapshot, Store
 from core.views.workspace.audits import audits
 from core.views.workspace.scope import resolve_runs
@@ -154,7 +152,6 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     runs = snapshot.runs(collection_id).filter("has_rankings")
     ids = runs["run_id"].to_list() if WORKSPACE in names else resolve_runs(runs, names)
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
-    specs = dict(runs.select("run_id", "spec").iter_rows())
     gold = _gold(snapshot, collection_id, reader, ids)
     searched = snapshot.searched(ids)
     replays = tuple(
@@ -163,7 +160,6 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
             searched[run_id],
             _ranked(snapshot, run_id, max(1, reader.depth), questions),
             gold.get(run_id, {}),
-            json.loads(specs[run_id]).get("chunks_sent"),
         )
         for run_id in ids
     )
@@ -221,7 +217,6 @@ def land(store: Store, batch: Batch) -> None:
     """Put answers and their scores beside those that their runs have.
 
     An answer that is there stays, with its scores; scores of other scorers are added where it says the same.
-    What generation takes is added where a run does not have it.
     """
     answers, scores = (batch.frames[name].lazy().collect() for name in ("answers", "answer_scores"))
     if answers.is_empty():
@@ -240,11 +235,5 @@ def land(store: Store, batch: Batch) -> None:
                 snapshot.answer_scores(ids), on=_SCORE, how="anti", nulls_equal=True
             ),
         }
-        for table, held in (("timings", snapshot.timings(ids)), ("usage", snapshot.usage(ids))):
-            taken = batch.frames.get(table)
-            if taken is not None:
-                known = held.filter(stage=GENERATE).select("run_id").unique()
-                new = taken.lazy().collect().join(known, on="run_id", how="anti")
-                frames[table] = pl.concat([held.join(new, on="run_id", how="semi"), new])
         filled = {table: rows for table, rows in frames.items() if rows.height}
-        writer.add(Batch(frames=filled), replacing=ids)
+        writer.add(Batch(frames=filled))
