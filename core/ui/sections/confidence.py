@@ -32,6 +32,7 @@ from core.views.confidence.noise import (
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import merged
 from core.views.decision.facts import Asked, warnings
+from core.views.diagnostics.noise_page import choice_under_noise
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.workspace.query_sets import among
@@ -55,6 +56,7 @@ def would_it_hold(view: View) -> None:
         show.caveats({
             "how it is counted": words.about_chances(queries, SEED, noisy) if queries else "",
             "judge noise": judge_noise(view, decision, rule, noisy),
+            "noisy queries": _under_noise(view, view.constraints, rule),
             "what else to know": " ".join(warnings(rows, decision, asked)),
         })  # fmt: skip
     rows = share_rows(view.table, decision, counted)
@@ -75,6 +77,12 @@ def would_it_hold(view: View) -> None:
     if tied.height > 1:
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         show.table(merged(tied, best, SAME_GAP), "ties", TIES, more=TIES_MORE, whole=tied)
+
+
+@cache.cached("Choosing for noisy queries…")
+def _under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
+    asked = Asked(constraints, rule, view.quality, view.latency)
+    return choice_under_noise(view.snapshot, view.table, asked, view.scope, view.book)
 
 
 def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:

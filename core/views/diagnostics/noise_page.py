@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
+from core.decide.rules import decide
 from core.diagnostics.noise import CLEAN, NONE, orders
+from core.metrics import REGISTRY
+from core.prices import PriceBook
+from core.store import Snapshot
 from core.views import text, theme
-from core.views.workspace.scope import Quality
+from core.views.decision.facts import Asked
+from core.views.workspace.perturbed import has_perturbed
+from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.stacks import stack_table
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
@@ -144,3 +152,37 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> go
 def names(perturbs: Sequence[str]) -> list[str]:
     """Perturbations as people read them."""
     return [each or ASKED_CLEAN for each in perturbs]
+
+
+def choice_under_noise(
+    snapshot: Snapshot, table: pl.DataFrame, asked: Asked, scope: Scope, book: PriceBook
+) -> str:
+    """Say what the choice would be under the worst of clean and noisy queries, among stacks asked both.
+
+    Args:
+        table: The stack table; a quality floor is left out, as it is one of clean queries.
+
+    Returns:
+        A sentence; empty where the measure has no Robust form or no stack was asked noisy queries.
+    """
+    measure = asked.quality.measure
+    if measure is None or f"Robust[{measure.name}]" not in REGISTRY:
+        return ""
+    if not has_perturbed(snapshot.runs(scope.collection_id)):
+        return ""
+    robust = Quality(str(measure.at(None).renamed(f"Robust[{measure.name}]")), asked.quality.k)
+    noisy = stack_table(snapshot, scope, robust, asked.latency, book).filter(pl.col("quality").is_not_null())
+    clean = noisy.select("run_id").join(table, on="run_id", how="inner", maintain_order="left")
+    limits = replace(asked.constraints, floor=None)
+    chosen = [_chosen(rows, decide(rows, limits, asked.rule).chosen) for rows in (clean, noisy)]
+    if None in chosen:
+        return ""
+    first, then = chosen
+    of = f"Of the {text.count(noisy.height, 'stack')} asked noisy queries too"
+    if first == then:
+        return f"{of}, {first} would be chosen by {robust.name} as well."
+    return f"{of}, {then} would be chosen by {robust.name}, {first} by {asked.quality.name}."
+
+
+def _chosen(rows: pl.DataFrame, place: int | None) -> str | None:
+    return None if place is None else str(rows["name"][place])

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
+from core.decide.rules import Constraints
 from core.diagnostics.noise import EFFECTS
-from core.views.diagnostics.noise_page import answer, best_rewrite, better_first, cards, chart, hardest
-from core.views.workspace.scope import Quality
+from core.prices import PriceBook
+from core.views.decision.facts import Asked
+from core.views.diagnostics.noise_page import (
+    answer,
+    best_rewrite,
+    better_first,
+    cards,
+    chart,
+    choice_under_noise,
+    hardest,
+)
+from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.stacks import stack_table
+from tests.stores import Lab
+from tests.views.made import LAB
 
 QUALITY = Quality("RA-nWG", 10)
 
@@ -69,3 +85,36 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
     assert [trace.name for trace in figure.data] == ["rewrite: none"]
     assert list(figure.data[0].x) == ["as they are", "noise 4"]
     assert chart(rows(), QUALITY) is None
+
+
+@pytest.mark.parametrize(
+    ("noisy_of_a", "said"),
+    [
+        ([], "b would be chosen by Robust[N-Recall4+]@1, a by N-Recall4+@1"),
+        (["q1", "q2"], "as well"),
+        (None, ""),
+    ],
+)
+def test_confidence_says_what_would_be_chosen_for_noisy_queries(
+    tmp_path: Path, noisy_of_a: list[str] | None, said: str
+):
+    queries = [f"q{n}" for n in range(1, 13)]
+    made = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
+
+    def ranked(right: list[str]) -> dict[str, list[str]]:
+        return {query: ["p", "x"] if query in right else ["x", "p"] for query in queries}
+
+    made.run("a", final=ranked(queries), spec={"name": "a"}).run(
+        "b", final=ranked(["q1"]), spec={"name": "b"}
+    )
+    if noisy_of_a is not None:
+        noise = {"perturb": {"noise": 4}}
+        made.run("an", final=ranked(noisy_of_a), spec={"name": "a", **noise})
+        made.run("bn", final=ranked(["q1"]), spec={"name": "b", **noise})
+    snapshot = made.write(tmp_path / "store").read()
+    quality, latency, book = Quality("N-Recall4+", 1), Latency(), PriceBook("none", ())
+    asked = Asked(Constraints(), "quality", quality, latency)
+    table = stack_table(snapshot, LAB, quality, latency, book)
+    assert table.height == 2
+    found = choice_under_noise(snapshot, table, asked, LAB, book)
+    assert said in found if said else not found
