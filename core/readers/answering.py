@@ -119,7 +119,7 @@ class Answering:
             if error.kind != "too large":
                 raise
             return Answer(None, sent.truncated)
-        used = paid(reply.usage, self._turn.budget.price)
+        used = paid(reply.usage, (lambda _: 0.0) if chat.local else self._turn.budget.price)
         return Answer(prompt.kept(bare(reply.value)), sent.truncated, **used, ms=reply.ms or None)
 
     def _score(self, chat: Chat, one: Judged) -> int | None:
