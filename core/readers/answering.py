@@ -25,6 +25,7 @@ class Answer(NamedTuple):
 
     text: str | None  # None where the passages are too long for the model
     truncated: bool
+    sent: int  # passages that fitted, in part or whole
     input_tokens: int | None = None
     output_tokens: int | None = None
     ms: float | None = None
@@ -118,9 +119,11 @@ class Answering:
         except ProviderError as error:
             if error.kind != "too large":
                 raise
-            return Answer(None, sent.truncated)
+            return Answer(None, sent.truncated, sent.passages)
         used = paid(reply.usage, (lambda _: 0.0) if chat.local else self._turn.budget.price)
-        return Answer(prompt.kept(bare(reply.value)), sent.truncated, **used, ms=reply.ms or None)
+        return Answer(
+            prompt.kept(bare(reply.value)), sent.truncated, sent.passages, **used, ms=reply.ms or None
+        )
 
     def _score(self, chat: Chat, one: Judged) -> int | None:
         self._turn.watch.check()

@@ -58,6 +58,7 @@ class Message:
     user: str
     max_tokens: int  # of the answer
     truncated: bool  # whether passages were cut to fit
+    passages: int  # how many stand in it, in part or whole
 
 
 def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages: Sequence[str]) -> Message:
@@ -68,7 +69,7 @@ def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages:
         own = chat.context_tokens - rest - max_tokens - _SPARE_TOKENS - len(passages) * _MARK_TOKENS
         most = max(0, own if most is None else min(own, most))
     texts, cut = fitted(passages, most, chat.count_tokens)
-    return Message(prompt.system(passages=bool(texts)), user(question, texts), max_tokens, cut)
+    return Message(prompt.system(passages=bool(texts)), user(question, texts), max_tokens, cut, len(texts))
 
 
 def judging(

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
 from core.pipeline.evaluate.folder import Progress
@@ -90,7 +91,7 @@ def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str
     """The answers of blocks in which every question was answered, and their scores."""
     whole = list(_whole(job, answering))
     rows = frame("answers", [_row(each, answering) for each in whole])
-    computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole))
+    computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole, answering))
     judged = frame("answer_scores", list(_judged(job, whole, answering, golds)))
     return Batch(
         frames={
@@ -100,19 +101,20 @@ def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str
     )
 
 
-def _relevant(job: ReaderJob, whole: Sequence[Wanted]) -> pl.DataFrame:
+def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> pl.DataFrame:
     """Whether each passage that was sent is gold, of questions that have gold passages."""
-    key = {name: TABLES["answers"][name] for name in ("run_id", "query_id", "mode", "k")}
+    key = {name: TABLES["answers"][name] for name in KEY}
     schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
     replays = {each.run_id: each for each in job.material.replays}
-    rows: dict[tuple[object, ...], list[bool]] = {}
+    rows = []
     for wanted in whole if set(CITING) & set(job.reader.scorers) else ():
-        replay, mode, k = replays[wanted.block.run_id], wanted.block.mode, wanted.block.k
+        replay = replays[wanted.block.run_id]
         gold = set(replay.gold.get(wanted.query_id, ()))
         if gold:
-            sent = job.sent(replay, wanted.query_id, mode, k) or ()
-            rows[replay.run_id, wanted.query_id, mode, k] = [name in gold for name in sent]
-    return pl.DataFrame([(*of, flags) for of, flags in rows.items()], schema=schema, orient="row")
+            names = job.sent(replay, wanted.query_id, wanted.block.mode, wanted.block.k) or ()
+            told = [name in gold for name in names if name in job.material.texts[replay.searched]]
+            rows.append({**_key(wanted), "relevant": told[: answering.answers[wanted.call].sent]})
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _golds(job: ReaderJob) -> Mapping[str, tuple[str, ...]]:
@@ -128,7 +130,9 @@ def _whole(job: ReaderJob, answering: Answering) -> Iterator[Wanted]:
 
 
 def _row(wanted: Wanted, answering: Answering) -> dict[str, Any]:
-    return {**_key(wanted), **answering.answers[wanted.call]._asdict(), "first_token_ms": None}
+    told = answering.answers[wanted.call]._asdict()
+    del told["sent"]
+    return {**_key(wanted), **told}
 
 
 def _key(wanted: Wanted) -> dict[str, Any]:

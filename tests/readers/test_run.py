@@ -153,6 +153,20 @@ def test_a_judge_scores_each_different_answer_once(tmp_path: Path, vendors: Vend
     assert rows.filter(pl.col("scale") == "0-5")["value"].is_between(0, 5).all()
 
 
+def test_citations_count_against_the_passages_that_fitted(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    text = asked.SPEC.replace("[1, 2]", "[3]") + 'prompts = "grounded"\nscorers = ["citation_recall"]\n'
+    asked.ask(store, asked.job(store, vendors.url, text), vendors.url)
+    whole = asked.scores(store, "citation_recall")
+    assert {*whole.select("run_id", "query_id").iter_rows()} == {
+        (run, query) for run, ranked in asked.RANKED.items() for query, found in ranked.items()
+        if asked.GOLD[query] in found
+    }  # fmt: skip
+    asked.ask(store, asked.job(store, vendors.url, text + "context_tokens = 4\n"), vendors.url)
+    cut = asked.scores(store, "citation_recall").filter(pl.col("prompt") != "grounded")
+    assert set(cut["value"]) == {1.0}, "the only passage that fits is gold, and cited"
+
+
 def test_the_budget_stops_hard_and_what_is_whole_has_landed(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     whole = plan(asked.job(store, vendors.url)).usd
