@@ -224,9 +224,10 @@ def _listed(page: Page) -> str:
     return f" Sections: {', '.join(page.sections)}." if page.sections else ""
 
 
-def section_link(page: Page, section: str, label: str) -> None:
-    """Draw a way to a section of another page; an address would lose it, for this page has sections too."""
-    if st.button(label, icon=page.icon, type="tertiary"):
+def way(page: Page, label: str, section: str = "", **settings: object) -> None:
+    """Draw a way to a section of another page, with settings that both have: an address would lose these."""
+    update = st.session_state.update
+    if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings):
         st.session_state[_ASKED] = section
         st.switch_page(page.file, query_params={})  # None would refuse what widgets hold
 
@@ -240,7 +241,7 @@ def pick_section(page: Page) -> str:
     if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
         del st.session_state[SECTION]
     if (asked := st.session_state.pop(_ASKED, None)) in page.sections:
-        st.session_state[SECTION] = asked
+        st.session_state[SECTION] = st.query_params[SECTION] = asked  # else the address would lack it
     chosen: str = st.segmented_control(
         "Section",
         page.sections,

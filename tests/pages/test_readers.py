@@ -52,8 +52,18 @@ def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_sto
     assert LACKS["answers"] in links["readers"]
 
 
-def test_it_leads_to_the_measure_that_foretells_the_answers(open_page: OpenPage, answered_store: Path):
+@pytest.mark.parametrize(
+    ("label", "leads"),
+    [
+        ("Acc|Hit, query by query", ("Queries", "m", "Acc|Hit")),
+        ("Which measure foretells the answers", ("Measures", "sec", "predicting answers")),
+    ],
+)
+def test_it_leads_to_what_other_pages_make_of_the_answers(
+    open_page: OpenPage, answered_store: Path, label: str, leads: tuple[str, str, str]
+):
     app = open_page(answered_store, "readers")
-    next(button for button in app.button if "foretells" in button.label).click().run()
-    assert_sound(app, "Measures")
-    assert app.session_state["sec"] == "predicting answers"
+    next(button for button in app.button if button.label == label).click().run()
+    title, key, value = leads
+    assert_sound(app, title)
+    assert app.session_state[key] == value

@@ -11,7 +11,7 @@ import streamlit as st
 from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, section_link
+from core.ui.pages import PAGES, way
 from core.ui.pick import still_offered
 from core.ui.view import View, end
 from core.views import theme
@@ -157,11 +157,10 @@ def _beside(depths: pl.DataFrame, *, judged: bool) -> None:
     queries, measures, run = (PAGES[name] for name in ("queries", "measures", "run"))
     with st.container(horizontal=True, vertical_alignment="center"):
         if depths["wanted"].count():
-            section_link(run, run.sections[1], "Run the k that RSS needs")
+            way(run, "Run the k that RSS needs", run.sections[1])
         if judged:
-            label = "Acc|Hit, query by query"
-            st.page_link(queries.file, label=label, icon=queries.icon, query_params={"m": "Acc|Hit"})
-            section_link(measures, measures.sections[1], "Which measure foretells the answers")
+            way(queries, "Acc|Hit, query by query", m="Acc|Hit")
+            way(measures, "Which measure foretells the answers", measures.sections[1])
 
 
 def with_and_without_gold(view: View) -> None:
