@@ -25,13 +25,14 @@ from core.paths import PUBLISHED
 from core.store import Snapshot
 from core.views import theme
 from core.views.diagnostics.landing import diagnosed
-from core.views.text import count, escape, score, signed, usd
+from core.views.text import count, escape, sample, score, signed, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.names.job import NamesPlan
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
+_DROPS = ("gibberish_name", "edit_distance_near_miss")
 ORDER = (BASE, *ABLATIONS)
 
 
@@ -81,8 +82,9 @@ def label() -> pl.Expr:
 
 def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     """Return a row per ablation, of one language: DD% of each embedder and, named with ±, its deviation."""
-    rounded = pl.col("value").round(1) + 0.0  # no minus before 0.0
-    some = rows.filter(measure=CHANGE, language=language).with_columns(rounded)
+    rounded = pl.col("value").round(1)
+    written = pl.when(rounded == 0).then(0.0).otherwise(rounded).alias("value")  # no minus before 0.0
+    some = rows.filter(measure=CHANGE, language=language).with_columns(written)
     some = some.sort("condition", "basis", "label")
     if some.is_empty():
         return some
@@ -102,12 +104,13 @@ def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     if base.is_empty():
         return base
     spread = some.filter(condition=BASE, measure="d_name").select("label", "sd", "runs", "n")
-    drops = some.filter(
-        pl.col("measure") == CHANGE, pl.col("condition").is_in(["gibberish_name", "edit_distance_near_miss"])
-    ).pivot("condition", index="label", values="value")
+    drops = some.filter(pl.col("measure") == CHANGE, pl.col("condition").is_in(_DROPS)).pivot(
+        "condition", index="label", values="value"
+    )
+    known = base.join(spread, on="label", how="left").join(drops, on="label", how="left")
+    absent = [name for name in (*MARGINS, RATIO, *_DROPS) if name not in known.columns]
     return (
-        base.join(spread, on="label", how="left")
-        .join(drops, on="label", how="left")
+        known.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
         .sort("basis", pl.col("d_name"), descending=[False, True], nulls_last=True)
         .with_columns(rank=pl.when(basis="measured").then(pl.int_range(1, pl.len() + 1)))
     )
@@ -167,10 +170,6 @@ def spoken(language: str) -> str:
 _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 
-def _change(rows: pl.DataFrame, condition: str) -> dict[str, Any] | None:
-    return next(iter(rows.filter(condition=condition, measure=CHANGE).to_dicts()), None)
-
-
 def plan_words(made: NamesPlan) -> str:
     """How many texts are embedded, and what that costs."""
     if not made.lines:
@@ -204,22 +203,22 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
         return []
     mine = rows.filter(pl.col("label") == lead["label"], pl.col("language") == language)
     paper = published().filter(language=language)
-    spread = "" if lead["sd"] is None else f"± {score(lead['sd'])} · "
-    told = [
-        ("D_name", score(lead["d_name"]), f"{spread}n = {lead['n']:,} · {_range(paper, BASE, 'd_name')}"),
-    ]
-    if lead.get(RATIO) is not None:
-        told.append(("Name / topic", f"{lead[RATIO]:.2f}", _range(paper, BASE, RATIO)))
-    for condition, label_ in (
-        ("edit_distance_near_miss", "Near misses"),
-        ("gibberish_name", "Random tokens"),
-    ):
-        change = _change(mine, condition)
-        if change is not None:
-            sd = "" if change["sd"] is None else f"± {change['sd']:.1f} · "
-            note = f"{sd}n = {change['n']:,} · {_range(paper, condition, CHANGE)}"
-            told.append((label_, signed(change["value"], _percent), note))
+    told = []
+    for name, condition, measure in _CARDS:
+        for row in mine.filter(condition=condition, measure=measure).iter_rows(named=True):
+            change = measure == CHANGE
+            sd = "" if row["sd"] is None else f"± {row['sd']:.1f}" if change else f"± {score(row['sd'])}"
+            note = " · ".join(filter(None, (sd, sample(row["n"]), _range(paper, condition, measure))))
+            told.append((name, signed(row["value"], _percent) if change else score(row["value"]), note))
     return told
+
+
+_CARDS = (
+    ("D_name", BASE, "d_name"),
+    ("Name / topic", BASE, RATIO),
+    ("Near misses", "edit_distance_near_miss", CHANGE),
+    ("Random tokens", "gibberish_name", CHANGE),
+)
 
 
 def _percent(value: float) -> str:

@@ -1,0 +1,43 @@
+"""Section Names of Diagnostics with figures in the store: numbers, languages, names of one's own as text."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from core.store import Store
+from core.views.diagnostics import landing, names
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, assert_sound, figures
+from tests.stores import HOSTILE
+from tests.views.diagnostics.test_names import made
+
+
+def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tmp_path: Path):
+    own = tmp_path / f"{HOSTILE[0].replace('/', '_')}.csv"
+    own.write_text("entity,topic,title\n" + "".join(f"{e},{t},{e}{t}\n" for e in "abcd" for t in "xy"))
+    store = Store.open(demo_store)
+    landing.land(store, made(5))
+    landing.land(store, made(6, entities=str(own)))
+    rows = names.both(names.figures(store.read())[0])
+    app = open_page(demo_store, "diagnostics")
+    assert_sound(app, "Diagnostics")
+    assert answer(app) == names.answer(rows, "en")
+    assert len(app.metric) == len(names.cards(rows, "en"))
+    (drawn,) = figures(app)
+    assert len(drawn["data"]) == 3
+    app.button_group(key="names_language").set_value(rows["language"].unique().sort()[1]).run()
+    assert not app.exception
+    (drawn,) = figures(app)
+    assert len(drawn["data"]) == 1
+    assert not any(HOSTILE[0] in each.value for each in app.markdown)
+
+
+@pytest.fixture
+def demo_store(demo_store: Path, tmp_path: Path) -> Path:
+    """A copy that may be written to."""
+    copy = tmp_path / "own" / "store"
+    shutil.copytree(demo_store, copy)
+    return copy
