@@ -6,68 +6,30 @@ is the effect on a measure, and what a rewrite wins back of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.diagnostics.siblings import CLEAN, NONE, SIBLINGS
 from core.paths import PUBLISHED
-from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed, shown
-from core.providers.base import Purpose
-from core.providers.embed import Embedder
-from core.records import canonical_json, stack_label
+from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed
 from core.stats.agreement import order_agreement
 from core.stats.intervals import SEED, bootstrap_means
 
+if TYPE_CHECKING:
+    from core.providers.embed import Embedder
+
 Floats = NDArray[np.float64]
-CLEAN, NONE = "", "none"
 LEVELS = (0, 1, 2, 3, 4)
-_NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
-SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
-"""Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", empty = as it is."""
 _FIGURES = (
     *("quality", "low", "high", "change", "change_low", "change_high"),
     *("won", "won_low", "won_high", "overlap", "tau"),
 )
 EFFECTS = pl.Schema([*SIBLINGS.items(), ("n", pl.Int32), *((name, pl.Float64) for name in _FIGURES)])
 """Columns of `effects`."""
-
-
-class Kin(NamedTuple):
-    """What tells a run from its siblings, and what they have in common."""
-
-    family: str  # the stack without rewrite and perturbation, as JSON
-    rewrite: str
-    perturb: str  # "noise 4"; empty = the queries as they are
-
-
-def kin(text: str) -> Kin:
-    """Tell the family of a run by its specification (JSON)."""
-    spec = json.loads(text)
-    told, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
-    return Kin(canonical_json(spec), rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
-
-
-def siblings(runs: pl.DataFrame) -> pl.DataFrame:
-    """Find the stacks that were asked perturbed queries, with all rewrites and perturbations of each.
-
-    Args:
-        runs: Runs with rankings of one collection, oldest first: run_id and spec (JSON).
-
-    Returns:
-        `SIBLINGS`, by stack, rewrite and perturbation; of a stack that ran several times the newest run.
-    """
-    rows = {}
-    for run_id, text in runs.select("run_id", "spec").iter_rows():
-        key = kin(text)
-        rows[key] = (run_id, key.family, stack_label(json.loads(key.family)), key.rewrite, key.perturb)
-    noisy = {key.family for key in rows if key.perturb}
-    kept = [row for key, row in rows.items() if key.family in noisy]
-    table = pl.DataFrame(kept, schema=SIBLINGS, orient="row")
-    return table.sort("stack", "family", pl.col("rewrite") != NONE, "rewrite", "perturb")
 
 
 def effects(
@@ -200,6 +162,8 @@ def measured(
     texts: Sequence[str], embedder: Embedder, language: str, references: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Return `similarities` of an embedder with source, model and language ("EN", "FR") before them."""
+    from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load, which few pages should wait for
+
     made = similarities(
         texts,
         lambda asked: embedder.embed(asked, Purpose.QUERY).astype(np.float64),

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.diagnostics.noise import effects, orders, published, siblings, similarities, worst
+from core.diagnostics.noise import effects, orders, published, similarities, worst
+from core.diagnostics.siblings import siblings
 from core.pipeline.query.perturb import perturbed
 from core.stats.intervals import bootstrap_means
 

@@ -9,19 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.diagnostics.noise import (
-    CLEAN,
-    EFFECTS,
-    NONE,
-    Floats,
-    effects,
-    measured,
-    published,
-    siblings,
-    worst,
-)
+from core.diagnostics.noise import EFFECTS, Floats, effects, measured, published, worst
+from core.diagnostics.siblings import CLEAN, NONE, siblings
 from core.errors import InputError
-from core.providers.embed import make_embedder
 from core.stats.intervals import SEED, bootstrap_means
 from core.store import Snapshot
 from core.views.compare.page import alike, alike_means
@@ -157,6 +147,8 @@ def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
     Returns:
         model, language, perturb, cosine, drop, share, n and source; empty where there is no such embedder.
     """
+    from core.providers.embed import make_embedder  # noqa: PLC0415 - takes long to load
+
     asked = dict.fromkeys(
         (spec["embedder"], spec["dim"], spec["perturb"].get("language", "english"))
         for spec in map(json.loads, snapshot.runs(collection_id)["spec"])

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.rules import decide
-from core.diagnostics.noise import CLEAN, NONE, orders
+from core.diagnostics.noise import orders
+from core.diagnostics.siblings import CLEAN, NONE
 from core.metrics import REGISTRY
 from core.prices import PriceBook
 from core.store import Snapshot

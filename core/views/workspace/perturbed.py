@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.diagnostics.noise import CLEAN, kin
+from core.diagnostics.siblings import CLEAN, kin, perturbed_runs
 from core.metrics import to_depth
 from core.metrics.inputs import ABSENT
 from core.store import Graded, Snapshot
@@ -54,8 +54,7 @@ def _siblings(snapshot: Snapshot, run_ids: tuple[str, ...], name: str) -> dict[s
     runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec")
     of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
     near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
-    noisy = near.filter(pl.col("spec").str.json_path_match("$.perturb").is_not_null())
-    newest = {(place, kin(spec)): run_id for run_id, place, spec in noisy.iter_rows()}
+    newest = {(place, kin(spec)): run_id for run_id, place, spec in perturbed_runs(near).iter_rows()}
     keys = {run_id: (place, kin(spec)._replace(perturb=name)) for run_id, place, spec in of.iter_rows()
             if kin(spec).perturb == CLEAN}  # fmt: skip
     return {run_id: newest[key] for run_id, key in keys.items() if key in newest}
@@ -63,4 +62,4 @@ def _siblings(snapshot: Snapshot, run_ids: tuple[str, ...], name: str) -> dict[s
 
 def has_perturbed(runs: pl.DataFrame) -> bool:
     """Tell whether any of some runs was asked perturbed queries."""
-    return bool(runs["spec"].str.json_path_match("$.perturb").is_not_null().any())
+    return not perturbed_runs(runs).is_empty()

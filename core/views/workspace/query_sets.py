@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from core.decide.paired import Paired
+from core.diagnostics.siblings import perturbed_runs
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED
 from core.store import Snapshot
@@ -191,7 +192,8 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
     """The runs that were asked the queries as they are."""
-    return runs.filter(pl.col("spec").str.json_path_match("$.perturb").is_null())
+    noisy = perturbed_runs(runs)["run_id"]
+    return runs if noisy.is_empty() else runs.filter(~pl.col("run_id").is_in(noisy.implode()))
 
 
 def holes(found: Evidence, k: int) -> npt.NDArray[np.int64]:
