@@ -17,7 +17,6 @@ from core.errors import BudgetError, InputError
 from core.jobs import State, asked_to_stop
 from core.records import Batch
 from core.views.diagnostics import landing
-from core.views.diagnostics.names import plan_words
 from core.views.run.plan import line_rows
 
 if TYPE_CHECKING:
@@ -116,6 +115,8 @@ def _show(made: NamesPlan, form: Format) -> None:
         }
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
         return
+    from core.views.diagnostics.names import plan_words  # noqa: PLC0415 - with the charts
+
     if made.lines:
         emit(line_rows(made), form)
     complain(plan_words(made))
