@@ -107,7 +107,6 @@ PER_CORRECT = replace(
     unit_words="$ per 1,000 correct answers",
     written=partial(usd, per="1k correct"),
     pattern="${} / 1k correct",
-    limit_word="budget per correct answer",
     missing="of unknown cost per correct answer",
     remedy="let a reader answer from its passages, score the answers, and price what they take",
 )

@@ -67,3 +67,21 @@ def test_it_leads_to_what_other_pages_make_of_the_answers(
     title, key, value = leads
     assert_sound(app, title)
     assert app.session_state[key] == value
+
+
+@pytest.mark.parametrize(
+    ("sec", "shown"),
+    [("joint k", "k = "), ("generators", "best over"), ("rerankers", "unknown")],
+)
+def test_the_other_sections_answer(open_page: OpenPage, answered_store: Path, sec: str, shown: str):
+    app = open_page(answered_store, "readers", sec=sec)
+    assert_sound(app, "Readers")
+    assert shown in answer(app)
+
+
+def test_a_stack_is_chosen_by_dollars_per_correct_answer(open_page: OpenPage, answered_store: Path):
+    app = open_page(answered_store, "decision", m="Answer", k="5", costper="correct answer", correct="0.2")
+    assert_sound(app, "Decision")
+    cards = {card.label: card.value for card in app.main.metric}
+    assert "Cost per 1,000 correct answers" in cards
+    assert next(widget for widget in app.number_input if widget.key == "correct").value == 0.2

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import LIMITS, Axis
+from core.decide.axes import COST, LIMITS, PER_CORRECT, Axis
 from core.decide.near import NearMiss
 from core.decide.rules import Decision
 from core.records import Origin
@@ -45,6 +45,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
             "set_to": miss.set_to,
             "edge": miss.edge,
             **{name: table[name][miss.row] for name in _SHOWN},
+            "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
         }
         for miss in misses
     ]
@@ -57,16 +58,22 @@ def sentence(row: Data, quality: str) -> str:
     return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
 
 
+def _axis(row: Data) -> Axis:
+    """The axis of the limit that a near miss breaks."""
+    axis = LIMITS[row["limit"]]
+    return PER_CORRECT if axis is COST and row.get("cost_per") == "correct answer" else axis
+
+
 def broken(row: Data) -> str:
     """By how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
-    axis = LIMITS[row["limit"]]
+    axis = _axis(row)
     return f"{axis.written(row['over'])} {axis.beyond}{edge}"
 
 
 def way_in(row: Data) -> str:
     """The limit that lets a near miss in: ``SLA 510 ms``."""
-    axis = LIMITS[row["limit"]]
+    axis = _axis(row)
     number = f"{row['set_to']:,.10g}"
     return f"{axis.limit_word} {axis.pattern.format(number)}"
 
