@@ -12,7 +12,7 @@ import polars as pl
 from core.errors import InputError
 from core.golden.pool import Kind, Ranked
 from core.golden.prompts import KINDS, prompt_hash
-from core.golden.spec import NONE, WORKSPACE, GoldenSpec
+from core.golden.spec import NONE, GoldenSpec
 from core.importers.runs import slug
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import hashes, model_identity
@@ -20,6 +20,7 @@ from core.pipeline.sweep.check import chat_problems, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.pipeline.sweep.read import read_job as read_sweep
+from core.pipeline.sweep.reader import WORKSPACE
 from core.pipeline.sweep.sources import Shelf, on_shelf
 from core.prices import PriceBook
 from core.providers.calls import Keys

@@ -35,8 +35,6 @@ from core.pipeline.sweep.model import (
     SweepSpec,
 )
 
-WORKSPACE = "workspace"
-"""In place of the ids of runs: every run of the collection that has rankings."""
 NONE, AUTO = "none", "auto"
 
 

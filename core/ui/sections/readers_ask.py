@@ -20,6 +20,7 @@ from core.ui.workspace import go_to_workspace
 from core.views.golden.build.form import models
 from core.views.readers import asking as words
 from core.views.readers import landing
+from core.views.readers.words import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form
 from core.views.text import plain
@@ -41,9 +42,9 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
     )  # fmt: skip
     modes = right.multiselect(
         "What is sent",
-        list(asked.MODES),
+        list(SENT),
         begun.modes,
-        format_func=lambda mode: asked.MODES[mode],
+        format_func=lambda mode: SENT[mode],
         key=f"modes_{key}",
     )
     judge = left.selectbox(

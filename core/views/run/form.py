@@ -29,14 +29,6 @@ AXES: Mapping[str, str] = {
 }
 """Axis of a specification → its field; of each several values can be chosen."""
 _MODES = ("sparse", "dense", "hybrid")
-MODES: Mapping[str, str] = {
-    "top_k": "the first k",
-    "gold_only": "gold among them",
-    "no_gold": "those without gold",
-    "gold": "all gold passages",
-    "none": "no passage",
-}
-"""What readers can be sent, and what the form calls it."""
 SENT = ("1", "2", "3", "5", "10", "20", "50")
 """Numbers of passages that readers are usually sent."""
 _DEPTHS = ("10", "20", "50", "100", "150", "200")
