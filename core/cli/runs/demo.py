@@ -14,6 +14,7 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.jobs import State, Status, Tracker
 from core.records import Batch
+from core.views.diagnostics import landing
 
 
 def run(
@@ -48,13 +49,10 @@ def run(
         made = run_demo(batches.append, tell)
         bar.update(task, description="names in embedders")
         names = demo_batch(context.books()["list"])
-    there = set(context.store().read().collections()["collection_id"])
     with context.write("demo", made.summary) as writer:
         for batch in batches:
             writer.add(batch)
-        writer.add(
-            names, replacing=[name for each in names.collections if (name := each.collection_id) in there]
-        )
+        landing.add(writer, context.store().read(), names)
     tracker.close(State.FINISHED, made.summary)
     complain(made.summary)
     rows = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from core.records import Batch
-from core.store import Snapshot, Store
+from core.store import Snapshot, Store, Writer
 
 
 def work_of(store: Path) -> Path:
@@ -17,10 +17,17 @@ def work_of(store: Path) -> Path:
 
 def land(store: Store, batch: Batch) -> None:
     """Write figures; those of the same embedder, dimension and language take the place of earlier ones."""
-    there = set(store.read().collections()["collection_id"])
+    names = ", ".join(each.collection_id for each in batch.collections)
+    with store.write("diagnose", names[:500]) as writer:
+        add(writer, store.read(), batch)
+
+
+def add(writer: Writer, snapshot: Snapshot, batch: Batch) -> None:
+    """Add figures to a transaction; what was deleted comes back with these, earlier figures make way."""
+    known, deleted = (set(snapshot.collections(removed=gone)["collection_id"]) for gone in (False, True))
     names = [each.collection_id for each in batch.collections]
-    with store.write("diagnose", ", ".join(names)[:500]) as writer:
-        writer.add(batch, replacing=[name for name in names if name in there])
+    writer.restore("collection", [name for name in names if name in deleted])
+    writer.add(batch, replacing=[name for name in names if name in known | deleted])
 
 
 def diagnosed(snapshot: Snapshot, diagnosis: str) -> pl.DataFrame:

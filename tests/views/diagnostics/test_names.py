@@ -50,6 +50,8 @@ def test_deleted_figures_are_not_shown(store: Store):
     with store.write("delete") as writer:
         writer.remove("collection", ["names-fake-8-en"])
     assert names.figures(store.read())[0].is_empty()
+    landing.land(store, made(7))
+    assert names.figures(store.read())[0]["n"].max() == 14
 
 
 def test_export_holds_them(store: Store):
