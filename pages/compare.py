@@ -13,6 +13,7 @@ from core.ui.view import Lacking, View, current_view, end
 from core.views.compare import changes, charts, pair, words
 from core.views.compare import page as compare
 from core.views.compare.sides import SIDES, sides, unpaired, usual
+from core.views.decision.words import costed
 from core.views.queries.bars import bars
 from core.views.text import count, plain, shorten
 
@@ -163,7 +164,11 @@ def settings(view: View) -> tuple[Setup, compare.Against]:
 
 def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
     """Draw quality, latency and cost of the stacks side by side, and what lies between A and the others."""
-    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: "Cost per 1,000 queries ($)"}
+    titles = {
+        QUALITY: view.quality.name,
+        LATENCY: view.latency.name,
+        COST: f"Cost per 1,000 {costed(view.table)} ($)",
+    }
     rows = view.table.filter(pl.col("name").is_in(names)).iter_rows(named=True)
     stacks = {row["name"]: row for row in rows}
     for place, (axis, title) in zip(st.columns(3), titles.items(), strict=True):
