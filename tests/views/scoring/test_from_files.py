@@ -20,7 +20,9 @@ FILES = {
     "c,q1,final,1,b\nc,q1,pool,1,a\nc,q1,pool,2,b\nc,q3,final,1,a\n",
     "qrels": "q1 0 a 3\nq1 0 b 2\nq1 0 c 0\nq2 0 d 1\nq3 0 a 0\n",
 }
-MEASURES = [Measure(name, 2) for name, info in REGISTRY.items() if not info.needs & {"sources", "answers"}]
+MORE = {"sources", "answers", "perturbed"}
+"""What files of rankings and judgements do not bring."""
+MEASURES = [Measure(name, 2) for name, info in REGISTRY.items() if not info.needs & MORE]
 
 
 @pytest.fixture
@@ -75,3 +77,9 @@ def test_a_measure_of_sources_says_what_it_needs(made: Import):
         score_files(made, parse_list("Novelty-RA-nWG@2"))
     with pytest.raises(InputError, match="no cutoff"):
         score_files(made, parse_list("P"))
+
+
+def test_clean_files_say_nothing_of_perturbed_queries(made: Import):
+    robust = next(Measure(name, 2) for name, info in REGISTRY.items() if "perturbed" in info.needs)
+    with pytest.raises(InputError, match="perturbed"):
+        score_files(made, [robust])
