@@ -206,3 +206,32 @@ def test_passages_are_drawn_by_what_they_are_worth(open_page: OpenPage, store: P
     (queue,) = book.queues("wide")
     assert queue.sampling == "by value"
     assert {each.passage_id for each in book.items(queue.queue_id)} <= {"c", "d"}
+
+
+def test_answers_are_graded_blind_and_written(open_page: OpenPage, store: Path):
+    lab = (
+        Lab("asked")
+        .judge({"q1": {"p": 5}}, "asked-gold")
+        .ask({"q1": f"which {HOSTILE[2]}?"})
+        .run("hidden stack")
+    )
+    lab.answer("hidden stack", {"q1": 0.3}, k=5, reader="hidden reader").write(store)
+    assert (
+        "grade answers"
+        not in open_page(store, "golden/judge", ws="lab").segmented_control(key="judge_mode").options
+    )
+    app = open_page(store, "golden/judge", ws="asked")
+    app.segmented_control(key="judge_mode").set_value("grade answers").run()
+    app.text_input(key="judge_name").set_value("Anne")
+    app.button(key="FormSubmitter:start_judging-Start judging").click().run()
+    assert_sound(app, "Golden sets")
+    assert "How correct is the answer" in answer(app)
+    assert "an answer" in [each.value for each in app.text]
+    for told in ("hidden", "f1", "0.3", "top_k"):
+        assert told not in everything(app), "the judge is blind"
+    key(app, "grade4")
+    key(app, "land_answers")
+    assert_sound(app, "Golden sets")
+    assert "1 score of Anne (correctness, scale 1-5)" in everything(app)
+    rows = Store.open(store).read().answer_scores(["hidden stack"]).filter(judge="Anne")
+    assert rows.select("value", "scale", "k", "reader").rows() == [(4.0, "1-5", 5, "hidden reader")]

@@ -114,6 +114,17 @@ def test_grades_of_the_last_release_are_scores(tmp_path: Path) -> None:
     assert store.read().answer_scores(["a", "b"]).equals(scores)
 
 
+def test_a_grade_of_the_last_release_stands_beside_a_persons(tmp_path: Path) -> None:
+    shutil.unpack_archive(Path(__file__).with_name("graded_answers.zip"), tmp_path / "store")
+    store = Store.open(tmp_path / "store")
+    before = store.read().answer_scores(["a"])
+    about = {"scorer": "correctness", "judge": "Anne", "value": 5, "scale": "1-5", "source": "judging"}
+    row = {**before.row(0, named=True), **about}
+    after = written(store, answer_scores=[row]).read().answer_scores(["a"])
+    assert after.filter(pl.col("judge").ne_missing("Anne")).equals(before)
+    assert after.height == before.height + 1
+
+
 def test_a_grade_in_the_row_becomes_a_score() -> None:
     rows = pl.DataFrame(
         {"run_id": ["a"] * 3, "query_id": ["q1", "q2", "q3"], "k": [1] * 3, "grade": [1.0, None, 0.5],

@@ -24,8 +24,9 @@ from core.records import now
 FILE = "judging.sqlite"
 IDLE_S = 300.0
 """Seconds on one card from which on nobody was judging: they are not counted."""
-Mode = Literal["grade", "order", "settle"]
-"""What is done with the cards: grade each, put five in order, settle what two judges disagree on."""
+Mode = Literal["grade", "order", "settle", "answers"]
+"""What is done with the cards: grade each, put five in order, settle what two judges disagree on, or grade
+answers; of these the id of a passage is what names the answer, see `answers.named`."""
 Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
 """By the place of a card: which column takes which number; None = passed over."""
 
@@ -221,8 +222,8 @@ class Book:
                 (queue_id,),
             )
 
-    def said(self, collection_id: str, judge: str) -> pl.DataFrame:
-        """All that a judge graded of a collection, whatever the queue; of a pair the latest.
+    def said(self, collection_id: str, judge: str, mode: Mode = "grade") -> pl.DataFrame:
+        """All that a judge graded of a collection, whatever the queue of a mode; of a pair the latest.
 
         Returns:
             query_id, passage_id, grade, note, seconds, at, queue_id.
@@ -231,13 +232,13 @@ class Book:
                    "seconds": pl.Float64, "at": pl.String, "queue_id": pl.String}  # fmt: skip
         asked = (
             "SELECT query_id, passage_id, grade, note, seconds, at, queue_id FROM items JOIN queues USING "
-            "(queue_id) WHERE collection_id = ? AND judge = ? AND mode = 'grade' AND grade IS NOT NULL "
+            "(queue_id) WHERE collection_id = ? AND judge = ? AND mode = ? AND grade IS NOT NULL "
             "ORDER BY stroke"
         )
         rows = []
         if self.path.exists():
             with self._open() as db:
-                rows = db.execute(asked, (collection_id, judge)).fetchall()
+                rows = db.execute(asked, (collection_id, judge, mode)).fetchall()
         found = pl.DataFrame(rows, schema=columns, orient="row")
         return found.unique(["query_id", "passage_id"], keep="last").sort("query_id", "passage_id")
 

@@ -140,7 +140,7 @@ class Snapshot(Revision):
         earlier = parted(rows).get("answer_scores")
         if earlier is None:
             return found
-        others = earlier.join(found, on=KEY, how="anti", nulls_equal=True)
+        others = earlier.join(found, on=[*KEY, "source"], how="anti", nulls_equal=True)
         return pl.concat([found, others]).sort(RULES["answer_scores"].order, nulls_last=True)
 
     def graded_answers(

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InputError
 from core.golden.judging.book import Mode, Queue
@@ -26,7 +27,12 @@ NEW, QUEUE, _NEXT, _ME = "a new one", "queue", "_next_queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
 _OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks", "by value")
-_MODES = {"grade passages": "grade", "put five in order": "order", "settle two judges": "settle"}
+_MODES = {
+    "grade passages": "grade",
+    "put five in order": "order",
+    "settle two judges": "settle",
+    "grade answers": "answers",
+}
 
 
 def judge(view: View) -> None:
@@ -72,6 +78,9 @@ def is_theirs(queue: Queue) -> bool:
 
 def take_away(view: View, queue: Queue) -> None:
     """What can be done with a queue beside judging: land it, or take it away as a sheet."""
+    if queue.mode == "answers":
+        st.button("Write my grades", key="land", icon=":material/save:", on_click=land, args=(queue,))
+        st.caption(words.WRITE_ANSWERS)
     if queue.mode == "grade":
         if queue.judge:
             st.button("Write my golden set", key="land", icon=":material/save:", on_click=land, args=(queue,))
@@ -98,9 +107,12 @@ def _as(form: Callable[[pl.DataFrame], bytes], written: Callable[[], pl.DataFram
 
 def start(view: View) -> None:
     """The form: what is done, who judges, and which passages."""
+    answering = judging.answering(view.snapshot, view.scope)
+    offered = [name for name, mode in _MODES.items() if answering or mode != "answers"]
+    still_offered("judge_mode", offered)
     mode: Mode = _MODES[
         st.segmented_control(
-            "What", list(_MODES), default=next(iter(_MODES)), required=True, key="judge_mode",
+            "What", offered, default=next(iter(_MODES)), required=True, key="judge_mode",
             label_visibility="collapsed",
         )
     ]  # type: ignore[assignment]  # fmt: skip
@@ -112,31 +124,54 @@ def start(view: View) -> None:
     with st.form("start_judging", border=True):
         left, right = st.columns(2)
         name = left.text_input("Your name", key="judge_name", help=words.OWN_NAME, max_chars=60) or ""
-        offered = names if mode == "settle" else [*names, _NO_BASE]
-        used = view.scope.golden_set_id
-        base = right.selectbox(
-            "Golden set" if mode == "settle" else "Draw from", offered, key="judge_base",
-            index=offered.index(used) if used in offered else 0,
-        )  # fmt: skip
-        left, right = st.columns([2, 1])
-        asked: Callable[[], str]
-        if mode == "settle":
-            other = left.selectbox("And golden set", names, index=1, key="judge_other")
-            asked = partial(settle, view, name, base, other)
-        else:
-            sampling: Sampling = "at random"
-            if mode == "grade":
-                sampling = left.selectbox(
-                    "Sampling", _OFFERED, key="judge_sampling",
-                    format_func=lambda way: f"{way}: {SAMPLINGS[way]}",
-                )  # fmt: skip
-            unit, usual = ("Passages", 50) if mode == "grade" else ("Batches of five", 20)
-            n = right.number_input(unit, _LEAST, _MOST, usual, key=f"judge_n_{mode}")
-            drawn = None if base == _NO_BASE else base
-            asked = partial(begin, view, judge=name, base=drawn, sampling=sampling, n=int(n), mode=mode)
+        asked = (
+            ask_answers(view, name, answering, right)
+            if mode == "answers"
+            else ask_passages(view, mode, name, names, right)
+        )
         if st.form_submit_button("Start judging", type="primary", icon=":material/play_arrow:"):
             door.act(asked)
             st.rerun()
+
+
+def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGenerator) -> Callable[[], str]:
+    """The fields of a queue of answers, and what starts it."""
+    if "judge_runs" in st.session_state:  # a choice that was kept may be of another workspace
+        st.session_state["judge_runs"] = [
+            each for each in st.session_state["judge_runs"] if each in answering
+        ]
+    picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
+    n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
+    st.caption(words.ANSWERS)
+    runs = [answering[each] for each in picked or answering]
+    collection = view.scope.collection_id
+    return lambda: opened(judging.begin_answers(book(), view.snapshot, collection, runs, judge=name, n=n))
+
+
+def ask_passages(
+    view: View, mode: Mode, name: str, names: list[str], right: DeltaGenerator
+) -> Callable[[], str]:
+    """The fields of a queue of passages, and what starts it."""
+    offered = names if mode == "settle" else [*names, _NO_BASE]
+    used = view.scope.golden_set_id
+    base = right.selectbox(
+        "Golden set" if mode == "settle" else "Draw from", offered, key="judge_base",
+        index=offered.index(used) if used in offered else 0,
+    )  # fmt: skip
+    left, right = st.columns([2, 1])
+    if mode == "settle":
+        other = left.selectbox("And golden set", names, index=1, key="judge_other")
+        return partial(settle, view, name, base, other)
+    sampling: Sampling = "at random"
+    if mode == "grade":
+        sampling = left.selectbox(
+            "Sampling", _OFFERED, key="judge_sampling",
+            format_func=lambda way: f"{way}: {SAMPLINGS[way]}",
+        )  # fmt: skip
+    unit, usual = ("Passages", 50) if mode == "grade" else ("Batches of five", 20)
+    n = right.number_input(unit, _LEAST, _MOST, usual, key=f"judge_n_{mode}")
+    drawn = None if base == _NO_BASE else base
+    return partial(begin, view, judge=name, base=drawn, sampling=sampling, n=int(n), mode=mode)
 
 
 def take(view: View, queue: Queue) -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from core.bidi import upright
 from core.errors import ClqError
+from core.golden.judging.answers import CORRECTNESS
 from core.golden.judging.book import Book, Item, Queue
 from core.golden.judging.landing import RUBRIC, set_of
 from core.golden.judging.sampling import OF_FIVE
@@ -71,7 +72,8 @@ def book() -> Book:
 @cached(entries=64)
 def cards(data: Snapshot, queue: Queue) -> list[Card]:
     """The cards of a queue; they never change within a revision."""
-    return judging.cards(data, queue.collection_id, book().items(queue.queue_id))
+    make = judging.answer_cards if queue.mode == "answers" else judging.cards
+    return make(data, queue.collection_id, book().items(queue.queue_id))
 
 
 opinions = cached(entries=64)(judging.opinions)
@@ -109,7 +111,7 @@ def _card(data: Snapshot, queue: Queue, items: Sequence[Item], item: Item) -> No
         five(queue, items[item.place : item.place + OF_FIVE], texts)
     else:
         said = opinions(data, queue)[item.query_id, item.passage_id] if queue.mode == "settle" else ()
-        passage(texts[item.place], said)
+        passage(texts[item.place], said, answer=queue.mode == "answers")
         grades(queue, item)
     st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
@@ -122,8 +124,8 @@ def how_far(queue: Queue, items: Sequence[Item]) -> None:
     door.outcome()
 
 
-def passage(card: Card, said: Sequence[Opinion]) -> None:
-    """The question, what two judges said where they are settled, and the passage in full, as text."""
+def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
+    """The question, what two judges said where they are settled, the passage or the answer, as text."""
     with st.container(key="card"):
         st.markdown(f"#### {plain(card.question)}")
         if said:
@@ -133,6 +135,10 @@ def passage(card: Card, said: Sequence[Opinion]) -> None:
             if card.title:
                 st.markdown(f"**{plain(card.title)}**")
             st.text(upright(card.text) or judging.NO_TEXTS)
+        if answer:
+            st.caption("Right answers" if card.right else "No right answer is stored.")
+            for right in card.right:
+                st.text(upright(right))
 
 
 def grades(queue: Queue, item: Item) -> None:
@@ -140,9 +146,7 @@ def grades(queue: Queue, item: Item) -> None:
     tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
     with st.container(key="judging", gap="small"):
         with st.container(horizontal=True, key="grades", gap="small"):
-            for grade, meaning in sorted(RUBRIC.items()):
-                word = words.SHORT[grade]
-                rest = meaning.removeprefix(word).lstrip(": ")
+            for grade, word, rest in words.rubric(queue.mode):
                 _key(
                     f"**{grade}** {word}" + f" *{rest}*" * bool(rest),
                     (queue, item.place, partial(book().grade, queue.queue_id, item.place, grade)),
@@ -158,7 +162,8 @@ def grades(queue: Queue, item: Item) -> None:
                     label_visibility="collapsed", on_change=note, args=(queue, item.place, field),
                 )  # fmt: skip
     with st.expander("What the grades mean, and the keys", icon=":material/help:"):
-        st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in RUBRIC.items()))
+        meanings = CORRECTNESS if queue.mode == "answers" else RUBRIC
+        st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in meanings.items()))
         st.caption(words.KEYS)
 
 
@@ -246,6 +251,9 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
+    if queue.mode == "answers":
+        st.button("Write my grades", key="land_answers", type="primary", on_click=land, args=(queue,))
+        st.caption(words.WRITE_ANSWERS)
     if queue.mode == "order":
         found = compared(data, queue, items)
         st.markdown(plain(ordered.sentence(found)))
@@ -284,11 +292,13 @@ def _kept(change: Change, spent: float | None) -> str:
 
 
 def land(queue: Queue, into: str = "") -> None:
-    """In a callback: write the judge's golden set, or that of two judges settled."""
+    """In a callback: write the judge's golden set, their scores of answers, or two judges settled."""
     st.session_state[LEAVING] = door.act(_land, queue, into)
 
 
 def _land(queue: Queue, into: str) -> str:
+    if queue.mode == "answers":
+        return words.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
     return words.written(judging.land(cache.store(), book(), queue, into))
 
 

@@ -10,12 +10,14 @@ from statistics import median
 
 import polars as pl
 
+from core.answers import KEY
 from core.errors import InputError
+from core.golden.judging.answers import SCORER, keys, named, scores
 from core.golden.judging.book import FILE, Book, Item, Mode, Queue
-from core.golden.judging.landing import landed, refuse_taken, set_of, settled
+from core.golden.judging.landing import BY_PEOPLE, landed, refuse_taken, set_of, settled
 from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives, queue_of
 from core.importers.runs import slug
-from core.records import GoldenSet
+from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views.golden.soundness import disagreements
@@ -26,6 +28,7 @@ _PAIR = ["query_id", "passage_id"]
 Opinion = tuple[str, int, str]
 """What one judge said of a passage: golden set, grade, note."""
 NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
+EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
 
 
@@ -36,6 +39,7 @@ class Card:
     question: str
     title: str  # "" where there is none
     text: str
+    right: tuple[str, ...] = ()  # right answers, where an answer is graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,36 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
     return [Card(questions.get(each.query_id, ""), *texts.get(each.passage_id, ("", ""))) for each in items]
 
 
+def answering(snapshot: Snapshot, scope: Scope) -> dict[str, str]:
+    """Runs of a workspace that have answers: id by name."""
+    having = snapshot.sizes("answers")["id"].to_list()
+    return dict(runs_in(snapshot, scope).filter(pl.col("run_id").is_in(having))["name", "run_id"].iter_rows())
+
+
+def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
+    """The cards of a queue of answers in its order."""
+    questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
+    golds = snapshot.gold_answers(collection_id).group_by("query_id", maintain_order=True).agg("answer")
+    right = {query: tuple(answers) for query, answers in golds.select("query_id", "answer").iter_rows()}
+    wanted = keys(items)
+    answers = snapshot.answers(_there(snapshot, collection_id, wanted)).select(*KEY, "text")
+    texts = wanted.join(answers, on=KEY, how="left", nulls_equal=True, maintain_order="left")["text"]
+    return [
+        Card(
+            questions.get(each.query_id, ""),
+            "",
+            GONE if text is None else text or EMPTY,
+            right.get(each.query_id, ()),
+        )
+        for each, text in zip(items, texts, strict=True)
+    ]
+
+
+def _there(snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -> list[str]:
+    """The runs of some rows that are (still) stored."""
+    return sorted({*rows["run_id"]} & {*snapshot.runs(collection_id)["run_id"]})
+
+
 def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opinion]]:
     """What two judges said of the passages to be settled, by query and passage."""
     said: dict[tuple[str, str], list[Opinion]] = {}
@@ -146,6 +180,30 @@ def begin(
     return _start(
         book, scope.collection_id, judge, pairs, mode=mode, base=base or "", sampling=sampling, seed=seed
     )
+
+
+def begin_answers(
+    book: Book, snapshot: Snapshot, collection_id: str, runs: Sequence[str], *, judge: str, n: int
+) -> Queue:
+    """Draw answers of some runs at random for a judge, of those that they have not graded, and write it down.
+
+    Raises:
+        InputError: If the name is missing, spelled otherwise than before or another judge's, or there is
+            nothing to draw.
+    """
+    judge = _named(book, snapshot, collection_id, judge)
+    own = snapshot.answer_scores(runs).filter(scorer=SCORER, judge=judge)
+    if own.filter(pl.col("source").ne_missing(BY_PEOPLE)).height:
+        raise InputError(f"There are imported or computed scores of {judge!r}.", do="Take another name.")
+    questions = snapshot.queries(collection_id).filter(pl.col("text") != "")
+    rows = named(snapshot.answers(runs).filter(pl.col("text").is_not_null()))
+    rows = rows.join(questions, on="query_id", how="semi").join(named(own), on=_PAIR, how="anti")
+    rows = rows.join(book.said(collection_id, judge, "answers"), on=_PAIR, how="anti")
+    if rows.is_empty():
+        raise InputError("No answer with its text and question is left to grade.", do="Choose other runs.")
+    seed = token_hex(4)
+    pairs = draw(rows.select(*_PAIR, grade=pl.lit(None, pl.Int8)), "at random", n, seed)
+    return _start(book, collection_id, judge, pairs, mode="answers", sampling="at random", seed=seed)
 
 
 def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, judge: str) -> Queue:
@@ -252,3 +310,22 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
         writer.add(batch, replacing=[golden.golden_set_id])
     return golden
+
+
+def land_answers(store: Store, book: Book, queue: Queue) -> int:
+    """Write a judge's scores of the answers of a queue in one transaction; one that is written stays.
+
+    Returns:
+        How many are new.
+
+    Raises:
+        InputError: If there are none.
+    """
+    snapshot, items = store.read(), book.items(queue.queue_id)
+    runs = _there(snapshot, queue.collection_id, keys(items))
+    new = scores(queue, items, snapshot.answer_scores(runs)).filter(pl.col("run_id").is_in(runs))
+    if new.is_empty():
+        raise InputError("No grade is new; scores that are written stay.", do="Grade an answer first.")
+    with store.write("judge", f"{new.height} answers graded by {queue.judge}") as writer:
+        writer.add(Batch(frames={"answer_scores": new}))
+    return new.height

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from core.golden.judging.answers import CORRECTNESS, SCALE, SCORER
 from core.golden.judging.book import Mode, Queue
+from core.golden.judging.landing import RUBRIC
 from core.records import GoldenSet
 from core.stats.judges import Agreement
 from core.views import text
@@ -173,10 +175,15 @@ BY_HAND = ("Judge passages yourself, blind to stacks, ranks and other grades.", 
 QUESTION = "How well does the passage answer the question?"
 ORDERING = "Which of the five passages answers best, which next?"
 SETTLING = "Two judges disagree: which grade is right?"
-HEADS: Mapping[Mode, str] = {"grade": QUESTION, "order": ORDERING, "settle": SETTLING}
+CORRECT = "How correct is the answer?"
+HEADS: Mapping[Mode, str] = {"grade": QUESTION, "order": ORDERING, "settle": SETTLING, "answers": CORRECT}
 SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
 """What each grade means, on its button."""
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
+ANSWERS = (
+    f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."
+)
+WRITE_ANSWERS = "Undo first what is wrong: a score that is written stays."
 KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
 NO_VALUE = "No unjudged passage could change which stack is best."
@@ -208,6 +215,20 @@ def judged_by_hand(progress: Progress) -> str:
     each = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     return f"All {progress.total} done{skipped}{each}."
+
+
+def rubric(mode: Mode) -> list[tuple[int, str, str]]:
+    """Every grade from 1, what it is called, and what it means."""
+    if mode == "answers":
+        parts = ((grade, meaning.partition(": ")) for grade, meaning in sorted(CORRECTNESS.items()))
+        return [(grade, word, rest) for grade, (word, _, rest) in parts]
+    short = ((grade, SHORT[grade], meaning) for grade, meaning in sorted(RUBRIC.items()))
+    return [(grade, word, meaning.removeprefix(word).lstrip(": ")) for grade, word, meaning in short]
+
+
+def scored(judge: str, scores: int) -> str:
+    """That a judge's scores of answers stand in the store."""
+    return f"Written: {text.count(scores, 'score')} of {judge} ({SCORER}, scale {SCALE}). See Readers."
 
 
 def written(golden: GoldenSet) -> str:

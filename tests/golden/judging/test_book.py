@@ -159,3 +159,12 @@ def test_keys_do_what_a_list_would(tmp_path_factory: pytest.TempPathFactory, key
             expected.append(None if key == "s" else int(key))
     done = [each.grade for each in book.items(name) if each.at is not None]
     assert done == expected
+
+
+def test_answers_and_passages_of_one_judge_are_told_apart(tmp_path: Path):
+    book, passages = book_of(tmp_path)
+    _, answers = book_of(tmp_path, mode="answers", queue_id="Anne-2")
+    book.grade(passages, 0, 1, 1.0)
+    book.grade(answers, 0, 5, 1.0)
+    assert book.said("lab", "Anne")["grade"].to_list() == [1]
+    assert book.said("lab", "Anne", "answers")["grade"].to_list() == [5]

@@ -203,3 +203,57 @@ def test_orders_of_people_against_the_golden_sets(
     assert sentence(found).endswith("n = 1 batch of five.")
     undone = [*items[:4], Item(4, "q", "e")]
     assert compare(store.read(), queue, undone).tau is None
+
+
+def answering(path: Path) -> tuple[Store, Book]:
+    lab = Lab().judge(GOLD).ask({query: f"question {query}" for query in GOLD}).run("r").run("s")
+    for run, k, reader, temperature in (("r", 5, "one", 0.1), ("r", 0, None, None), ("s", 5, "one", 0.7)):
+        about = {"reader": reader, "mode": None if k else "none", "temperature": temperature}
+        lab.answer(run, dict.fromkeys(GOLD, 0.5), k=k, **about)  # type: ignore[arg-type]
+    store = lab.write(path)
+    gold = frame("gold_answers", [{"collection_id": "lab", "query_id": "q1", "answer": HOSTILE[1]}])
+    with store.write("gold") as writer:
+        writer.add(Batch(frames={"gold_answers": gold}))
+    return store, Book(judging.book_path(store))
+
+
+def test_answers_are_drawn_graded_and_written_once(tmp_path: Path):
+    store, book = answering(tmp_path / "store")
+    assert judging.answering(store.read(), SCOPE) == {"r": "r", "s": "s"}
+    queue = judging.begin_answers(book, store.read(), "lab", ["r"], judge="Anne", n=99)
+    items = book.items(queue.queue_id)
+    cards = judging.answer_cards(store.read(), "lab", items)
+    assert {(card.question[-2:], card.text, card.right) for card in cards} == {
+        (query, "an answer", (HOSTILE[1],) if query == "q1" else ()) for query in GOLD
+    }
+    for item in items[:6]:
+        book.grade(queue.queue_id, item.place, 1 + item.place % 5, 1.0)
+    book.skip(queue.queue_id, [6], 1.0)
+    before = store.read().answer_scores(["r", "s"])
+    assert judging.land_answers(store, book, queue) == 6
+    book.undo(queue.queue_id)
+    book.undo(queue.queue_id)
+    for place, grade in ((5, 5), (6, 3)):
+        book.grade(queue.queue_id, place, grade, 1.0)
+    assert judging.land_answers(store, book, queue) == 1, "what is written stays"
+    with pytest.raises(InputError, match="No grade is new"):
+        judging.land_answers(store, book, queue)
+    after = store.read().answer_scores(["r", "s"])
+    own = after.filter(judge="Anne")
+    assert after.join(own, on=after.columns, how="anti", nulls_equal=True).equals(before)
+    assert own.select("scorer", "scale", "source").unique().rows() == [("correctness", "1-5", "judging")]
+    key = ["run_id", "query_id", "reader", "temperature", "mode", "k", "pass"]
+    assert own.join(store.read().answers(["r"]), on=key, how="semi", nulls_equal=True).height == 7
+    assert sorted(own["value"]) == [1, 1, 2, 3, 3, 4, 5]
+    rest = judging.begin_answers(book, store.read(), "lab", ["r", "s"], judge="Anne", n=99)
+    assert len(book.items(rest.queue_id)) == 12 - 7, "nothing is graded twice"
+
+
+def test_nobody_grades_under_the_name_of_a_model(tmp_path: Path):
+    store, book = answering(tmp_path / "store")
+    key = {"run_id": "r", "query_id": "q0", "k": 5, "pass": 1}
+    row = {**key, "scorer": "correctness", "judge": "gpt", "value": 5, "scale": "0-5"}
+    with store.write("judged") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", [row])}))
+    with pytest.raises(InputError, match="another name"):
+        judging.begin_answers(book, store.read(), "lab", ["r"], judge="gpt", n=9)
