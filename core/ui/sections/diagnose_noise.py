@@ -52,7 +52,8 @@ def _queries(view: View, gathered: Gathered, table: pl.DataFrame) -> None:
     st.subheader("Query by query", anchor=False)
     still_offered("noisy", list(offered))
     name = st.selectbox("Stack", list(offered), key="noisy", bind="query-params")
-    rows = per_query(gathered, offered[name]["family"], offered[name]["rewrite"])
+    family, rewrite = offered[name]["family"], offered[name]["rewrite"]
+    rows = per_query(gathered, family, rewrite, higher_is_better=view.quality.higher_is_better)
     asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     levels = [each for each in rows.columns if each not in ("query_id", "clean", "hurt_by", "lost")]
     columns = {

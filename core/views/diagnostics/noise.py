@@ -117,12 +117,14 @@ ROBUST = pl.Schema(
 """Columns of `robust_table`."""
 
 
-def per_query(gathered: Gathered, family: str, rewrite: str = NONE) -> pl.DataFrame:
+def per_query(
+    gathered: Gathered, family: str, rewrite: str = NONE, *, higher_is_better: bool = True
+) -> pl.DataFrame:
     """Return the queries of a stack with the quality under each perturbation; what hurts most stands first.
 
     Returns:
-        query_id, clean, a column per perturbation, hurt_by (the perturbation of the lowest value, null where
-        none is below clean) and lost (that value − clean).
+        query_id, clean, a column per perturbation, hurt_by (the perturbation of the worst value, null where
+        none is worse than clean) and lost (that value − clean).
     """
     rows = gathered.rows.filter(family=family, rewrite=rewrite)
     named = {row["perturb"]: gathered.values[row["run_id"]] for row in rows.to_dicts()}
@@ -130,11 +132,12 @@ def per_query(gathered: Gathered, family: str, rewrite: str = NONE) -> pl.DataFr
         raise InputError("The stack was not run with the queries as they are.")
     clean = named.pop(CLEAN)
     table = pl.DataFrame({"query_id": gathered.query_ids, "clean": clean, **named}).fill_nan(None)
-    least = pl.min_horizontal(*named)
-    first = pl.coalesce(pl.when(pl.col(each) == least).then(pl.lit(each)) for each in named)
-    lost = least - pl.col("clean")
-    return table.with_columns(hurt_by=pl.when(lost < 0).then(first), lost=lost).sort(
-        "lost", "query_id", nulls_last=True
+    worst_of = pl.min_horizontal(*named) if higher_is_better else pl.max_horizontal(*named)
+    first = pl.coalesce(pl.when(pl.col(each) == worst_of).then(pl.lit(each)) for each in named)
+    lost = worst_of - pl.col("clean")
+    worse = lost < 0 if higher_is_better else lost > 0
+    return table.with_columns(hurt_by=pl.when(worse).then(first), lost=lost).sort(
+        "lost", "query_id", descending=[not higher_is_better, False], nulls_last=True
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,17 @@ def test_queries_name_what_hurts_them_most(snapshot: Snapshot):
     hurt = dict(rows.select("query_id", "hurt_by").iter_rows())
     assert (hurt["q1"], hurt["q9"], hurt["q3"]) == ("typo 1", "noise 4", None)
     assert rows["lost"][0] == -1.0
+
+
+def test_of_a_measure_that_is_better_lower_the_most_hurts(snapshot: Snapshot):
+    found = gather(snapshot, LAB, QUALITY)
+    family = found.rows["family"][0]
+    harmful = replace(found, values={run_id: 1 - each for run_id, each in found.values.items()})
+    rows = per_query(harmful, family, higher_is_better=False)
+    usual = per_query(found, family)
+    for column in ("query_id", "hurt_by"):
+        assert rows[column].to_list() == usual[column].to_list()
+    assert rows["lost"][0] == 1.0
 
 
 @pytest.mark.parametrize("quality", [Quality("Unheard", 1), QUALITY])
