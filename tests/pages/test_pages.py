@@ -27,8 +27,8 @@ CANNOT_FILL = {
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
-FORMS = ("golden/build", "golden/judge")
-"""Sections that make judgements and so have no number yet."""
+FORMS = ("golden/build", "golden/judge", "run/readers")
+"""Sections that make judgements or answers and so have no number yet."""
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -15,7 +15,7 @@ from core.readers.prompts import PROMPTS
 from core.readers.spec import load
 from core.store import Snapshot
 from core.ui import cache, door, show, work
-from core.ui.view import find_place
+from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.golden.build.form import models
 from core.views.readers import asking as words
@@ -75,6 +75,8 @@ def ask() -> None:
     if not forbidden:
         _new()
     work.earlier(kind, may_start=not forbidden)
+    if find_place() is None:
+        raise Empty
 
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
@@ -88,8 +90,10 @@ def _new() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     place = find_place()
     runs = None if place is None else cache.snapshot(None).runs(place.scope.collection_id)
-    if place is None or runs is None or not runs["has_rankings"].any():
-        st.info("This workspace has no rankings that a reader could answer from.")
+    if place is None or runs is None:
+        return
+    if not runs["has_rankings"].any():
+        st.info(words.NO_RANKINGS)
         return
     as_form, as_text = st.tabs(["Form", "Text"])
     with as_form:

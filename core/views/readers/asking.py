@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the engines take a second to load
 __all__ = ["answered", "as_json", "button", "dollars", "ended", "headline", "jobs", "progress", "size_of"]
 
 WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
+NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
 NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
 
 
