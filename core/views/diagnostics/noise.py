@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from core.diagnostics.noise import EFFECTS, Floats, effects, measured, published, worst
-from core.diagnostics.siblings import CLEAN, NONE, siblings
+from core.diagnostics.siblings import CLEAN, NONE, kin, siblings
 from core.errors import InputError
 from core.stats.intervals import SEED, bootstrap_means
 from core.store import Snapshot
 from core.views.compare.page import alike, alike_means
-from core.views.workspace.query_sets import asked_in
+from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence
 
@@ -36,11 +36,19 @@ class Gathered:
 
 
 def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
-    """Read what noise does to the stacks of a collection; empty where none was asked perturbed queries."""
-    rows = siblings(snapshot.runs(scope.collection_id).filter("has_rankings"))
+    """Read what noise does to the stacks of a workspace; empty where none was asked perturbed queries.
+
+    A stack is in with all its rewrites and perturbations where any run of it is chosen, on the queries that
+    the workspace is scored on.
+    """
+    runs = snapshot.runs(scope.collection_id).filter("has_rankings")
+    rows = siblings(runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids))))
+    chosen = {kin(spec).family for spec in chosen_runs(snapshot, scope)["spec"]} if rows.height else set()
+    rows = rows.filter(pl.col("family").is_in(list(chosen)))
     if rows.is_empty() or scope.golden_set_id is None or quality.measure is None:
         return Gathered(rows.clear(), (), {})
-    found = evidence(snapshot, rows["run_id"].to_list(), scope.golden_set_id, [quality.measure])
+    ids, only = rows["run_id"].to_list(), among(snapshot, scope)
+    found = evidence(snapshot, ids, scope.golden_set_id, [quality.measure], only=only)
     asked = asked_in(found, snapshot.timings).all(axis=0)
     found = found.among({found.query_ids[place] for place in np.flatnonzero(asked).tolist()})
     if not found.query_ids:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.store import Snapshot
 from core.views.diagnostics.noise import effect_table, gather, per_query, robust_table
-from core.views.workspace.scope import Quality
+from core.views.workspace.scope import Apart, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -59,6 +59,29 @@ def test_effects_of_a_store(snapshot: Snapshot):
     assert rows["rules-noise"]["won"] == pytest.approx(5 / 12)
     assert rows["noise"]["overlap"] == pytest.approx(6 / 12)
     assert rows["noise"]["rewrite_ms"] is None
+
+
+@pytest.mark.parametrize(
+    ("scope", "stacks", "n"),
+    [
+        (LAB, {"BM25, K = 2", "BM25, K = 3"}, 1),
+        (replace(LAB, run_ids=("rules",)), {"BM25, K = 3"}, 12),
+        (replace(LAB, run_ids=("noise",)), {"BM25, K = 3"}, 12),
+        (replace(LAB, apart=Apart.of(["other"])), {"BM25, K = 3"}, 12),
+        (replace(LAB, run_ids=("clean", "short"), shared=True), {"BM25, K = 3"}, 3),
+    ],
+)
+def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, stacks: set[str], n: int):
+    made = Lab().judge({query: {f"p-{query}": 5} for query in ASKED})
+    other, noise = {**BM25, "name": "other", "candidates": 2}, {"perturb": {"noise": 4}}
+    for run_id, spec, asked in (
+        ("clean", BM25, ASKED), ("noise", {**BM25, **noise}, ASKED),
+        ("rules", {**BM25, "rewrite": "rules"}, ASKED), ("short", {**BM25, "candidates": 1}, ASKED[:3]),
+        ("other", other, ASKED[:1]), ("other-noise", {**other, **noise}, ASKED[:1]),
+    ):  # fmt: skip
+        made.run(run_id, final={query: [f"p-{query}"] for query in asked}, spec=spec)
+    found = gather(made.write(tmp_path / "store").read(), scope, QUALITY)
+    assert (set(found.rows["stack"]), len(found.query_ids)) == (stacks, n)
 
 
 def test_robust_is_the_worst_per_query_and_absent_runs_are_said(snapshot: Snapshot):
