@@ -15,7 +15,7 @@ from core.golden.judging.book import Mode, Queue
 from core.golden.judging.sampling import SAMPLINGS, Sampling
 from core.ui import door, show
 from core.ui.pick import still_offered
-from core.ui.sections.judge_cards import LEAVING, book, cards, land, one_by_one
+from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
 from core.ui.view import View, current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
@@ -23,7 +23,7 @@ from core.views.golden.value import what_next
 from core.views.tables import to_csv
 from core.views.text import label, plain
 
-NEW, QUEUE, _NEXT, _ME = "a new one", "queue", "_next_queue", "_judge"
+NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
 _OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks", "by value")
@@ -45,7 +45,7 @@ def judge(view: View) -> None:
         st.caption(reason)
         return
     known = {each.queue_id: each for each in book().queues(view.scope.collection_id)}
-    if (asked := st.session_state.pop(_NEXT, None)) is not None:
+    if (asked := st.session_state.pop(NEXT, None)) is not None:
         st.session_state[QUEUE] = asked
     still_offered(QUEUE, [NEW, *known])
     begun = known.get(str(st.session_state.get(QUEUE, st.query_params.get(QUEUE, NEW))))
@@ -215,5 +215,5 @@ def taken(view: View, queue: Queue, name: str) -> str:
 
 def opened(queue: Queue) -> str:
     """Show a queue from the next script run on."""
-    st.session_state[_NEXT], st.session_state[_ME] = queue.queue_id, queue.judge
+    st.session_state[NEXT], st.session_state[_ME] = queue.queue_id, queue.judge
     return ""

@@ -27,7 +27,7 @@ from core.views.text import plain
 
 Change = Callable[[float | None], object]
 """What a keystroke does, given the seconds spent on the card."""
-LEAVING = "_queue_left"
+LEAVING, NEXT = "_queue_left", "_next_queue"
 _SINCE, _PICKED = "_card_since", "_picked"
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
@@ -84,6 +84,7 @@ compared = cached(entries=64)(ordered.compare)
 def one_by_one(data: Snapshot, queue: Queue) -> None:
     """The card that is next, and what can be said of it; only this is drawn anew after a key."""
     if st.session_state.pop(LEAVING, False):
+        st.session_state[NEXT] = queue.queue_id  # the browser may still have what was chosen before
         st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
     try:
         _next(data, queue)

@@ -171,7 +171,10 @@ def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
     return sentence + "."
 
 
-BY_HAND = ("Judge passages yourself, blind to stacks, ranks and other grades.", "One golden set per judge.")
+BY_HAND = (
+    "Judge passages yourself, blind to stacks, ranks and other grades.",
+    "One golden set per judge; grades of answers are scores.",
+)
 QUESTION = "How well does the passage answer the question?"
 ORDERING = "Which of the five passages answers best, which next?"
 SETTLING = "Two judges disagree: which grade is right?"
