@@ -143,19 +143,26 @@ def similarities(
         `SIMILARITIES`, a row per level: mean cosine to the reference with its 95 % interval; drop = cosine −
         cosine at level 0, paired, with its interval; share = the drop in relation to level 0.
     """
-    if way not in WAYS:
-        raise ValueError(f"no way {way!r}")
     target = _unit(embed(texts if references is None else references))
     base, made = None, []
-    for level in sorted({0, *levels}):
-        told = perturb_table({way: level}, language)
-        cosine = (_unit(embed([perturbed(text, told) for text in texts])) * target).sum(axis=1)
+    for level, asked in by_level(texts, language, way, levels).items():
+        cosine = (_unit(embed(asked)) * target).sum(axis=1)
         base = cosine if base is None else base
         row = {"perturb": f"{way} {level}", "reference": "query" if references is None else "restatement",
                "n": len(texts), **_mean("cosine", cosine, seed, ("low", "high")),
                **_mean("drop", cosine - base, seed)}  # fmt: skip
         made.append({**row, "share": float((cosine - base).mean() / base.mean())})
     return pl.DataFrame(made, schema=SIMILARITIES)
+
+
+def by_level(
+    texts: Sequence[str], language: str, way: str = "noise", levels: Sequence[int] = LEVELS
+) -> dict[int, list[str]]:
+    """Perturb queries to each level, as `similarities` embeds them; arguments as there."""
+    if way not in WAYS:
+        raise ValueError(f"no way {way!r}")
+    tables = {level: perturb_table({way: level}, language) for level in sorted({0, *levels})}
+    return {level: [perturbed(text, told) for text in texts] for level, told in tables.items()}
 
 
 def measured(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -14,9 +16,7 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import work_of
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from core.providers.embed import Embedder
+from core.prices import DEFAULT_BOOK
 
 CollectionOption = Annotated[
     str | None, typer.Option(help="The collection; may be left out where there is one.")
@@ -45,13 +45,14 @@ def noise(
         Path | None,
         typer.Option(help="CSV with query_id and text: an ideal restatement of each query; else the query."),
     ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Agree to pay for the embedder; else its costs are only said."),
+    ] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print what perturbing the queries costs each stack, and what each rewrite wins back."""
     # Here because they take a second to load, which no other command should wait for.
-    from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
-    from core.providers.calls import Journal  # noqa: PLC0415
-    from core.providers.embed import make_embedder  # noqa: PLC0415
     from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -59,11 +60,7 @@ def noise(
     if embedder is not None:
         found = workspace(snapshot, collection, golden_set, ())
         asked = snapshot.queries(found.collection_id).select("query_id", "text").drop_nulls()
-        journal = Journal(work_of(context) / REPLIES)
-        try:
-            emit(_near(asked, make_embedder(embedder, dim, journal=journal), language, references), form)
-        finally:
-            journal.close()
+        emit(_near(context, asked, (embedder, dim), language, references, yes=yes), form)
         return
     quality = quality_of(measure)
     scope = workspace(snapshot, collection, golden_set, ())
@@ -113,10 +110,21 @@ def _perturbs(text: str) -> list[str]:
     return [each for each in made if each]
 
 
-def _near(asked: pl.DataFrame, embedder: Embedder, language: str, references: Path | None) -> pl.DataFrame:
+def _near(
+    context: Context,
+    asked: pl.DataFrame,
+    model: tuple[str, int | None],
+    language: str,
+    references: Path | None,
+    *,
+    yes: bool,
+) -> pl.DataFrame:
     """Similarities by level, with the paper's figures of its two models in the language behind them."""
     from core.diagnostics.noise import measured, published  # noqa: PLC0415
+    from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
     from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
+    from core.providers.calls import Journal  # noqa: PLC0415
+    from core.providers.embed import make_embedder  # noqa: PLC0415
 
     check_perturb({"noise": 1, "language": language})
     restated = None
@@ -128,6 +136,36 @@ def _near(asked: pl.DataFrame, embedder: Embedder, language: str, references: Pa
         asked, restated = both, both["restated"].to_list()
     if asked.is_empty():
         raise InputError("There are no queries with text.", do="Import queries, or name another collection.")
-    own = measured(asked["text"].to_list(), embedder, language, restated)
+    texts = asked["text"].to_list()
+    if not yes:
+        _refuse_paid(context, model[0], texts, language, restated)
+    journal = Journal(work_of(context) / REPLIES)
+    try:
+        own = measured(texts, make_embedder(*model, journal=journal), language, restated)
+    finally:
+        journal.close()
     paper = published().filter(language=own["language"][0])
     return pl.concat([own, paper], how="diagonal")
+
+
+def _refuse_paid(
+    context: Context, model: str, texts: Sequence[str], language: str, restated: Sequence[str] | None
+) -> None:
+    """Refuse an embedder that is paid for, with what it takes; what was paid before is counted as well."""
+    from core.diagnostics.noise import by_level  # noqa: PLC0415
+    from core.pipeline.sweep.paid import count_texts, embedding  # noqa: PLC0415
+    from core.pipeline.sweep.plan import dollars  # noqa: PLC0415
+    from core.providers.base import Purpose  # noqa: PLC0415
+    from core.providers.config import place_of  # noqa: PLC0415
+    from core.providers.embed import embedder_config  # noqa: PLC0415
+
+    config = embedder_config(model)
+    if place_of(config) is None:
+        return
+    every = [*(restated or ()), *chain.from_iterable(by_level(texts, language).values())]
+    counted = count_texts(every, config.tokenizer, config.prefixes.get(Purpose.QUERY, ""))
+    usd, reason = dollars(embedding(config, counted.tokens), context.books()[DEFAULT_BOOK])
+    costs = f"an unknown sum ({reason})" if usd is None else f"about ${usd:,.4f}"
+    raise InputError(
+        f"{model} is paid for: {counted.texts:,} texts to embed cost {costs}.", do="Agree with --yes."
+    )

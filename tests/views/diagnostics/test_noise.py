@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
+from core.providers import embed
 from core.store import Snapshot
 from core.views.diagnostics.noise import effect_table, gather, per_query, robust_table
 from core.views.workspace.scope import Apart, Quality, Scope
@@ -145,3 +146,16 @@ def test_a_perturbation_that_is_none_is_refused(store: Path, perturb: str):
     done = CliRunner().invoke(app, ["--store", str(store), "diagnose", "robust", "--perturb", perturb])
     assert done.exit_code == 1
     assert "error" in done.stderr
+
+
+def test_an_embedder_that_is_paid_for_needs_a_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made = Lab().ask({"q1": "where do cats sleep", "q2": "who sang"}).run("clean", final={"q1": ["p"]})
+    made.judge({"q1": {"p": 5}}).write(tmp_path / "store")
+    fake = embed.make_embedder("fake", 8)
+    monkeypatch.setattr(embed, "make_embedder", lambda *_, **__: fake)
+    asked = ["--store", str(tmp_path / "store"), "diagnose", "noise", "--embedder", "voyage-3.5"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 1
+    assert "10 texts" in done.stderr, "two queries at five levels"
+    assert "about $0.0" in done.stderr
+    assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
