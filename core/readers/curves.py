@@ -222,7 +222,12 @@ def depths(
 
 
 def slices(
-    rankings: pl.DataFrame, gold: pl.DataFrame, ks: Sequence[int], *, need: Literal["any", "all"] = "any"
+    rankings: pl.DataFrame,
+    gold: pl.DataFrame,
+    ks: Sequence[int],
+    *,
+    need: Literal["any", "all"] = "any",
+    asked: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Say of every query and k whether its gold passages are in Top(k) (RAGGED §6).
 
@@ -231,15 +236,17 @@ def slices(
         gold: query_id and passage_id of the passages that answer.
         ks: Depths asked for.
         need: "any" gold passage, or "all" of them, as questions over several documents want it.
+        asked: run_id and query_id of the questions that count, found or not; None = those ranked.
 
     Returns:
         run_id, query_id, k, with_gold; queries without a gold passage are left out.
     """
     wanted = gold.select("query_id", "passage_id").unique()
     total = wanted.group_by("query_id").agg(pl.len().alias("all"))
-    ranked = rankings.select("run_id", "query_id").unique().join(total, on="query_id")
+    counted = (rankings if asked is None else asked).select("run_id", "query_id").unique()
+    counted = counted.join(total, on="query_id")
     hits = rankings.join(wanted, on=["query_id", "passage_id"])
-    every = ranked.join(pl.DataFrame({"k": ks}, schema={"k": pl.Int32}), how="cross")
+    every = counted.join(pl.DataFrame({"k": ks}, schema={"k": pl.Int32}), how="cross")
     seen = (
         every.join(hits.select("run_id", "query_id", "rank"), on=["run_id", "query_id"])
         .filter(pl.col("rank") <= pl.col("k"))

@@ -139,6 +139,9 @@ def test_slices_by_gold_in_top_k():
         False,
         True,
     ]
+    asked = pl.DataFrame({"run_id": ["r", "r"], "query_id": ["q0", "q1"]})
+    nothing = slices(rankings.filter(pl.col("query_id") == "q0"), gold, [1, 3], asked=asked)
+    assert nothing.equals(found), "a stack that returned nothing has no gold passage"
     rows = table(*single(3, 0.2, 0.4, 0.9), *single(0, 0.1, 0.1, 0.1))
     kept = found.filter("with_gold")
     assert points(rows, "f1", only=kept).select("k", "value").rows() == [(3, pytest.approx(20.0))]

@@ -13,6 +13,8 @@ from core.jobs import State
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.spec import load
+from core.records import Batch, Origin, Run, Stack
+from core.tables import frame
 from tests.readers import asked
 from tests.vendors import Step, Vendors, serve
 
@@ -110,6 +112,27 @@ def test_modes_send_gold_passages_or_the_others(tmp_path: Path, mode: str, k: in
         assert (gold in sent) == (mode != "no_gold")
     asked.ask(store, job)
     assert sum(asked.counts(store).values()) == sum(answered.values())
+
+
+def test_questions_that_a_run_found_nothing_for_are_answered_too(tmp_path: Path):
+    store = asked.store_of(tmp_path)
+    timed = [
+        {"run_id": "r-c", "query_id": query, "stage": "retrieve", "repeat": 1, "ms": 1.0}
+        for query in ("q1", "q2")
+    ]
+    found = {"run_id": "r-c", "query_id": "q1", "stage": "final", "rank": 1, "passage_id": "p0"}
+    with store.write("import") as writer:
+        rows = {"rankings": frame("rankings", [found]), "timings": frame("timings", timed)}
+        run = Run(run_id="r-c", collection_id="c", stack=Stack({}), label="r-c", origin=Origin.RUN)
+        writer.add(Batch(runs=(run,), frames=rows))
+    job = asked.job(store, text=asked.SPEC.replace('"r-a", "r-b"', '"r-c"'))
+    assert {
+        (each.block.mode, each.block.k, each.query_id): len(each.call.passages) for each in job.wanted
+    } == {
+        (mode, k, query): min(k, query == "q1")
+        for mode, k in (("top_k", 1), ("top_k", 2), ("none", 0))
+        for query in ("q1", "q2")
+    }
 
 
 def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vendors: Vendors):

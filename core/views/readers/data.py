@@ -199,7 +199,7 @@ def slice_table(
     scores = found.scores.filter(pl.col("run_id") == run_id)
     ks = scores.filter(pl.col("k") > 0)["k"].unique().sort().to_list()
     ranked = bool(found.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
-    parts = _parts(snapshot, scope, run_id, ks, need) if ranked else ()
+    parts = _parts(snapshot, scope, scores, ks, need) if ranked else ()
     rows = pl.concat(_part(scores, scorer, part, only) for part, only in (*parts, (EVERY, None)))
     order = [pl.col("part").cast(pl.Enum([WITH, WITHOUT, EVERY])), pl.col("mode").cast(pl.Enum(list(SENT)))]
     label = _label(found.scores.filter(pl.col("scorer") == scorer))
@@ -228,14 +228,16 @@ def _part(scores: pl.DataFrame, scorer: str, part: str, only: pl.DataFrame | Non
 
 
 def _parts(
-    snapshot: Snapshot, scope: Scope, run_id: str, ks: Sequence[int], need: Need
+    snapshot: Snapshot, scope: Scope, scores: pl.DataFrame, ks: Sequence[int], need: Need
 ) -> Sequence[tuple[str, pl.DataFrame]]:
     """Return the answers of either part; none where it is not known which passages are gold."""
     if scope.golden_set_id is None or not ks:
         return ()
+    asked = scores.select("run_id", "query_id").drop_nulls().unique()
+    run_id = scores["run_id"][0]
     judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
     gold = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM)
     rankings = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= max(ks))
-    told = slices(rankings, gold, ks, need=need)
+    told = slices(rankings, gold, ks, need=need, asked=asked)
     kept = pl.col("with_gold")
     return (WITH, told.filter(kept)), (WITHOUT, told.filter(~kept))

@@ -178,12 +178,14 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
 def _ranked(
     snapshot: Snapshot, run_id: str, depth: int, questions: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """The first passages of every question that has a text."""
-    rows = snapshot.rankings([run_id], stage="final").filter(
-        (pl.col("rank") <= depth) & pl.col("query_id").is_in(list(questions))
-    )
+    """The first passages of every question with a text; none where the run was asked and found nothing."""
+    asked = {
+        query for table in ("rankings", "timings") for query in snapshot.existing(table, [run_id], "query_id")
+    }
+    rows = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= depth)
     listed = rows.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("passage_id")
-    return {query: tuple(passages) for query, passages in listed.iter_rows()}
+    found = {query: tuple(passages) for query, passages in listed.iter_rows()}
+    return {query: found.get(query, ()) for query in sorted(asked & set(questions))}
 
 
 def _gold(
