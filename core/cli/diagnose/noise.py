@@ -16,6 +16,7 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import work_of
 from core.errors import InputError
+from core.importers.read.text import quoted
 from core.prices import DEFAULT_BOOK
 
 CollectionOption = Annotated[
@@ -129,8 +130,8 @@ def _near(
     check_perturb({"noise": 1, "language": language})
     restated = None
     if references is not None:
-        told = pl.read_csv(references, schema_overrides={"query_id": pl.String, "text": pl.String})
-        both = asked.join(told.select("query_id", restated="text"), on="query_id", maintain_order="left")
+        told = _restatements(references)
+        both = asked.join(told, on="query_id", maintain_order="left")
         if both.height < asked.height:
             complain(f"{asked.height - both.height} queries have no restatement and are left out.")
         asked, restated = both, both["restated"].to_list()
@@ -146,6 +147,24 @@ def _near(
         journal.close()
     paper = published().filter(language=own["language"][0])
     return pl.concat([own, paper], how="diagonal")
+
+
+def _restatements(path: Path) -> pl.DataFrame:
+    """Read query_id and restated, one row a query."""
+    try:
+        rows = pl.read_csv(path, infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"It is no table: {error}", where=str(path)) from error
+    for name in ("query_id", "text"):
+        if name not in rows.columns:
+            raise InputError(f"No column {name!r}.", where=str(path), do=f"Found: {', '.join(rows.columns)}.")
+    told = rows.select("query_id", restated="text").drop_nulls()
+    twice = told.filter(pl.col("query_id").is_duplicated())["query_id"]
+    if twice.len():
+        raise InputError(
+            f"{quoted(twice[0])} is restated twice.", where=str(path), do="Keep one restatement of a query."
+        )
+    return told
 
 
 def _refuse_paid(

@@ -159,3 +159,30 @@ def test_an_embedder_that_is_paid_for_needs_a_yes(tmp_path: Path, monkeypatch: p
     assert "10 texts" in done.stderr, "two queries at five levels"
     assert "about $0.0" in done.stderr
     assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no table"),
+        ("", "no table"),
+        ("id,text\nq1,where\n", "No column 'query_id'"),
+        ("query_id,words\nq1,where\n", "No column 'text'"),
+        ("query_id,text\nq1,where\nq1,there\n", "restated twice"),
+        ("query_id,text\nq9,where\n", "no queries with text"),
+        ("query_id,text\nq1,cats sleep where\nq2,\n", ""),
+    ],
+)
+def test_references_that_cannot_be_used_are_refused(tmp_path: Path, text: str | None, said: str):
+    made = Lab().ask({"q1": "where do cats sleep", "q2": "who sang"}).judge({"q1": {"p": 5}})
+    made.run("clean", final={"q1": ["p"]}).write(tmp_path / "store")
+    table = tmp_path / "ideal.csv"
+    if text is not None:
+        table.write_text(text, encoding="utf-8")
+    asked = ["--embedder", "fake", "--dim", "8", "--references", str(table), "--format", "json"]
+    done = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "diagnose", "noise", *asked])
+    assert done.exit_code == bool(said), done.output
+    assert said in done.stderr
+    if not said:
+        own = [row for row in json.loads(done.stdout) if row["source"] == "measured"]
+        assert {row["n"] for row in own} == {1}
