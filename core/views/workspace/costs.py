@@ -23,11 +23,14 @@ _ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
 def run_totals(
     runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, also: tuple[str, ...] = ()
 ) -> pl.DataFrame:
-    """Price runs; `also` are stages that every bill must cover."""
+    """Price runs; `also` are stages that every bill must cover, beside retrieval."""
     recorded, further = with_embedding(runs, usage)
+    retrieved = set(recorded.filter(~pl.col("stage").is_in(also))["run_id"])
     scopes = {}
     for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows():
         covered = scope_of(json.loads(manifest), json.loads(spec))
+        if covered is None and also and run_id not in retrieved:
+            covered = ("retrieve",)  # of which nothing is known
         scopes[run_id] = covered if covered is None else (*covered, *also)
     whole = totals(
         cost_per_1k(recorded, book),
@@ -96,7 +99,8 @@ def costs(
     ids, (scope, k) = runs["run_id"].to_list(), asked or (None, 0)
     usage, per = snapshot.usage(ids), "query" if scope is None else scope.answering.per
     sent = None if scope is None else scope.answering.sent(k)
-    usage = retrieval(runs, usage) if sent is None else with_answers(snapshot, runs, usage, book, sent)
+    own = retrieval(runs, usage)
+    usage = own if sent is None else with_answers(snapshot, runs, usage, book, sent)
     priced = run_totals(runs, usage, book, () if per == "query" else (GENERATE,))
     reported = (
         snapshot.aggregates(ids)
@@ -104,17 +108,63 @@ def costs(
         .unique("run_id", keep="first")
         .select("run_id", pl.col("value").alias("reported"))
     )
-    there = pl.col("reported").is_not_null()
-    made = priced.join(reported, on="run_id", how="left", maintain_order="left").select(
-        "run_id",
-        pl.coalesce("reported", "usd_per_1k").alias("cost"),
-        *(pl.when(~there).then(name).alias(f"cost_{name}") for name in ("least", "missing")),
-        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
-        pl.when(~there).then(pl.coalesce("reason", "assumed")).alias("cost_note"),
+    beside = _beside(runs, own, usage, book) if per != "query" else None
+    made = _with_reported(priced, reported, beside).with_columns(
         pl.lit(None if per == "query" else per, pl.String).alias("cost_per"),
         pl.lit(None, pl.Float64).alias("correct"),
     )
     return made if scope is None or per != "correct answer" else _per_correct(snapshot, made, scope, k)
+
+
+def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
+    """What answers cost beside a reported cost: nothing where its source billed generation itself.
+
+    Args:
+        own: The usage of retrieval, and of generation that a source billed with its flow.
+        usage: That with what the answers took.
+    """
+    billed = set(own.filter(pl.col("stage") == GENERATE)["run_id"])
+    scopes = dict(runs.select("run_id", "manifest").iter_rows())
+    within = [run for run, text in scopes.items() if run in billed or _covers_answers(text)]
+    spent = cost_per_1k(usage.filter(pl.col("stage") == GENERATE), book).select(
+        "run_id", pl.col("usd_per_1k").alias("answers")
+    )
+    answers = pl.when(pl.col("run_id").is_in(within)).then(0.0).otherwise("answers").alias("answers")
+    return runs.select("run_id").join(spent, on="run_id", how="left").with_columns(answers)
+
+
+def _covers_answers(manifest: str) -> bool:
+    return bool(json.loads(manifest).get("cost_scope") == GENERATE)
+
+
+def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.DataFrame | None) -> pl.DataFrame:
+    """Take the cost that a source reports before the priced one, with what answers cost beside it."""
+    rows = priced.join(reported, on="run_id", how="left", maintain_order="left")
+    if beside is None:
+        rows = rows.with_columns(answers=pl.lit(0.0))
+    else:
+        rows = rows.join(beside, on="run_id", how="left", maintain_order="left")
+    there = pl.col("reported").is_not_null()
+    short = there & pl.col("answers").is_null()
+    added = there & (pl.col("answers") > 0)
+    return rows.select(
+        "run_id",
+        pl.when(there).then(pl.col("reported") + pl.col("answers")).otherwise("usd_per_1k").alias("cost"),
+        pl.when(short).then("reported").when(~there).then("least").alias("cost_least"),
+        pl.when(short).then(pl.lit(_WITHOUT)).when(~there).then("missing").alias("cost_missing"),
+        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
+        pl.when(short)
+        .then(pl.lit(_WITHOUT))
+        .when(added)
+        .then(pl.lit(_ADDED))
+        .when(~there)
+        .then(pl.coalesce("reason", "assumed"))
+        .alias("cost_note"),
+    )
+
+
+_WITHOUT = "generation not in the reported cost"
+_ADDED = "the reported cost and that of the answers"
 
 
 def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:

@@ -152,3 +152,48 @@ def test_means_that_came_without_answers_are_a_quality_too(tmp_path: Path):
     assert (found["quality"], found["n"]) == (0.5, 100)
     correct = table(snapshot, asked(scope, per="correct answer"), Quality("Answer", 5)).row(0, named=True)
     assert (correct["correct"], correct["cost"]) == (0.5, None)
+
+
+def _told(snapshot: Snapshot, per: str) -> dict[str, tuple]:
+    rows = table(snapshot, asked(per=per, reader="gpt"), Quality("Answer", 2), book=BOOK)
+    columns = ("cost", "cost_least", "cost_missing")
+    return {row["run_id"]: tuple(row[name] for name in columns) for row in rows.iter_rows(named=True)}
+
+
+@pytest.mark.parametrize("origin", [Origin.IMPORT, Origin.RUN])
+@pytest.mark.parametrize("spec", [{}, {"mode": "dense", "embedder": "embed"}])
+def test_retrieval_of_which_nothing_is_recorded_is_unknown_once_there_are_answers(tmp_path, origin, spec):
+    store = _answered(tmp_path, Lab().judge({"q1": {"a": 5}}), spec, origin)
+    assert _told(store, "query")["run"][0] is None
+    _, least, missing = _told(store, "answered query")["run"]
+    assert (missing, least) == ("retrieval not recorded", pytest.approx(3.0, abs=0.1))
+    for per in ("answered query", "correct answer"):
+        assert _told(store, per)["run"][0] is None
+
+
+@pytest.mark.parametrize(
+    ("book", "expect"),
+    [
+        (BOOK, (4.25, None, None)),
+        (PriceBook("none", ()), (None, 1.25, "generation not in the reported cost")),
+    ],
+)
+def test_answers_are_added_to_a_reported_cost(tmp_path: Path, book: PriceBook, expect):
+    figures = {"measure": "usd_per_1k", "stage": "total", "value": 1.25}
+    store = _answered(tmp_path, Lab().judge({"q1": {"a": 5}}), {}, Origin.IMPORT, figures)
+    for per, told in (("query", (1.25, None, None)), ("answered query", expect), ("correct answer", expect)):
+        rows = table(store, asked(per=per, reader="gpt"), Quality("Answer", 2), book=book)
+        assert rows.select("cost", "cost_least", "cost_missing").row(0) == told
+
+
+def _answered(folder: Path, lab: Lab, spec: dict, origin: Origin, *figures: dict) -> Snapshot:
+    """Run "run" of which retrieval recorded nothing, with a right answer for $3 per 1,000."""
+    store = lab.run("run", final={"q1": ["a"]}, origin=origin, spec=spec, figures=figures).write(folder / "s")
+    key = {"run_id": "run", "query_id": "q1", "reader": "gpt", "mode": "top_k", "k": 2, "pass": 1}
+    rows = {
+        "answers": [{**key, "text": "…", "input_tokens": 1000, "output_tokens": 100}],
+        "answer_scores": [{**key, "scorer": "f1", "value": 1.0, "scale": "0-1"}],
+    }
+    with store.write("answers") as writer:
+        writer.add(Batch(frames={name: frame(name, each) for name, each in rows.items()}))
+    return store.read()
