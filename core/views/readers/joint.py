@@ -49,7 +49,7 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
     spent = pl.concat(billed) if billed else pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32})
     if spent.is_empty():
         return pl.DataFrame()
-    scored = means(snapshot, ids, scope.answering.measure()).select(*_ONE, score="value")
+    scored = means(snapshot, ids, scope.answering.measure(), only).select(*_ONE, score="value")
     return (
         per_correct(right, spent.select(*_ONE, usd="cost"))
         .join(spent.select(*_ONE, "missing"), on=_ONE, how="left")

@@ -86,9 +86,11 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
     return pl.concat([single, rest.join(usual, on=_BY, how="semi", nulls_equal=True)])
 
 
-def means(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+def means(
+    snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
+) -> pl.DataFrame:
     """The mean score 0..1 of the answers that a measure is about: as of `shares`."""
-    return _by_scorer(scored(snapshot, run_ids, measure), _mean)
+    return _by_scorer(_of(scored(snapshot, run_ids, measure), only), _mean)
 
 
 def shares(
@@ -102,10 +104,15 @@ def shares(
     Returns:
         Columns of `core.readers.curves.points` (value, low and high are shares) and scorer.
     """
-    rows = scored(snapshot, run_ids, answering.measure())
-    if only is not None:
-        rows = rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
+    rows = _of(scored(snapshot, run_ids, answering.measure()), only)
     return _by_scorer(rows, lambda some, scorer: correct(some, scorer, answering.least))
+
+
+def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:
+    """The scores of some queries, and the means that came without answers; None = all."""
+    if only is None:
+        return rows
+    return rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
 
 
 def _mean(rows: pl.DataFrame, scorer: str) -> pl.DataFrame:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from core.records import Batch
 from core.store import Snapshot
+from core.tables import frame
 from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
 from core.views.workspace.scope import Quality
+from tests.stores import Lab
 from tests.views.made import LAB
 from tests.views.workspace.test_answers import BOOK, asked, snapshot
 
@@ -41,3 +47,21 @@ def test_nothing_correct_and_nothing_scored(snapshot: Snapshot):
     hard = best_rows(joint_table(snapshot, asked(least=0.7), QUALITY, BOOK))
     assert hard.filter(name="bad")["usd_per_1k_correct"].to_list() == [None]
     assert retrieval_of(Quality("Answer", 3)).bare == "RA-nWG"
+
+
+def test_score_and_share_are_of_the_queries_that_count(tmp_path: Path):
+    lab = Lab().judge({query: {"a": 5} for query in ("q1", "q2")})
+    lab.run("both", final={"q1": ["a"], "q2": ["a"]}).run("one", final={"q1": ["a"]})
+    store = lab.write(tmp_path / "store")
+    key = {"run_id": "both", "reader": "gpt", "mode": "top_k", "k": 2, "pass": 1}
+    scored = [
+        {**key, "query_id": query, "scorer": "f1", "value": value, "scale": "0-1"}
+        for query, value in (("q1", 1.0), ("q2", 0.0))
+    ]
+    answers = [{**key, "query_id": query, "text": "…"} for query in ("q1", "q2")]
+    with store.write("answers") as writer:
+        rows = {"answers": answers, "answer_scores": scored}
+        writer.add(Batch(frames={name: frame(name, some) for name, some in rows.items()}))
+    for scope, expect in ((LAB, (0.5, 0.5)), (replace(LAB, shared=True), (1.0, 1.0))):
+        rows = joint_table(store.read(), scope, QUALITY, BOOK)
+        assert rows.select("score", "correct").rows() == [expect]
