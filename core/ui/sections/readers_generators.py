@@ -59,7 +59,9 @@ def generators(view: View) -> None:
     shown["total"] = show.number_column("total", 1, "Sum of the criteria, each the mean of its judges.")
     shown["difference"] = st.column_config.NumberColumn("difference", format="%+.1f", help="To the baseline.")
     shown |= {
-        data.mean_of(name): show.number_column(name.replace("_", " "), 1, "Mean of its judges.")
+        data.mean_of(name): show.number_column(
+            name.replace("_", " "), 1, "Mean of its judges, over the cases that all of them scored."
+        )
         for name in chosen
     }
     shown["n"] = show.number_column("n", 0, "Cases of the criterion that has fewest.")
@@ -67,6 +69,7 @@ def generators(view: View) -> None:
         f"difference_{end}": st.column_config.NumberColumn(f"difference, {end}", format="%+.1f")
         for end in ("low", "high")
     }
+    more["difference_n"] = show.number_column("difference, n", 0, "Cases that it is over.")
     more |= {
         f"{name}, {judge}": show.text_column(f"{name.replace('_', ' ')}, {judge}", "95 % interval.", 150)
         for name in chosen

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from core.answers import CLOSED_BOOK
-from core.readers.curves import POINT, by_query, points
+from core.answers import CLOSED_BOOK, TOP_K
+from core.readers.curves import POINT, by_query, points, share
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.views import text
@@ -48,7 +48,8 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
 
     Returns:
         name (of the stack), reader, prompt, temperature, k, mode, label, criterion, judge, value, low, high
-        (points 0..100) and queries.
+        (points 0..100) and queries; shared and shared_n are the value and the count of the questions that
+        every judge of the criterion scored, null where there is none.
     """
     rows = _scores(snapshot, scope).filter(pl.col("scorer").is_in(list(chosen)))
     parts = [
@@ -58,8 +59,27 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
     if not parts:
         return pl.DataFrame()
     names = runs_in(snapshot, scope).select("run_id", "name")
+    of = (*POINT, "criterion", "judge")
+    shared = _by_question(rows).group_by(of).agg(shared=pl.col("value").mean(), shared_n=pl.len())
     made = pl.concat(parts).join(names, on="run_id", how="left")
+    made = made.join(shared, on=of, how="left", nulls_equal=True)
     return made.with_columns(_label(made)).sort("label", "criterion", "judge")
+
+
+def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
+    """The scores of the questions that every judge of a generator scored, its passes averaged."""
+    mode = pl.col("mode").fill_null(TOP_K)
+    single = scores.filter(pl.col("query_id").is_not_null(), share().is_not_null()).with_columns(mode)
+    one, judges = (*POINT, "scorer"), pl.col("judge").n_unique()
+    whole = single.filter(judges.over(*one, "query_id") == judges.over(*one))
+    parts = [
+        by_query(part, str(scorer)).with_columns(criterion=pl.lit(scorer), judge=pl.lit(judge))
+        for (scorer, judge), part in whole.group_by("scorer", "judge", maintain_order=True)
+    ]
+    return pl.concat(parts) if parts else by_query(whole, "").with_columns(criterion=_NONE, judge=_NONE)
+
+
+_NONE = pl.lit(None, pl.String)
 
 
 def _label(rows: pl.DataFrame) -> pl.Expr:
@@ -89,20 +109,23 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
         gaps: Of `differences`; None = no baseline.
 
     Returns:
-        label, a column `mean_of` per criterion (the mean of its judges), total (their sum, null if any is),
-        difference with low and high, n (cases of the criterion that has fewest), name, reader, prompt,
-        temperature, k, and a column ``criterion, judge`` of each with its interval in words.
+        label, a column `mean_of` per criterion (the mean of its judges, over the questions that all of them
+        scored), total (their sum, null if any is), difference with low, high and n, n (cases of the criterion
+        that has fewest), name, reader, prompt, temperature, k, and a column ``criterion, judge`` of each
+        with its interval in words.
     """
     wanted = [mean_of(name) for name in rows["criterion"].unique().sort()]
     mean = rows.group_by("label", pl.col("criterion").map_elements(mean_of, pl.String)).agg(
-        pl.col("value").mean()
+        pl.coalesce("shared", "value").mean().alias("value")
     )
     wide = mean.pivot("criterion", index="label", values="value")
     told = rows.with_columns(
         pl.concat_str("criterion", "judge", separator=", ").alias("of"), pl.Series("told", _told(rows))
     )
     judged = told.pivot("of", index="label", values="told")
-    who = rows.group_by("label").agg(pl.col(*_WHO).first(), pl.col("queries").min().alias("n"))
+    who = rows.group_by("label").agg(
+        pl.col(*_WHO).first(), pl.coalesce("shared_n", "queries").min().alias("n")
+    )
     made = wide.with_columns(
         pl.when(pl.all_horizontal(pl.col(wanted).is_not_null()))
         .then(pl.sum_horizontal(wanted))
@@ -130,7 +153,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
 
     Returns:
         label, difference (points), difference_low and difference_high (95 % bootstrap over the questions that
-        both answered; null where only means are known).
+        both answered and every judge scored; null where only means are known) and difference_n, their count.
     """
     chosen = rows["criterion"].unique().to_list()
     totals = generator_table(rows).select("label", "total")
@@ -145,24 +168,19 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         if len(paired) > 1 and label != baseline:
             low, high = (float(end[0]) for end in bootstrap_means(np.array(paired)))
         gap = float(np.mean(paired)) if paired else None if total is None or base is None else total - base
-        found.append((label, gap, low, high))
-    names = ("label", "difference", "difference_low", "difference_high")
-    schema = dict.fromkeys(names[1:], pl.Float64)
-    return pl.DataFrame(found, schema={"label": pl.String, **schema}, orient="row")
+        found.append((label, gap, low, high, len(paired) or None))
+    schema = dict.fromkeys(("difference", "difference_low", "difference_high"), pl.Float64)
+    return pl.DataFrame(found, schema={"label": pl.String, **schema, "difference_n": pl.Int64}, orient="row")
 
 
 def _per_question(
     snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, chosen: Sequence[str]
 ) -> pl.DataFrame:
     """The total of every question that all criteria score: label, query_id, total."""
-    scores = _scores(snapshot, scope)
-    parts = [
-        by_query(part, str(scorer)).with_columns(criterion=pl.lit(scorer))
-        for (scorer,), part in scores.filter(pl.col("scorer").is_in(chosen)).group_by("scorer")
-    ]
-    labels = rows.select(*POINT, "label").unique()
-    single = pl.concat(parts).filter(pl.col("query_id").is_not_null())
-    named = single.join(labels, on=POINT, nulls_equal=True)
+    rows_of = _by_question(_scores(snapshot, scope).filter(pl.col("scorer").is_in(chosen)))
+    of = (*POINT, "query_id", "criterion")
+    single = rows_of.group_by(of).agg(pl.col("value").mean())
+    named = single.join(rows.select(*POINT, "label").unique(), on=POINT, nulls_equal=True)
     summed = named.group_by("label", "query_id").agg(
         pl.col("value").sum().alias("total"), pl.len().alias("of")
     )

@@ -63,6 +63,30 @@ def test_a_row_per_generator(snapshot: Snapshot):
     assert answer(found, usual(known), "b").startswith("a is best over 2 criteria: 150.0 points, +83.3")
 
 
+def test_totals_and_differences_are_of_the_questions_that_every_judge_scored(tmp_path: Path):
+    store = Lab().run("stack").write(tmp_path / "store")
+    given = {  # by judge and question: the scores of every pass; j2 judged one question of two
+        "a": {("j1", "q1"): (1.0, 1.0), ("j1", "q2"): (0.0,), ("j2", "q1"): (0.5,)},
+        "b": {("j1", "q1"): (0.0, 0.0), ("j1", "q2"): (1.0,), ("j2", "q1"): (0.5,)},
+    }
+    rows = [
+        {"run_id": "stack", "query_id": query, "reader": reader, "mode": "top_k", "k": 5, "pass": turn}
+        | {"scorer": "total", "judge": judge, "value": value, "scale": "0-1"}
+        for reader, own in given.items()
+        for (judge, query), values in own.items()
+        for turn, value in enumerate(values, 1)
+    ]
+    with store.write("scores") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", rows)}))
+    read = store.read()
+    found = cells(read, LABEL, ["total"])
+    table = generator_table(found, differences(read, LABEL, found, "b")).sort("label")
+    assert table["total"].to_list() == pytest.approx([75, 25])
+    assert table["difference"].to_list() == pytest.approx([50, 0])
+    assert table["difference_n"].to_list() == table["n"].to_list() == [1, 1]
+    assert found.filter(label="a", judge="j1")["value"].to_list() == pytest.approx([50])
+
+
 def test_published_totals_of_the_thesis(tmp_path: Path):
     """Table 7.8: GPT-5 Mini with P1 has the highest total; Table 7.9: O4 Mini with P2 is +33.34."""
     store = Store.open(tmp_path / "store")
