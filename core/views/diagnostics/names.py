@@ -191,9 +191,14 @@ def answer(rows: pl.DataFrame, language: str) -> str:
     if lead is None:
         return NOTHING
     near, token = lead.get("edit_distance_near_miss"), lead.get("gibberish_name")
-    lost = "" if near is None else f"; impostors a few letters off take {_percent(-near)} of it"
-    random = "" if token is None else f", random tokens {_percent(-token)}"
+    lost = "" if near is None else f"; impostors a few letters off {_taken(near)}"
+    random = "" if token is None else f", random tokens {_taken(token)}"
     return f"{lead['label']} leans most on names here: D_name {score(lead['d_name'])}{lost}{random}."
+
+
+def _taken(change: float) -> str:
+    """What a change of a margin, in percent, does to it."""
+    return f"add {_percent(change)} to it" if change > 0 else f"take {_percent(abs(change))} of it"
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:

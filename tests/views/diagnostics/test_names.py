@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from core.diagnostics.names.job import batch_of, figures, read_job
+from core.diagnostics.names.margins import CHANGE
 from core.diagnostics.names.spec import NamesSpec
 from core.paths import PRICES
 from core.prices import load_books
@@ -103,3 +105,13 @@ def test_names_of_ones_own_stay_apart(store: Store, tmp_path: Path):
     rows = names.both(after)
     assert set(names.ranking(rows, "en · *parts*.csv")["basis"]) == {"measured"}
     assert names.spoken("en · *parts*.csv") == "English · *parts*.csv"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(-40.0, "take 40.0 % of it"), (3.0, "add 3.0 % to it"), (-0.0, "take 0.0 % of it")]
+)
+def test_a_margin_that_grows_is_not_said_to_be_taken(store: Store, change: float, said: str):
+    rows = names.both(names.figures(store.read())[0])
+    near = (pl.col("condition") == "edit_distance_near_miss") & (pl.col("measure") == CHANGE)
+    changed = rows.with_columns(value=pl.when(near).then(change).otherwise("value"))
+    assert f"a few letters off {said}" in names.answer(changed, "en")
