@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from core.pipeline.sweep.reader import JudgeScorer
 from core.providers.chat import Chat
 from core.providers.chat.ask import ask
 from core.providers.chat.reading import bare
-from core.readers.job import Call, ReaderJob
+from core.readers.job import Call, ReaderJob, Wanted
 from core.readers.messages import OF_PASSAGES, TRIES, judging, message
 
 ANSWER, JUDGE = "answer", "judge"
@@ -65,16 +65,12 @@ class Answering:
                 self._turn.tracker.within(done, len(calls), "answers")
             self._turn.tracker.end()
 
-    def judge(self, golds: Mapping[str, tuple[str, ...]]) -> None:
-        """Have what was answered judged.
-
-        Args:
-            golds: Gold answers by question.
-        """
+    def judge(self) -> None:
+        """Have what was answered judged."""
         judge = self._job.reader.judge
         if judge is None:
             return
-        asked = list(dict.fromkeys(self._judged(golds)))
+        asked = list(dict.fromkeys(self._judged()))
         chat, unused = self._begun(JUDGE, judge.model), 0
         scored = in_order(partial(self._score, chat), asked, chat.concurrency)
         for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
@@ -83,12 +79,13 @@ class Answering:
             self._turn.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
         self._turn.tracker.end()
 
-    def judgements(self, call: Call, golds: Mapping[str, tuple[str, ...]]) -> Iterable[Judged]:
+    def judgements(self, wanted: Wanted) -> Iterable[Judged]:
         """What is asked of a judge about an answer; of "precision" once per passage."""
+        call = wanted.call
         judge, answer = self._job.reader.judge, self.answers.get(call)
         if judge is None or answer is None or answer.text is None:
             return
-        right = golds.get(call.question, ())
+        right = self._job.golds.get(wanted.query_id, ())
         for scorer in judge.scorers:
             if scorer == "precision":
                 yield from (Judged(scorer, call.question, "", (), (place,)) for place in call.passages)
@@ -97,9 +94,9 @@ class Answering:
             elif scorer not in OF_PASSAGES and right:
                 yield Judged(scorer, call.question, answer.text, right, ())
 
-    def _judged(self, golds: Mapping[str, tuple[str, ...]]) -> Iterable[Judged]:
-        for call in self.answers:
-            yield from self.judgements(call, golds)
+    def _judged(self) -> Iterable[Judged]:
+        for wanted in self._job.wanted:
+            yield from self.judgements(wanted)
 
     def _begun(self, kind: str, model: str) -> Chat:
         self._turn.tracker.begin(kind, f"{kind}: {model}")

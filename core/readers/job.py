@@ -139,6 +139,12 @@ class ReaderJob:
         return placed
 
     @cached_property
+    def golds(self) -> Mapping[str, tuple[str, ...]]:
+        """Gold answers by query."""
+        rows = self.material.golds.group_by("query_id", maintain_order=True).agg("answer").iter_rows()
+        return {query: tuple(answers) for query, answers in rows}
+
+    @cached_property
     def wanted(self) -> Sequence[Wanted]:
         """Every answer, in the order in which they are asked for."""
         return list(self._wanted())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep.plan import Bill, Line, Plan, asked_lines, asked_seconds
@@ -18,6 +19,7 @@ from core.readers.job import Call, Material, ReaderJob, Replay, require_models
 from core.readers.messages import OF_PASSAGES, judging, message
 from core.readers.scoring import SCORERS
 
+_T = TypeVar("_T")
 SAMPLE = 500
 """Of more calls so many are counted, evenly spread, and the sum is scaled."""
 _MOST = "answers as long as they may be"
@@ -58,7 +60,7 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
     lines = [
         line for model in job.reader.models for line in _answering(job, model, calls[model], known=known)
     ]
-    lines += _judging(job, [call for some in calls.values() for call in some])
+    lines += _judging(job)
     chats = {name: make_chat(name, models=job.models, ready=False) for name in job.reader.asked}
     return ReaderPlan(
         name=job.name,
@@ -147,34 +149,36 @@ def _size(job: ReaderJob, chat: Chat, call: Call) -> tuple[int, int]:
     return chat.count_tokens(sent.system) + chat.count_tokens(sent.user), sent.max_tokens
 
 
-def _judging(job: ReaderJob, calls: Sequence[Call]) -> Iterator[Line]:
-    """Tokens of judging answers as long as they may be."""
+def _judging(job: ReaderJob) -> Iterator[Line]:
+    """Tokens of judging answers as long as they may be, beside the gold answers of their questions."""
     judge = job.reader.judge
-    if judge is None or not calls:
+    answers = list(dict.fromkeys((each.call, job.golds.get(each.query_id, ())) for each in job.wanted))
+    if judge is None or not answers:
         return
     chat = make_chat(judge.model, models=job.models, ready=False)
     if chat.local:
         return
-    some = _some(calls)
-    tasks = [task for call in some for task in _tasks(job, call, judge)]
+    some = _some(answers)
+    tasks = [task for call, golds in some for task in _tasks(job, call, golds, judge)]
     sizes = sum(chat.count_tokens(task.system) + chat.count_tokens(task.user) for task in tasks)
-    scale = len(calls) / len(some)
+    scale = len(answers) / len(some)
     number = round(len(tasks) * scale)
     said = number * chat.count_tokens('{"score_0_5": 3}')
     used = chat.expected(sizes * scale, said)
     yield from asked_lines((JUDGE, judge.model, number), used, job.book, exact=False, note=_MOST)
 
 
-def _tasks(job: ReaderJob, call: Call, judge: AnswerJudge) -> Iterator[Task[int | None]]:
+def _tasks(
+    job: ReaderJob, call: Call, golds: Sequence[str], judge: AnswerJudge
+) -> Iterator[Task[int | None]]:
     """What is asked about an answer that is as long as it may be."""
     answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
     texts = [job.texts[place] for place in call.passages]
-    golds = job.material.golds["answer"].head(1).to_list()
     for scorer in judge.scorers:
         each = [[text] for text in texts] if scorer == "precision" else [texts]
         if texts if scorer in OF_PASSAGES else golds:
             yield from (judging(scorer, call.question, answer, golds, shown) for shown in each)
 
 
-def _some(calls: Sequence[Call]) -> Sequence[Call]:
+def _some(calls: Sequence[_T]) -> Sequence[_T]:
     return calls if len(calls) <= SAMPLE else calls[:: math.ceil(len(calls) / SAMPLE)]

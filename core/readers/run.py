@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,14 @@ def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
     """
     judges = 0 if job.reader.judge is None else 1
     turn.tracker.expect({ANSWER: len(job.reader.models), JUDGE: judges})
-    answering, golds = Answering(job, turn), _golds(job)
+    answering = Answering(job, turn)
     try:
         answering.read()
-        answering.judge(golds)
+        answering.judge()
     except (BudgetError, ProviderError, Stopped):
-        land(batch_of(job, answering, golds))
+        land(batch_of(job, answering))
         raise
-    batch = batch_of(job, answering, golds)
+    batch = batch_of(job, answering)
     land(batch)
     answers = batch.frames["answers"].lazy().collect().height
     turn.tracker.tell(facts={**turn.tracker.status.facts, "answers": answers})
@@ -87,12 +87,12 @@ def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
     return f"{answers} answers"
 
 
-def batch_of(job: ReaderJob, answering: Answering, golds: Mapping[str, tuple[str, ...]]) -> Batch:
+def batch_of(job: ReaderJob, answering: Answering) -> Batch:
     """The answers of blocks in which every question was answered, and their scores."""
     whole = list(_whole(job, answering))
     rows = frame("answers", [_row(each, answering) for each in whole])
     computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole, answering))
-    judged = frame("answer_scores", list(_judged(job, whole, answering, golds)))
+    judged = frame("answer_scores", list(_judged(job, whole, answering)))
     return Batch(
         frames={
             "answers": rows,
@@ -117,13 +117,6 @@ def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> 
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _golds(job: ReaderJob) -> Mapping[str, tuple[str, ...]]:
-    """Gold answers by question."""
-    rows = job.material.golds.group_by("query_id", maintain_order=True).agg("answer").iter_rows()
-    asked = job.material.questions
-    return {asked[query]: tuple(answers) for query, answers in rows if query in asked}
-
-
 def _whole(job: ReaderJob, answering: Answering) -> Iterator[Wanted]:
     lacking = {each.block for each in job.wanted if each.call not in answering.answers}
     return (each for each in job.wanted if each.block not in lacking)
@@ -143,15 +136,13 @@ def _key(wanted: Wanted) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judged(
-    job: ReaderJob, whole: list[Wanted], answering: Answering, golds: Mapping[str, tuple[str, ...]]
-) -> Iterator[dict[str, Any]]:
+def _judged(job: ReaderJob, whole: list[Wanted], answering: Answering) -> Iterator[dict[str, Any]]:
     judge = job.reader.judge
     if judge is None:
         return
     for wanted in whole:
         told: dict[str, list[int | None]] = {}
-        for one in answering.judgements(wanted.call, golds):
+        for one in answering.judgements(wanted):
             told.setdefault(one.scorer, []).append(answering.scores.get(one))
         for scorer in judge.scorers:
             values = [value for value in told.get(scorer, ()) if value is not None]

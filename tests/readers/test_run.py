@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -174,6 +175,40 @@ def test_a_judge_scores_each_different_answer_once(tmp_path: Path, vendors: Vend
     assert found["citation_precision", None, "top_k"] == 12
     assert dict(rows.select("scorer", "scale").unique().iter_rows())["precision"] == "0-1"
     assert rows.filter(pl.col("scale") == "0-5")["value"].is_between(0, 5).all()
+
+
+def test_equal_questions_are_judged_beside_their_own_gold_answers(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    text = (
+        asked.SPEC.replace("[1, 2]", "1")
+        + 'modes = "none"\n[reader.judge]\nmodel = "judge"\nscorers = "correctness"\n'
+    )
+    job = asked.job(store, vendors.url, text)
+    known = job.material
+    golds = known.golds.filter(pl.col("query_id") != "q3")
+    job = replace(job, material=replace(known, questions=dict.fromkeys(known.questions, "mean"), golds=golds))
+    foreseen = next(line for line in plan(job).lines if line.model == "judge")
+    asked.ask(store, job, vendors.url)
+    judged = [user for _, user in sent(vendors) if "sort a frame by rows" in user]
+    assert len(judged) == 1
+    assert "the mean of rows" not in judged[0]
+    assert calls(vendors) == 1 + 2 == 1 + foreseen.calls
+    found = asked.scores(store, "correctness").filter(pl.col("judge") == "judge")
+    assert set(found["query_id"]) == {"q1", "q2"}
+
+
+def test_the_plan_counts_all_gold_answers_that_a_judge_is_sent(tmp_path: Path):
+    text = (
+        asked.SPEC.replace("[1, 2]", "1")
+        + 'modes = "none"\n[reader.judge]\nmodel = "judge"\nscorers = "correctness"\n'
+    )
+    job = asked.job(asked.store_of(tmp_path), text=text)
+    golds = job.material.golds.head(1)
+    many = pl.concat([golds.with_columns(answer=pl.lit(f"right answer number {n}")) for n in range(20)])
+    one, all_of_them = (
+        plan(replace(job, material=replace(job.material, golds=rows))).usd for rows in (golds, many)
+    )
+    assert all_of_them > one
 
 
 def test_citations_count_against_the_passages_that_fitted(tmp_path: Path, vendors: Vendors):
