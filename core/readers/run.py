@@ -22,9 +22,6 @@ from core.readers.scoring import CITING, scored
 from core.records import Batch, Sink
 from core.tables import TABLES, frame
 
-READERS = "readers"
-"""Folder of all reader jobs, beside that of evaluations."""
-
 
 def run_job(
     job: ReaderJob,

@@ -13,6 +13,7 @@ from core.errors import BudgetError, InputError, UnknownNameError
 from core.jobs import State
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
+from core.readers.prompts import prompt
 from core.readers.spec import load
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
@@ -148,6 +149,16 @@ def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vend
     assert set(found.values()) == {18}
     assert len({prompt for prompt, *_ in found if prompt.startswith("own-")}) == 1
     assert calls(vendors) == 12 * 12
+
+
+def test_an_edited_prompt_file_is_read_again(tmp_path: Path):
+    own = tmp_path / "own.txt"
+    own.write_text("Answer in French.\n")
+    before = prompt(str(own))
+    own.write_text("Answer in Latin.\n")
+    after = prompt(str(own))
+    assert after.context == "Answer in Latin."
+    assert (after.name, after.hash) != (before.name, before.hash)
 
 
 def test_only_the_passages_are_cut_and_it_is_counted(tmp_path: Path, vendors: Vendors):

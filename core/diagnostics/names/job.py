@@ -39,8 +39,6 @@ from core.providers.embed import Embedder, embedder_config, make_embedder
 from core.records import Batch, Collection, short_hash
 from core.tables import frame
 
-DIAGNOSES = "diagnostics"
-"""Folder of all diagnoses, beside that of evaluations."""
 NAMES = "names"
 _EMBED = "embed names"
 

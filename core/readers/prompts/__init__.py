@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from core.errors import InputError, UnknownNameError
@@ -62,7 +61,6 @@ def user(question: str, passages: Sequence[str]) -> str:
     return "\n".join([*context, "Question:", marked("question", question, mark), "", "Answer:"])
 
 
-@cache
 def prompt(name: str) -> Prompt:
     """Return the prompt of a name, or of a path to a text file.
 
