@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -19,14 +19,21 @@ from core.readers.answering import ANSWER, JUDGE, Answering
 from core.readers.job import Block, ReaderJob, Wanted, require_material
 from core.readers.messages import SCALES
 from core.readers.scoring import CITING, scored
-from core.records import Batch, Sink
+from core.records import Batch
 from core.tables import TABLES, frame
+
+
+class Left(NamedTuple):
+    """How much differs from what the store has under the same key, which stays; so it was left out."""
+
+    answers: int = 0
+    scores: int = 0
 
 
 def run_job(
     job: ReaderJob,
     *,
-    land: Sink,
+    land: Callable[[Batch], Left],
     work: Path,
     shared: Path,
     progress: Progress | None = None,
@@ -36,7 +43,7 @@ def run_job(
     """Have readers answer, or what is left of it; arguments, result and errors as of `turn.take`.
 
     Args:
-        land: Takes answers and scores, to put beside those that the runs have.
+        land: Takes answers and scores, to put beside those that the runs have; says what was left out.
     """
     require_material(job)
     order = Order(
@@ -56,7 +63,7 @@ def run_job(
     )  # fmt: skip
 
 
-def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
+def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
     """Answer and score with the means of a turn; what is whole is handed over even where it is stopped.
 
     Returns:
@@ -77,10 +84,11 @@ def answer(job: ReaderJob, land: Sink, turn: Turn) -> str:
         land(batch_of(job, answering))
         raise
     batch = batch_of(job, answering)
-    land(batch)
-    answers = batch.frames["answers"].lazy().collect().height
-    turn.tracker.tell(facts={**turn.tracker.status.facts, "answers": answers})
-    turn.log.write("answered", answers=answers, calls=len(answering.answers))
+    left = land(batch)
+    answers = batch.frames["answers"].lazy().collect().height - left.answers
+    facts = {"answers": answers, "other_answers": left.answers, "other_scores": left.scores}
+    turn.tracker.tell(facts={**turn.tracker.status.facts, **facts})
+    turn.log.write("answered", **facts, calls=len(answering.answers))
     return f"{answers} answers"
 
 

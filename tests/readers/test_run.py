@@ -17,6 +17,7 @@ from core.readers.prompts import prompt
 from core.readers.spec import load
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
+from core.views.readers.asking import ended
 from tests.readers import asked
 from tests.vendors import Step, Vendors, serve
 
@@ -149,6 +150,24 @@ def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vend
     assert set(found.values()) == {18}
     assert len({prompt for prompt, *_ in found if prompt.startswith("own-")}) == 1
     assert calls(vendors) == 12 * 12
+
+
+def test_what_differs_from_the_store_is_left_out_and_said(tmp_path: Path):
+    store = asked.store_of(tmp_path)
+    text = asked.SPEC.replace('"reader"', '"fake"') + 'modes = "no_gold"\n'
+    job = asked.job(store, text=text)
+    assert "Left out" not in ended(asked.ask(store, job).status)
+    there = {*store.read().answers(list(asked.RANKED)).iter_rows()}
+    other = tuple(replace(each, gold=dict.fromkeys(each.ranked, ())) for each in job.material.replays)
+    golds = job.material.golds.with_columns(answer=pl.lit("text number 1"))
+    again = replace(job, material=replace(job.material, replays=other))
+    status = asked.ask(store, again).status
+    assert status.facts["other_answers"] > 0
+    assert "Left out: " in ended(status)
+    status = asked.ask(store, replace(job, material=replace(job.material, golds=golds))).status
+    assert status.facts["other_answers"] == 0
+    assert status.facts["other_scores"] > 0
+    assert there <= {*store.read().answers(list(asked.RANKED)).iter_rows()}
 
 
 def test_an_edited_prompt_file_is_read_again(tmp_path: Path):

@@ -64,6 +64,11 @@ def ended(status: Status) -> str:
         parts[0] += f", {usd(status.usd, '')} spent"
     if unused := status.facts.get("unused"):
         parts.append(f"{count(int(unused), 'answer')} of the judge could not be used.")
+    parts += [
+        f"Left out: {count(int(other), what)} other than the store has in this place."
+        for what in ("answer", "score")
+        if (other := status.facts.get(f"other_{what}s"))
+    ]
     if status.calls_again:
         calls = count(status.calls_again, "call")
         parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")

@@ -24,9 +24,11 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.sweep.reader import Reader
     from core.prices import PriceBook
     from core.readers.job import Material, ReaderJob
+    from core.readers.run import Left
     from core.readers.spec import ReaderSpec
 
 _SCORE = (*KEY, "scorer", "judge")
+_SAME = 1e-9  # scores that differ by less are the same
 
 
 def work_of(store: Path) -> Path:
@@ -215,14 +217,19 @@ def _gold(
     return {run_id: sets[part] for run_id, part in judging.items()}
 
 
-def land(store: Store, batch: Batch) -> None:
+def land(store: Store, batch: Batch) -> Left:
     """Put answers and their scores beside those that their runs have.
 
     An answer that is there stays, with its scores; scores of other scorers are added where it says the same.
+
+    Returns:
+        How many answers and scores differ from those there, and so were left out.
     """
+    from core.readers.run import Left  # noqa: PLC0415 - with the engines, a second
+
     answers, scores = (batch.frames[name].lazy().collect() for name in ("answers", "answer_scores"))
     if answers.is_empty():
-        return
+        return Left()
     ids = answers["run_id"].unique().sort().to_list()
     count = f"{answers.height:,} answers of {', '.join(answers['reader'].unique().sort())}"
     with store.write("readers", f"{count} on {len(ids)} runs"[:500]) as writer:
@@ -231,11 +238,13 @@ def land(store: Store, batch: Batch) -> None:
         both = answers.join(there, on=KEY, nulls_equal=True)
         other = both.filter(pl.col("text").ne_missing(pl.col("text_there")))
         scores = scores.join(other, on=KEY, how="anti", nulls_equal=True)
+        scored = snapshot.answer_scores(ids).select(*_SCORE, value_there="value")
+        again = scores.join(scored, on=_SCORE, nulls_equal=True)
+        changed = again.filter((pl.col("value") - pl.col("value_there")).abs() > _SAME)
         frames = {
             "answers": answers.join(there, on=KEY, how="anti", nulls_equal=True),
-            "answer_scores": scores.join(
-                snapshot.answer_scores(ids), on=_SCORE, how="anti", nulls_equal=True
-            ),
+            "answer_scores": scores.join(scored, on=_SCORE, how="anti", nulls_equal=True),
         }
         filled = {table: rows for table, rows in frames.items() if rows.height}
         writer.add(Batch(frames=filled))
+    return Left(other.height, changed.height)
