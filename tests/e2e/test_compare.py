@@ -64,7 +64,7 @@ def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: 
 
 
 def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/{PAIR}")
+    page = visit(f"{server.url}/{PAIR}&change={quote('index: flat → hnsw-f32')}")
     page.page.get_by_text("One change, every pair of stacks").click()
     expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
     charts = page.page.locator(".js-plotly-plot")
