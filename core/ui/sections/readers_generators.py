@@ -49,13 +49,13 @@ def generators(view: View) -> None:
     )
     chosen = tuple(picked or usual)
     rows = _cells(view, chosen)
-    labels = rows["label"].unique().sort().to_list()
+    labels = rows["label"].unique(maintain_order=True).to_list()
     still_offered("genbase", labels)
     baseline = right.selectbox("Baseline", labels, key="genbase", bind="query-params")
     table = _table(view, chosen, baseline)
     with head:
         show.head(data.answer(table, chosen, baseline), caveats={"how to read": words.GENERATORS})
-    shown: dict[str, Any] = {"label": show.text_column("generator", width=260)}
+    shown: dict[str, Any] = {name: column for name, column in WHO.items() if table[name].count()}
     shown["total"] = show.number_column("total", 1, "Sum of the criteria, each the mean of its judges.")
     shown["difference"] = st.column_config.NumberColumn("difference", format="%+.1f", help="To the baseline.")
     shown |= {
@@ -65,7 +65,8 @@ def generators(view: View) -> None:
         for name in chosen
     }
     shown["n"] = show.number_column("n", 0, "Cases of the criterion that has fewest.")
-    more: dict[str, Any] = {
+    more: dict[str, Any] = {"label": show.text_column("generator", width=260)}
+    more |= {
         f"difference_{end}": st.column_config.NumberColumn(f"difference, {end}", format="%+.1f")
         for end in ("low", "high")
     }
@@ -75,11 +76,20 @@ def generators(view: View) -> None:
         for name in chosen
         for judge in known[name]
     }
+    table = table.with_columns(pl.col("mode").replace(words.SENT))
     show.table(table, "generators", shown, more=more)
     with st.expander("Every judge"):
         show.table(rows, "generator_cells", CELLS)
 
 
+WHO = {
+    "reader": show.text_column("reader", width=130),
+    "prompt": show.text_column("prompt", width=90),
+    "temperature": show.number_column("temperature", 2),
+    "k": show.number_column("k", 0),
+    "mode": show.text_column("sent", width=130),
+    "name": show.text_column("stack", width=180),
+}
 CELLS = {
     "label": show.text_column("generator", width=260),
     "criterion": show.text_column("criterion", width=170),

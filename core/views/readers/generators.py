@@ -17,7 +17,9 @@ from core.views.workspace.stacks import runs_in
 
 COMPUTED = "computed"
 """Stands for the judge of a score that is computed."""
-_WHO = ("name", "reader", "prompt", "temperature", "k")
+_WHO = ("name", "reader", "prompt", "temperature", "k", "mode")
+_ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
+"""Rows that no ranking sent: they have gold passages alone, or none, and compete with nothing."""
 
 
 def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
@@ -63,7 +65,7 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
     shared = _by_question(rows).group_by(of).agg(shared=pl.col("value").mean(), shared_n=pl.len())
     made = pl.concat(parts).join(names, on="run_id", how="left")
     made = made.join(shared, on=of, how="left", nulls_equal=True)
-    return made.with_columns(_label(made)).sort("label", "criterion", "judge")
+    return made.with_columns(_label(made)).sort(_ASIDE, "label", "criterion", "judge")
 
 
 def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
@@ -102,7 +104,7 @@ def mean_of(criterion: str) -> str:
 
 
 def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Lay the cells out, a row per generator, the best total first.
+    """Lay the cells out, a row per generator, what rankings sent before the rest and the best total first.
 
     Args:
         rows: Of `cells`.
@@ -111,8 +113,8 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
     Returns:
         label, a column `mean_of` per criterion (the mean of its judges, over the questions that all of them
         scored), total (their sum, null if any is), difference with low, high and n, n (cases of the criterion
-        that has fewest), name, reader, prompt, temperature, k, and a column ``criterion, judge`` of each
-        with its interval in words.
+        that has fewest), name, reader, prompt, temperature, k, mode, and a column ``criterion, judge``
+        of each with its interval in words.
     """
     wanted = [mean_of(name) for name in rows["criterion"].unique().sort()]
     mean = rows.group_by("label", pl.col("criterion").map_elements(mean_of, pl.String)).agg(
@@ -133,7 +135,7 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
     )
     for part in (gaps, who, judged):
         made = made if part is None else made.join(part, on="label", how="left")
-    return made.sort("total", "label", descending=[True, False], nulls_last=True)
+    return made.sort(_ASIDE, "total", "label", descending=[False, True, False], nulls_last=True)
 
 
 def _told(rows: pl.DataFrame) -> list[str]:
@@ -195,7 +197,10 @@ def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
     many = text.count(len(chosen), "criterion", "criteria")
     gap = best.get("difference")
     beside = "" if gap is None or best["label"] == baseline else f", {_signed(gap)} against {baseline}"
-    return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside}."
+    counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())["n"]
+    least, most = counts.min(), counts.max()
+    n = text.sample(best["n"]) if least == most else f"n differs, {least} to {most}"
+    return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside} ({n})."
 
 
 def _signed(gap: float) -> str:

@@ -63,6 +63,26 @@ def test_a_row_per_generator(snapshot: Snapshot):
     assert answer(found, usual(known), "b").startswith("a is best over 2 criteria: 150.0 points, +83.3")
 
 
+def test_gold_passages_compete_with_nothing(tmp_path: Path):
+    store = Lab().run("stack").write(tmp_path / "store")
+    rows = [
+        {"run_id": "stack", "query_id": f"q{place}", "reader": reader, "mode": mode, "k": 5, "pass": 1}
+        | {"scorer": "total", "judge": "j1", "value": float(value), "scale": "0-1"}
+        for reader, mode, value, many in [("a", "top_k", 0.5, 3), ("b", "gold", 1, 3), ("b", "top_k", 0, 2)]
+        for place in range(many)
+    ]
+    with store.write("scores") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", rows)}))
+    read = store.read()
+    found = cells(read, LABEL, ["total"])
+    baseline = found["label"][0]
+    table = generator_table(found, differences(read, LABEL, found, baseline))
+    assert (baseline, table["mode"].to_list()) == ("a · top k", ["top_k", "top_k", "gold"])
+    said = answer(table, ["total"], baseline)
+    assert said.startswith("a · top k is best")
+    assert "n differs, 2 to 3" in said
+
+
 def test_totals_and_differences_are_of_the_questions_that_every_judge_scored(tmp_path: Path):
     store = Lab().run("stack").write(tmp_path / "store")
     given = {  # by judge and question: the scores of every pass; j2 judged one question of two
