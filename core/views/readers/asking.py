@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.golden.build.words import bill, dollars, press, progress
+from core.views.golden.build.words import bill, closing, dollars, press, progress
 from core.views.run.plan import RUNNING
-from core.views.text import count, usd
+from core.views.text import count
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Status
@@ -57,25 +57,14 @@ def as_json(made: ReaderPlan) -> dict[str, Any]:
 
 def ended(status: Status) -> str:
     """How it ended, in a sentence or two."""
-    parts = [f"{status.state}"]
-    if answers := status.facts.get("answers"):
-        parts[0] += f": {answers:,} answers are in the store"
-    if status.usd:
-        parts[0] += f", {usd(status.usd, '')} spent"
-    if unused := status.facts.get("unused"):
-        parts.append(f"{count(int(unused), 'answer')} of the judge could not be used.")
-    parts += [
+    answers, unused = (status.facts.get(fact) for fact in ("answers", "unused"))
+    remarks = [f"{count(int(unused), 'answer')} of the judge could not be used."] if unused else []
+    remarks += [
         f"Left out: {count(int(other), what)} other than the store has in this place."
         for what in ("answer", "score")
         if (other := status.facts.get(f"other_{what}s"))
     ]
-    if status.calls_again:
-        calls = count(status.calls_again, "call")
-        parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
-    if status.message:
-        parts.append(status.message)
-    parts[0] += "."
-    return " ".join(parts)
+    return closing(status, f"{answers:,} answers are in the store" if answers else "", remarks)
 
 
 def jobs(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:

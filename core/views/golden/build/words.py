@@ -115,13 +115,23 @@ def progress(status: Status) -> str:
 
 def ended(status: Status) -> str:
     """How it ended, in a sentence or two."""
-    parts = [f"{status.state}"]
-    if name := status.facts.get("golden_set_id"):
-        parts[0] += f": the golden set {name} is in the store"
+    name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
+    remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
+    return closing(status, f"the golden set {name} is in the store" if name else "", remarks)
+
+
+def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
+    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong.
+
+    Args:
+        status: Its status.
+        done: What it put into the store; empty where nothing.
+        remarks: Sentences of its own kind.
+    """
+    parts = [f"{status.state}: {done}" if done else f"{status.state}"]
     if status.usd:
         parts[0] += f", {usd(status.usd, '')} spent"
-    if ungraded := status.facts.get("ungraded"):
-        parts.append(f"{count(int(ungraded), 'text')} got no grade in three tries.")
+    parts += remarks
     if status.calls_again:
         calls = count(status.calls_again, "call")
         parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
