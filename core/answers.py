@@ -24,6 +24,7 @@ EARLIER = pl.Schema({"grade": pl.Float64(), "scale": pl.String(), "judge": pl.St
 _UNNAMED = "grade"
 _TELLING = SCORERS[:6]
 """Scorers that compare an answer with a reference, the default first."""
+_SCALE = r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$"
 _READER = ("reader", "prompt", "temperature")
 
 
@@ -82,6 +83,14 @@ def graded(
     return joined.sort("run_id", "query_id", "k", maintain_order=True)
 
 
+def share(value: str = "value", scale: str = "scale") -> pl.Expr:
+    """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
+    ends = pl.col(scale).str.extract_groups(_SCALE)
+    low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
+    made = (pl.col(value) - low) / (high - low)
+    return pl.when(made.is_finite()).then(made.clip(0, 1)).alias(value)
+
+
 def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:
     """The scores of the scorer, and of the judge, that counts for each run."""
     if scorer is None:
@@ -100,13 +109,17 @@ def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> p
 
 
 def _of_reader(answers: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Those of one reader of each run: of its readers the one that most runs have, then most scores."""
+    """Those of one reader of each run: the one that most runs have, then most scores, then the best."""
+    none = answers.select("run_id", *_READER, scored=pl.lit(0), value=pl.lit(None, pl.Float64))
     counts = pl.concat(
-        [rows.select("run_id", *_READER, scored=pl.lit(int(rows is scores))) for rows in (answers, scores)]
+        [none, scores.select("run_id", *_READER, share(), scored=pl.lit(1)).select(none.columns)]
     )
-    runs = counts.group_by(_READER).agg(pl.col("run_id").n_unique().alias("runs"), pl.col("scored").sum())
-    order = runs.sort("runs", "scored", *_READER, descending=[True, True, False, False, False])
-    places = order.with_row_index("place").drop("runs", "scored")
+    best = pl.col("value").mean().fill_null(0)
+    runs = counts.group_by(_READER).agg(
+        pl.col("run_id").n_unique().alias("runs"), pl.col("scored").sum(), best
+    )
+    order = runs.sort("runs", "scored", "value", *_READER, descending=[True] * 3 + [False] * 3)
+    places = order.with_row_index("place").select("place", *_READER)
     own = counts.select("run_id", *_READER).unique().join(places, on=_READER, nulls_equal=True)
     chosen = own.sort("place").unique("run_id", keep="first").drop("place")
     keys = ["run_id", *_READER]

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.answers import CLOSED_BOOK, TOP_K
+from core.answers import CLOSED_BOOK, TOP_K, share
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
 from core.stats.intervals import SEED, bootstrap_means
 
@@ -23,7 +23,6 @@ CURVE = ("run_id", "reader", "prompt", "temperature")
 POINT = (*CURVE, "mode", "k")
 """What one point of a curve is of."""
 
-_SCALE = r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$"
 _BASE = "closed_book"
 
 
@@ -34,14 +33,6 @@ class Curve(NamedTuple):
     reader: str | None
     prompt: str | None
     temperature: float | None
-
-
-def share(value: str = "value", scale: str = "scale") -> pl.Expr:
-    """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
-    ends = pl.col(scale).str.extract_groups(_SCALE)
-    low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
-    made = (pl.col(value) - low) / (high - low)
-    return pl.when(made.is_finite()).then(made.clip(0, 1)).alias(value)
 
 
 def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> pl.DataFrame:

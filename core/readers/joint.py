@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.answers import share
 from core.errors import InputError
-from core.readers.curves import POINT, points, share
+from core.readers.curves import POINT, points
 from core.stats.intervals import SEED
 
 BINARY = frozenset({"exact_match", "substring"})

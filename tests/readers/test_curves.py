@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.readers.curves import Curve, by_query, depths, gains, points, share, slices
+from core.answers import share
+from core.readers.curves import Curve, by_query, depths, gains, points, slices
 from core.tables import TABLES
 
 

@@ -174,6 +174,10 @@ CASES = {
         {}, [("a", "r", 0.2, "f1", None), ("b", "r", 0.3, "f1", None), ("c", "s", 0.4, "f1", None),
              ("d", "r", 0.5, "f1", None)],
     ),
+    "of as many runs and scores, the better reader": (
+        [row(0.2, reader="r", scale="0-1"), row(0.9, reader="s", scale="0-1")],
+        {}, [("a", "s", 0.9, "f1", None)],
+    ),
 }  # fmt: skip
 
 

@@ -104,16 +104,21 @@ def _key(panels: theme.Panels, place: int, name: str, **style: object) -> None:
 
 
 def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:
-    """Name the axes; depths that span a decade stand on a logarithmic scale, at what was evaluated."""
+    """Name the axes."""
     figure = panels.figure
-    ks = rows["x"].unique().sort().to_list() if x == "k" else []
-    if ks:
-        figure.update_xaxes(tickvals=ks, ticktext=[str(k) for k in ks])
-    if ks and ks[-1] >= _DECADE * ks[0]:
-        figure.update_xaxes(type="log")
+    if x == "k":
+        by_passages(figure, rows["x"])
     figure.update_yaxes(matches="y", title={"text": ""})
     figure.update_yaxes(title={"text": "score, points"}, col=1)
     return figure
+
+
+def by_passages(figure: go.Figure, sent: pl.Series) -> go.Figure:
+    """Mark the evaluated depths on the x axis, logarithmic where they span a decade."""
+    ks = sent.drop_nulls().unique().sort().to_list()
+    wide = bool(ks) and ks[0] > 0 and ks[-1] >= _DECADE * ks[0]
+    marks = {"tickvals": ks, "ticktext": [str(k) for k in ks]} if ks else {}
+    return figure.update_xaxes(type="log" if wide else None, **marks)
 
 
 def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:

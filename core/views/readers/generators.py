@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from core.answers import CLOSED_BOOK, TOP_K
-from core.readers.curves import POINT, by_query, points, share
+from core.answers import CLOSED_BOOK, TOP_K, share
+from core.readers.curves import POINT, by_query, points
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.views import text
@@ -197,9 +197,10 @@ def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
     many = text.count(len(chosen), "criterion", "criteria")
     gap = best.get("difference")
     beside = "" if gap is None or best["label"] == baseline else f", {_signed(gap)} against {baseline}"
-    counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())["n"]
-    least, most = counts.min(), counts.max()
-    n = text.sample(best["n"]) if least == most else f"n differs, {least} to {most}"
+    counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())[
+        "n"
+    ].sort()
+    n = f"n differs, {counts[0]} to {counts[-1]}" if counts.n_unique() > 1 else text.sample(best["n"])
     return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside} ({n})."
 
 

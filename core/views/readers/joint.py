@@ -13,6 +13,7 @@ from core.prices import PriceBook
 from core.readers.joint import cheapest_k, k_for, per_correct
 from core.store import Snapshot
 from core.views import text, theme
+from core.views.readers.charts import by_passages
 from core.views.workspace.answers import means, shares
 from core.views.workspace.costs import costs
 from core.views.workspace.query_sets import among
@@ -124,12 +125,16 @@ def answer(rows: pl.DataFrame, least: float) -> str:
     best = rows.row(0, named=True)
     if best["usd_per_1k_correct"] is None:
         why = best["missing"] or "no answer is correct"
-        most = f"Most answers are correct with k = {best['k']} on {best['name']}"
+        most = f"Most answers of {_who(best)} are correct with k = {best['k']} on {best['name']}"
         return f"{most}; what one costs is unknown: {why}."
     return (
         f"Send k = {best['k']}: 1,000 correct answers ({best['scorer']} of {least:g} or more) cost least, "
-        f"{text.usd(best['usd_per_1k_correct'], '')}, on {best['name']}."
+        f"{text.usd(best['usd_per_1k_correct'], '')}, by {_who(best)} on {best['name']}."
     )
+
+
+def _who(row: Mapping[str, Any]) -> str:
+    return str(row["reader"] or "a reader unnamed")
 
 
 def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
@@ -169,8 +174,7 @@ def joint_chart(table: pl.DataFrame, colours: Mapping[str, str], quality: Qualit
             rows = table.filter((pl.col("name") == name) & pl.col(field).is_not_null())
             if rows.height:
                 panels.add(place, _line(rows, field, name, colour), text.escape(name))
-    ks = table["k"].unique().sort().to_list()
-    return panels.figure.update_xaxes(tickvals=ks).update_yaxes(exponentformat="none")
+    return by_passages(panels.figure, table["k"]).update_yaxes(exponentformat="none")
 
 
 _BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}

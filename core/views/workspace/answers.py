@@ -8,12 +8,12 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from core.answers import SCORERS, TOP_K
+from core.answers import SCORERS, TOP_K, share
 from core.metrics import Measure
 from core.metrics.rates import ANSWER, ANY
 from core.prices import PriceBook
 from core.prices.cost import DOLLARS
-from core.readers.curves import points, share
+from core.readers.curves import points
 from core.readers.joint import correct
 from core.stats.latency import GENERATE
 from core.store import Snapshot
@@ -82,7 +82,9 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
         if (word := measure.values.get(name, ANY)) != ANY:
             rest = rest.filter(pl.col(name) == as_name(str(word)))
     order = pl.col("scorer").replace_strict(list(SCORERS), range(len(SCORERS)), default=len(SCORERS))
-    usual = rest.sort(order, *_BY, nulls_last=True).unique("run_id", keep="first").select(_BY)
+    best = share().mean().over(_BY[1:]).fill_null(0)
+    ranked = rest.with_columns(best.alias("best")).sort(order, -pl.col("best"), *_BY, nulls_last=True)
+    usual = ranked.unique("run_id", keep="first", maintain_order=True).select(_BY)
     return pl.concat([single, rest.join(usual, on=_BY, how="semi", nulls_equal=True)])
 
 

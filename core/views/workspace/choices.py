@@ -15,9 +15,10 @@ from core.metrics.rates import ANSWER
 from core.records import Origin
 from core.store import Snapshot
 from core.views.scoring.reported import reported
+from core.views.workspace.answers import scored
 from core.views.workspace.audits import audits
 from core.views.workspace.perturbed import has_perturbed
-from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scope import Answering, Quality, Scope
 from core.views.workspace.stacks import runs_in
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
@@ -92,7 +93,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, tuple[Any, ...]]:
     """Who answered, what scored, and from how many passages."""
     scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
-    usual = snapshot.graded_answers(run_ids).drop_nulls("grade").head(1)
+    usual = scored(snapshot, run_ids, Answering().measure()).head(1)
     found = {"readers": "reader", "scorers": "scorer", "sent": "k"}
     values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in found.items()}
     first = {name: usual[column].to_list() for name, column in found.items() if name != "sent"}
