@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from core.importers.formats.published.readers import published_readers
+from core.store import Store
 from core.ui.pages import PAGES
 from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
@@ -85,3 +87,17 @@ def test_a_stack_is_chosen_by_dollars_per_correct_answer(open_page: OpenPage, an
     cards = {card.label: card.value for card in app.main.metric}
     assert "Cost per 1,000 correct answers" in cards
     assert next(widget for widget in app.number_input if widget.key == "correct").value == 0.2
+
+
+@pytest.mark.parametrize("sec", ["by depth", "with and without gold", "matrix", "joint k"])
+def test_answers_of_an_unknown_number_of_passages_lead_to_generators(
+    open_page: OpenPage, tmp_path: Path, sec: str
+):
+    store = Store.open(tmp_path / "store")
+    with store.write("published") as writer:
+        writer.add(published_readers())
+    app = open_page(store.path, "readers", ws="thesis-generators", sec=sec)
+    assert "not known" in answer(app)
+    next(button for button in app.button if button.label == "Generators side by side").click().run()
+    assert_sound(app, "Readers")
+    assert "best over" in answer(app)

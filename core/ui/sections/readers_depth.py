@@ -11,7 +11,7 @@ import streamlit as st
 from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, way
+from core.ui.pages import PAGES, SECTION, way
 from core.ui.pick import still_offered
 from core.ui.view import View, end
 from core.views import theme
@@ -83,10 +83,17 @@ def _depths(rows: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """What the curves say; where there is none, the page ends here."""
     depths = depth_table(rows, rules)
     if depths.is_empty():
-        show.head(words.NO_CURVE)
+        no_curve()
         show.table(rows, "answers", POINTS, more=MORE_POINTS)
         end()
     return depths
+
+
+def no_curve(why: str = words.NO_CURVE) -> None:
+    """Say why there is nothing by k, and lead to the section that takes answers of any number of passages."""
+    show.head(why)
+    there = {SECTION: "generators"}
+    st.button("Generators side by side", type="tertiary", on_click=st.session_state.update, kwargs=there)
 
 
 def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
@@ -126,7 +133,8 @@ def by_depth(view: View) -> None:
     with head:
         sentence = words.answer(depths, scorer)
         judges = found_in(view).scores.filter(scorer=scorer)["judge"].drop_nulls().unique().sort().to_list()
-        show.head(sentence, caveats=words.caveats(depths, *rules) | {"several judges": words.judged(judges)})
+        more = {"several judges": words.judged(judges), "questions differ by k": words.selection(rows)}
+        show.head(sentence, caveats=words.caveats(depths, *rules) | more)
         show.cards(*words.cards(depths.row(0, named=True), rules.delta, rules.epsilon))
     colours = theme.colours_for(depths[line].unique().sort())
     show.chart(charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x), "readers", alt=sentence)
@@ -172,7 +180,7 @@ def with_and_without_gold(view: View) -> None:
         scorer = pick_scorer(found)
     depths = depth_table(curves(view, scorer), Rules())
     if depths.is_empty():
-        show.head(words.NO_CURVE)
+        no_curve()
         return
     names = list(dict.fromkeys(depths["name"]))
     still_offered("read", names)

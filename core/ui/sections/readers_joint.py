@@ -12,6 +12,7 @@ from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES
 from core.ui.pick import pick_stacks
+from core.ui.sections.readers_depth import found_in, no_curve
 from core.ui.view import View
 from core.views import theme
 from core.views.readers import joint, words
@@ -30,7 +31,10 @@ def joint_k(view: View) -> None:
     head = st.container()
     table, least = _table(view), view.scope.answering.least
     if table.is_empty():
-        nothing()
+        if found_in(view).scorers:
+            no_curve(words.NO_JOINT)
+        else:
+            nothing()
         return
     target = st.number_input(
         "k for a mean score of",

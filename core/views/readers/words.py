@@ -26,6 +26,7 @@ SENT = {
 """What each mode sends to the reader."""
 NO_SCORES = "No answer here has a score."
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+NO_JOINT = "How many answers are correct from how many passages is not known here."
 NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
 TO_REBEL = (
     'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '
@@ -112,7 +113,8 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
     return {
         "how to read": (
             "Ring: k*, the smallest k with the best score. Dotted: closed book, no passages. Bands: 95 % "
-            f"bootstrap over questions. RSS: worst score within k* ± {delta:g}, as share of the best. "
+            f"bootstrap over questions, Wilson's for published shares. "
+            f"RSS: worst score within k* ± {delta:g}, as share of the best. "
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
         ),
@@ -121,10 +123,26 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             if cut
             else ""
         ),
+        "no closed book": (
+            "Without closed-book answers the sum of RSC starts at the smallest k."
+            if depths["closed_book"].null_count()
+            else ""
+        ),
         "depths to run": f"RSS needs these in the reader's k (form of Run): {'; '.join(wanted[:8])}."
         if wanted
         else "",
     }
+
+
+def selection(rows: pl.DataFrame) -> str:
+    """Say that every k has other questions, where their number differs along a curve."""
+    top = rows.filter(pl.col("mode") == "top_k", pl.col("k") > 0)
+    counts = top.group_by("run_id", "label").agg(pl.col("queries").n_unique())["queries"]
+    if not (counts > 1).any():
+        return ""
+    return (
+        "Every k has other questions here, as their numbers show: k* is also an effect of which ones it has."
+    )
 
 
 def judged(judges: Sequence[str]) -> str:

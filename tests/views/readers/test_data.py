@@ -57,6 +57,15 @@ def test_every_curve_is_read_as_the_rules_say(snapshot: Snapshot):
     assert set(depth_table(table, Rules(delta=1))["wanted"]) == {None, "4, 6"}
 
 
+def test_questions_that_differ_by_k_and_a_missing_closed_book_are_said(snapshot: Snapshot):
+    table = curve_table(answered(snapshot, LAB, BOOK), "f1")
+    fewer = table.with_columns(queries=pl.col("queries") - pl.col("k"))
+    assert (words.selection(table), bool(words.selection(fewer))) == ("", True)
+    for rows, expect in ((table, False), (table.filter(pl.col("mode") != "none"), True)):
+        said = words.caveats(depth_table(rows, Rules()), *Rules())
+        assert bool(said["no closed book"]) == expect
+
+
 def test_what_answers_took(snapshot: Snapshot):
     table = curve_table(answered(snapshot, LAB, BOOK), "f1")
     (at,) = table.filter(name="dense", label="steady", k=20, mode="top_k").rows(named=True)
