@@ -124,7 +124,7 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             else ""
         ),
         "no closed book": (
-            "Without closed-book answers the sum of RSC starts at the smallest k."
+            "Without a closed book at k = 0 the sum of RSC starts at the smallest k."
             if depths["closed_book"].null_count()
             else ""
         ),
@@ -135,14 +135,13 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
 
 
 def selection(rows: pl.DataFrame) -> str:
-    """Say that every k has other questions, where their number differs along a curve."""
+    """Say that every k has other questions: their number differs, or every k has a closed book of its own."""
+    apart = rows.filter(pl.col("mode") == "none", pl.col("k") > 0).height > 0
     top = rows.filter(pl.col("mode") == "top_k", pl.col("k") > 0)
     counts = top.group_by("run_id", "label").agg(pl.col("queries").n_unique())["queries"]
-    if not (counts > 1).any():
+    if not (apart or (counts > 1).any()):
         return ""
-    return (
-        "Every k has other questions here, as their numbers show: k* is also an effect of which ones it has."
-    )
+    return "Every k has other questions here, as those with gold found: k* is also an effect of selection."
 
 
 def judged(judges: Sequence[str]) -> str:
