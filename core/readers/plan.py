@@ -18,11 +18,13 @@ from core.readers.answering import ANSWER, JUDGE
 from core.readers.job import Call, Material, ReaderJob, Replay, require_models
 from core.readers.messages import OF_PASSAGES, judging, message
 from core.readers.scoring import SCORERS
+from core.tables import frame
 
 _T = TypeVar("_T")
 SAMPLE = 500
 """Of more calls so many are counted, evenly spread, and the sum is scaled."""
 _MOST = "answers as long as they may be"
+_GOLD = "a right answer of the length that short ones have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,7 @@ def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
 
 
 def _typical(job: Job, reader: Reader) -> Material:
-    """Passages that stand for those that stacks will find: others for every stack and question."""
+    """Passages that stand for those that stacks will find, and right answers for those that may be stored."""
     corpus = next(iter(job.corpora.values()))
     most, deep = len(corpus), min(len(corpus), reader.depth)
     names = list(map(str, range(most)))
@@ -127,7 +129,9 @@ def _typical(job: Job, reader: Reader) -> Material:
         })
         for at, stack in enumerate(job.stacks)
     )  # fmt: skip
-    return Material(job.collection_id, questions, {"": dict(zip(names, corpus.texts, strict=True))}, replays)
+    golds = frame("gold_answers", {"query_id": list(questions), "answer": [_GOLD] * len(questions)})
+    texts = {"": dict(zip(names, corpus.texts, strict=True))}
+    return Material(job.collection_id, questions, texts, replays, golds)
 
 
 def _answering(job: ReaderJob, model: str, calls: Sequence[Call], *, known: bool) -> Iterator[Line]:

@@ -128,3 +128,12 @@ def test_what_is_wrong_is_told_before_anything_runs(tmp_path: Path, vendors: Ven
     with pytest.raises(SpecError):
         run(store, made)
     assert store.read().runs("c").height == len(asked.RANKED)
+
+
+def test_a_plan_counts_what_a_judge_is_asked_about_answers_that_are_not_there(
+    tmp_path: Path, vendors: Vendors
+):
+    judge = '[reader.judge]\nmodel = "judge"\nscorers = ["correctness"]\n'
+    judged = job(asked.store_of(tmp_path), vendors.url, SWEEP + READER + judge)
+    lines = {each.model: each.calls for each in with_readers(plan(judged), judged).lines}
+    assert lines["judge"] == lines["reader"]
