@@ -6,7 +6,7 @@ for the closed book.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -46,6 +46,7 @@ class Material:
     texts: Mapping[str, Mapping[str, str]]  # by what is searched: passages with title and text
     replays: tuple[Replay, ...]
     golds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TABLES["gold_answers"]))
+    held: Set[tuple[object, ...]] = frozenset()  # keys of the answers that are there
 
 
 class Block(NamedTuple):
@@ -77,6 +78,12 @@ class Wanted(NamedTuple):
     block: Block
     query_id: str
     call: Call
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from other answers: values of `core.answers.KEY`."""
+        run_id, *told, turn = self.block
+        return run_id, self.query_id, *told, turn
 
 
 @dataclass(frozen=True, kw_only=True)

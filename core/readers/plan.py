@@ -36,6 +36,7 @@ class ReaderPlan(Bill):
         runs: How many are read.
         questions: How many are asked.
         answers: How many there will be.
+        held: How many of them are there already.
         asked: How many different calls make them.
         seconds: How long the calls take, as far as is known.
         problems: What its owner should know.
@@ -45,6 +46,7 @@ class ReaderPlan(Bill):
     runs: int
     questions: int
     answers: int
+    held: int
     asked: int
     seconds: float
     problems: tuple[Problem, ...] = ()
@@ -69,6 +71,7 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
         runs=len(job.material.replays),
         questions=len({each.query_id for each in job.wanted}),
         answers=len(job.wanted),
+        held=sum(each.key in job.material.held for each in job.wanted),
         asked=sum(map(len, calls.values())),
         lines=tuple(lines),
         limit=job.budget_usd,

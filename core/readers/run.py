@@ -16,7 +16,7 @@ from core.pipeline.evaluate.folder import Progress
 from core.pipeline.evaluate.turn import Order, Result, Turn, take
 from core.providers.calls import Keys
 from core.readers.answering import ANSWER, JUDGE, Answering
-from core.readers.job import Block, ReaderJob, Wanted, require_material
+from core.readers.job import ReaderJob, Wanted, require_material
 from core.readers.messages import SCALES
 from core.readers.scoring import CITING, scored
 from core.records import Batch
@@ -134,11 +134,7 @@ def _row(wanted: Wanted, answering: Answering) -> dict[str, Any]:
 
 
 def _key(wanted: Wanted) -> dict[str, Any]:
-    block: Block = wanted.block
-    return {
-        "run_id": block.run_id, "query_id": wanted.query_id, "reader": block.reader, "prompt": block.prompt,
-        "temperature": block.temperature, "mode": block.mode, "k": block.k, "pass": block.turn,
-    }  # fmt: skip
+    return dict(zip(KEY, wanted.key, strict=True))
 
 
 def _judged(job: ReaderJob, whole: list[Wanted], answering: Answering) -> Iterator[dict[str, Any]]:

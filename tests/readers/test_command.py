@@ -41,6 +41,8 @@ def test_it_runs_goes_on_and_tells_how_far_it_is(spec: Path):
     assert [row["answers"] for row in rows] == [3] * 6
     assert {row["truncated"] for row in rows} == {0}
     assert json.loads(call(spec, "resume", "asked", "--format", "json")) == rows
+    told = json.loads(call(spec, "plan", str(spec), "--format", "json"))
+    assert (told["answers"], told["held"]) == (18, 18)
     (status,) = json.loads(call(spec, "status", "--format", "json"))
     assert (status["state"], status["answers"], status["usd"]) == ("finished", 18, 0)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 BUDGET, INTERRUPTED = 3, 130
 CODES = """Exit codes: 0 done; 1 refused or failed, what has finished is kept; 2 wrong usage; 3 stopped by the
-budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume`, or the same command again, goes on and pays for
-nothing twice."""
+budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume`, or the same command again, goes on and pays
+for nothing twice."""
 
 
 def work_of(context: Context) -> Path:

@@ -39,7 +39,8 @@ def button(made: ReaderPlan) -> str:
 def size_of(made: ReaderPlan) -> str:
     """What will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
     runs, questions = count(made.runs, "run"), count(made.questions, "question")
-    return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}"
+    held = f"; {made.held:,} of them are in the store" if made.held else ""
+    return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}{held}"
 
 
 def as_json(made: ReaderPlan) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def as_json(made: ReaderPlan) -> dict[str, Any]:
         "runs": made.runs,
         "questions": made.questions,
         "answers": made.answers,
+        "held": made.held,
         "asked": made.asked,
         **bill(made),
         "seconds": made.seconds,

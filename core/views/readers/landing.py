@@ -174,7 +174,8 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     for name, passages in wanted.items():
         corpus = corpus_of(snapshot.passages(name, sorted(passages)))
         texts[name] = dict(zip(corpus.passage_ids, corpus.texts, strict=True))
-    return Material(collection_id, questions, texts, replays, snapshot.gold_answers(collection_id))
+    held = frozenset(snapshot.answers(ids).select(KEY).iter_rows())
+    return Material(collection_id, questions, texts, replays, snapshot.gold_answers(collection_id), held)
 
 
 def _ranked(
