@@ -23,8 +23,13 @@ from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 READING = (*READERS, "doctor", *(f"page {name}" for name in PAGES))
 EVERYTHING = (*READING, *WRITERS, "backup", "repair")
-SCORING = [name for name in PAGES if PAGES_OF[name.partition("/")[0]].group != "Data"]
-"""Pages of data read no part of a run."""
+_IDLE = ("readers",)
+SCORING = [
+    name
+    for name in PAGES
+    if PAGES_OF[name.partition("/")[0]].group != "Data" and name.partition("/")[0] not in _IDLE
+]
+"""Pages of data read no part of a run, nor does Readers where no run has answers."""
 REFUSED = frozenset({*WRITERS, "backup", "repair"})
 
 

@@ -58,6 +58,8 @@ _SPECIAL = {
 }
 _OF_TABLE = {
     ("answers", "ms"): st.none() | _AMOUNT,
+    ("diagnostics", "dim"): st.none() | _COUNT,
+    ("diagnostics", "run"): st.none() | _COUNT,
     ("rankings", "stage"): st.sampled_from(["pool", "final"]),
     ("gradings", "grade"): st.none() | st.integers(1, 5),
     ("orders", "score"): st.floats(allow_nan=False, allow_infinity=False),
