@@ -10,7 +10,7 @@ export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test slow check format e2e bench clean
+.PHONY: run demo test slow extras check format e2e bench clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
@@ -20,10 +20,13 @@ demo: $(VENV)/.run
 	$(BIN)/python -m core demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e and not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e and not slow and not extras"
 
 slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not e2e"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not e2e and not extras"
+
+extras: $(VENV)/.extras
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "extras and not e2e"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -36,7 +39,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 e2e: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m e2e tests/e2e
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "e2e and not extras" tests/e2e
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
@@ -56,6 +59,10 @@ $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 $(VENV)/.dev: requirements-dev.txt requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@ $(VENV)/.run
+
+$(VENV)/.extras: $(wildcard requirements-*.txt) $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -r requirements-extras.txt
+	touch $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -r requirements-bench.txt

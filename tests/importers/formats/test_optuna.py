@@ -247,3 +247,14 @@ OFFERS = {
     "optuna": ("optuna", storage()),
     "optuna-csv": ("optuna-csv", table().encode()),
 }
+
+
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+def test_a_study_that_optuna_itself_wrote_is_read(tmp_path):
+    optuna = pytest.importorskip("optuna")
+    study = optuna.create_study(
+        storage=f"sqlite:///{tmp_path / 'study.db'}", study_name="real", directions=["maximize", "minimize"]
+    )
+    study.optimize(lambda trial: (trial.suggest_int("k", 1, 3) / 10, 2.0), n_trials=2)
+    assert len(read(up("study.db", (tmp_path / "study.db").read_bytes())).runs) == 2
