@@ -9,15 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.diagnostics.names.ablations import (
-    ABLATIONS,
-    CONDITIONS,
-    gibberish,
-    initials,
-    inverted,
-    near_miss,
-    perturbed,
-)
+from core.diagnostics.names.ablations import ABLATIONS, CONDITIONS
 from core.diagnostics.names.bundles import (
     LANGUAGES,
     Bundle,
@@ -29,6 +21,7 @@ from core.diagnostics.names.bundles import (
     works_of,
 )
 from core.errors import InputError
+from core.pipeline.query.names import gibberish
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "names.json").read_text(encoding="utf-8"))[
     "bundles"
@@ -79,27 +72,6 @@ def test_near_misses_differ_by_one_two_and_three_letters(case: dict):
     assert differ == [0, 1, 2, 0, min(3, letters)]
     assert found.query == base.query
     assert (found.candidates[0], found.candidates[3]) == (base.candidates[0], base.candidates[3])
-
-
-@pytest.mark.parametrize(
-    ("name", "short", "last_first"),
-    [
-        ("John Smith", "J. Smith", "Smith, John"),
-        ("Voltaire", "Voltaire", "Voltaire"),
-        ("", "", ""),
-        ("J.-K. Huysmans", "J.-K. Huysmans", "Huysmans, J.-K."),
-        ("Hendrik Willem van Loon", "H. W. van Loon", "van Loon, Hendrik Willem"),
-        ("W. E. B. Du Bois", "W. E. B. Du Bois", "Du Bois, W. E. B."),
-        ("Jean de La Fontaine", "J. de La Fontaine", "de La Fontaine, Jean"),
-    ],
-)
-def test_forms_of_names(name: str, short: str, last_first: str):
-    assert (initials(name), inverted(name)) == (short, last_first)
-
-
-def test_names_without_letters_have_no_near_miss():
-    assert near_miss("1-2-3", 2, "seed") == "1-2-3"
-    assert perturbed("d’Alembert", 3) == "D'ALEMBERT"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
