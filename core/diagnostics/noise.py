@@ -105,11 +105,6 @@ def orders(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(made, schema=schema, orient="row")
 
 
-def worst(values: Sequence[Floats]) -> Floats:
-    """The worst of several runs per query; NaN where any of them has no value."""
-    return np.asarray(np.minimum.reduce(list(values)))
-
-
 SIMILARITIES = pl.Schema({
     "perturb": pl.String, "reference": pl.String, "n": pl.Int32, "cosine": pl.Float64, "low": pl.Float64,
     "high": pl.Float64, "drop": pl.Float64, "drop_low": pl.Float64, "drop_high": pl.Float64,

@@ -46,7 +46,8 @@ class Extra:
     # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
     # g − 1 stands for grade g; see `core.metrics.facets`
     facets: Counts | None = None
-    # int8 [..., Q, D] by perturbation ("noise 4"), the rankings of perturbed queries; `ABSENT` = not run
+    # int8 [..., Q, D] by perturbation ("noise 4", "noise 4 typo 1"), the rankings of perturbed queries;
+    # `ABSENT` = not run
     perturbed: Mapping[str, Grades] | None = None
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
@@ -241,6 +242,10 @@ class Inputs(_Kept):
             )
         made: Counts = self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
         return made
+
+    def is_perturbed(self, name: str) -> bool:
+        """Return whether rankings of queries perturbed this way were given."""
+        return name in (self._perturbed or {})
 
     def perturbed(self, name: str) -> Inputs:
         """The same runs as they ranked perturbed queries.

@@ -81,8 +81,16 @@ class Measure:
 
     @property
     def inner(self) -> str | None:
-        """X of PROC[X] and %PROC[X], else None."""
+        """X of PROC[X], %PROC[X] and Robust[X], else None."""
         return self.name[self.name.index("[") + 1 : -1] if self.name.endswith("]") else None
+
+    @property
+    def unwrapped(self) -> Measure:
+        """X of PROC[X], %PROC[X] and Robust[X] with the parameters that it has; another one is itself."""
+        if self.inner is None:
+            return self
+        known = {param.name for param in REGISTRY[self.inner].params}
+        return Measure(self.inner, self.k, tuple(pair for pair in self.params if pair[0] in known))
 
     @property
     def values(self) -> Values:

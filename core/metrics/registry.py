@@ -39,11 +39,9 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.NDCG_FOUND,
 )
 
-ROBUST = (gain.RA_NWG, rates.N_RECALL4)
-"""Measures that are also had under the worst of perturbed queries."""
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
     {info.name: info for measure in MEASURES for info in with_ceiling(measure)}
-    | {made.name: made for made in map(robust, ROBUST)}
+    | {made.name: made for made in (robust(measure) for measure in MEASURES if not measure.needs)}
 )
 """Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X, Robust[X] follow all."""
 

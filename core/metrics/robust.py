@@ -1,12 +1,16 @@
 """What a query can be perturbed by, as data, and a measure under the worst of it.
 
-Robust[X] is, query by query, the worst of X over the ranking of the query as it is and the rankings of the
-query perturbed in the chosen ways (metrics.md §8; ours): each way by itself, as the stack's own runs with it.
+Robust[X] is, query by query, the worst of X (the least, or the most where less is better) over rankings of
+the same stack (metrics.md §8; ours): of the query as it is, of the query perturbed in each chosen way alone
+(noise=4, typo=1: in the run with noise 4 alone, and in that with typo 1 alone), and of the query perturbed in
+several of them at once where that was run. A query has no value where the stack was not asked it clean or in
+one of the chosen ways by itself; what was not run at once is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -48,8 +52,15 @@ def chosen(values: Values) -> tuple[str, ...]:
     return tuple(f"{way.name} {values[way.name]}" for way in PERTURBATIONS if values.get(way.name))
 
 
+def together(values: Values) -> tuple[str, ...]:
+    """Return each two or more of them at once: "noise 4 typo 1"."""
+    alone = chosen(values)
+    sizes = range(2, len(alone) + 1)
+    return tuple(" ".join(some) for size in sizes for some in combinations(alone, size))
+
+
 def robust(info: MeasureInfo) -> MeasureInfo:
-    """Robust[X] of a measure X."""
+    """Robust[X] of a measure X that needs grades alone."""
     worse = np.minimum if info.higher_is_better else np.maximum
 
     def worst(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -58,18 +69,23 @@ def robust(info: MeasureInfo) -> MeasureInfo:
             other = inputs.perturbed(name)
             worse(out, other.value(info, values), out=out)
             out[:, (other.grades == ABSENT).any(axis=0)] = np.nan
+        for name in filter(inputs.is_perturbed, together(values)):
+            other = inputs.perturbed(name)
+            asked = ~(other.grades == ABSENT).any(axis=0)
+            worse(out, other.value(info, values), out=out, where=asked)
 
     ways = tuple(replace(way, default=_USUAL.get(way.name, way.default)) for way in PERTURBATIONS)
     return replace(
         info,
         name=f"Robust[{info.name}]",
         text=f"The worst {info.name} over the query as it is and as it is perturbed.",
-        formula=f"min over the query and its chosen perturbations of {info.name}@K, query by query",
+        formula=f"{'min' if info.higher_is_better else 'max'} over the query and its chosen perturbations of "
+        f"{info.name}@K, query by query",
         section=SECTION,
         score=worst,
         params=(*info.params, *ways),
         ceiling=None,
         needs=info.needs | {"perturbed"},
-        na=" ".join(part for part in (info.na, "The stack was not run with each perturbation.") if part),
+        na=" ".join(part for part in (info.na, "The stack was not asked it in each chosen way.") if part),
         differs="",
     )

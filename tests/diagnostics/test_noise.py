@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.diagnostics.noise import effects, orders, published, similarities, worst
+from core.diagnostics.noise import effects, orders, published, similarities
 from core.diagnostics.siblings import siblings
 from core.pipeline.query.perturb import perturbed
 from core.stats.intervals import bootstrap_means
@@ -84,11 +84,6 @@ def test_orders_tell_whether_noise_would_rank_stacks_alike():
     values = {**VALUES, "d": [0.2, 0.2, 0.2], "dn": [0.9, 0.9, 0.9]}
     made = orders(table(specs, values)).rows()
     assert made == [("none", "noise 4", 2, -1.0), ("rules", "noise 4", 1, None)]
-
-
-def test_the_worst_is_taken_query_by_query():
-    assert worst([np.array([1.0, 0.2]), np.array([0.5, 0.4])]).tolist() == [0.5, 0.2]
-    assert np.isnan(worst([np.array([1.0]), np.array([np.nan])])[0])
 
 
 def letters(texts: Sequence[str]) -> np.ndarray:

@@ -256,8 +256,11 @@ def value(name, ranking, judged, k, *, values=None, pool=(), source=None, answer
     if name.startswith("PROC["):
         return ceiling(inner, judged, k, values, world)
     if name.startswith("Robust["):  # what perturbed queries rank is what the pool holds
-        both = [PLAIN[inner](each[:k], judged, k, values, world) for each in (ranking, pool)]
-        return None if None in both else min(both)
+        both = [
+            PLAIN[inner](each[:k], judged, k, values, world | {"ranking": each}) for each in (ranking, pool)
+        ]
+        worst = max if inner in ("Harm", "HarmUpper", "Hole") else min
+        return None if None in both else worst(both)
     return PLAIN[name](ranking[:k], judged, k, values, world)
 
 

@@ -231,6 +231,17 @@ def test_robust_is_the_worst_of_each_chosen_perturbation_by_itself():
     typo = np.array([[0, 5], [0, 0], [-2, -2], [3, 0]], dtype=np.int8)
     made = score_at(measure, clean, counts, extra=Extra(perturbed={"noise 4": noise, "typo 1": typo}))
     np.testing.assert_array_equal(made, [0.5, 0.0, np.nan, np.nan])
+    both = np.array([[0, 0], [5, 0], [5, 0], [3, 0]], dtype=np.int8)
+    told = {"noise 4": noise, "typo 1": typo, "noise 4 typo 1": both, "noise 2 typo 1": np.zeros_like(both)}
+    at_once = score_at(measure, clean, counts, extra=Extra(perturbed=told))
+    np.testing.assert_array_equal(at_once, [0.0, 0.0, np.nan, np.nan])
+    both[0] = -2
+    left_out = score_at(measure, clean, counts, extra=Extra(perturbed=told))
+    np.testing.assert_array_equal(left_out, made, err_msg="what was not run at once is left out")
+    harm = score_at(
+        Measure.parse("Robust[Harm]@2"), clean, counts, extra=Extra(perturbed={"noise 4": 0 * clean + 1})
+    )
+    np.testing.assert_array_equal(harm, 1.0)
     alone = Measure.parse("Robust[N-Recall4+]@1(noise=0)")
     np.testing.assert_array_equal(score_at(alone, clean, counts)[:2], [1.0, 1.0])
     with pytest.raises(InputError, match="perturbed queries"):

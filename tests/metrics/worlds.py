@@ -84,7 +84,7 @@ class World:
             pool_sources=self._sources(self._pools, width),
             facets=sets_of(self._grades(judged, most), self._sources(judged, most)),
             answers=answers,
-            perturbed={"noise 4": self._grades(self._pools, self.depth)},
+            perturbed={"noise 4": self._grades(self._pools, 2 * self.depth)},
         )
 
     def score(self, measures, depth=None):

@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 import typer
 
@@ -17,7 +16,10 @@ from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import work_of
 from core.errors import InputError
 from core.importers.read.text import quoted
+from core.metrics import Measure
+from core.metrics.robust import PERTURBATIONS
 from core.prices import DEFAULT_BOOK
+from core.views.workspace.scope import Quality
 
 CollectionOption = Annotated[
     str | None, typer.Option(help="The collection; may be left out where there is one.")
@@ -88,27 +90,27 @@ def robust(
     from core.views.diagnostics.noise import gather, robust_table  # noqa: PLC0415
 
     snapshot = ctx.obj.store().read()
-    quality = quality_of(measure)
-    gathered = gather(snapshot, workspace(snapshot, collection, golden_set, ()), quality)
-    higher = np.asarray if quality.higher_is_better else np.negative
-    emit(robust_table(gathered, _perturbs(perturb), higher), form)
+    endured = _endured(quality_of(measure), perturb)
+    scope = workspace(snapshot, collection, golden_set, ())
+    clean = Quality(str(endured.unwrapped.at(None)), endured.k or 1)
+    gathered = gather(snapshot, scope, clean)
+    emit(robust_table(snapshot, scope, gathered, endured), form)
 
 
-def _perturbs(text: str) -> list[str]:
-    """Perturbations as runs are named by: "noise=4,typo=1" as "noise 4" and "typo 1"."""
-    from core.pipeline.query.perturb import check_perturb, shown  # noqa: PLC0415
-
-    made = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        way, _, level = part.partition("=")
-        if not level.strip().isdecimal():
-            raise InputError(
-                f"{part!r} is no perturbation.", do="Write way=level, for example noise=4,typo=1."
-            )
-        told = {way.strip(): int(level)}
-        check_perturb(told)
-        made.append(shown(told))
-    return [each for each in made if each]
+def _endured(quality: Quality, perturb: str) -> Measure:
+    """Robust[X] of a measure X; one that is Robust already says itself what must be endured."""
+    if quality.measure is None:
+        raise InputError(f"{quality.name} came as a figure, without rankings.", do="Name a measure.")
+    if quality.measure.name.startswith("Robust["):
+        return quality.measure
+    told = dict(quality.measure.params) | {way.name: 0 for way in PERTURBATIONS}
+    for part in filter(None, (each.strip() for each in perturb.split(","))):
+        way, _, level = (each.strip() for each in part.partition("="))
+        if way not in told or not level.isdecimal():
+            ways = ", ".join(each.name for each in PERTURBATIONS)
+            raise InputError(f"{part!r} is no perturbation.", do=f"Write noise=4,typo=1; there are {ways}.")
+        told[way] = int(level)
+    return Measure(f"Robust[{quality.measure.name}]", quality.k, tuple(told.items()))
 
 
 def _near(

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from core.diagnostics.noise import EFFECTS, Floats, effects, measured, published, worst
+from core.diagnostics.noise import EFFECTS, Floats, effects, measured, published
 from core.diagnostics.siblings import CLEAN, NONE, kin, siblings
 from core.errors import InputError
+from core.metrics import Measure
 from core.stats.intervals import SEED, bootstrap_means
 from core.store import Snapshot
 from core.views.compare.page import alike, alike_means
 from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence
+from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed
 
 _QUICK = ("wordllama",)
 """Embedders that a page may ask while it is drawn."""
@@ -77,41 +78,37 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
     return made.join(took, on="run_id", how="left", maintain_order="left")
 
 
-def robust_table(
-    gathered: Gathered, perturbs: Sequence[str], higher: Callable[[Floats], Floats] = np.asarray
-) -> pl.DataFrame:
+def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: Measure) -> pl.DataFrame:
     """Quality under the worst of the queries as they are and chosen perturbations, per query.
 
     Args:
-        perturbs: For example "noise 4"; a stack without one of them has no value, with the reason.
-        higher: Makes values of which more is better; `np.negative` where less is.
+        measure: Robust[X] with its cutoff and the perturbations; `core.metrics.robust` defines it.
 
     Returns:
         run_id (of the clean run), stack, rewrite, n, clean, robust, low, high (95 %), lost (robust − clean)
-        and reason; the most robust first.
+        and reason; the most robust first. A stack that was not run with each perturbation has no value.
     """
-    made = []
-    runs = {(row["family"], row["rewrite"], row["perturb"]): row for row in gathered.rows.to_dicts()}
-    for (family, rewrite, perturb), row in runs.items():
-        if perturb != CLEAN:
-            continue
-        absent = [each for each in perturbs if (family, rewrite, each) not in runs]
-        told = {"run_id": row["run_id"], "stack": row["stack"], "rewrite": rewrite}
-        if absent:
-            made.append({**told, "reason": f"was not run with {', '.join(absent)}"})
-            continue
-        of = [gathered.values[runs[family, rewrite, each]["run_id"]] for each in (CLEAN, *perturbs)]
-        least = higher(worst([higher(each) for each in of]))
-        known = np.isfinite(least)
-        low, high = bootstrap_means(least, seed=SEED)
-        clean, robust = (float(each[known].mean()) if known.any() else None for each in (of[0], least))
-        made.append(
-            {**told, "n": int(known.sum()), "clean": clean, "robust": robust, "low": float(low[0]),
-             "high": float(high[0]), "lost": None if robust is None else robust - float(clean or 0)}
-        )  # fmt: skip
-    table = pl.DataFrame(made, schema=ROBUST, orient="row").with_columns(pl.col(pl.Float64).fill_nan(None))
-    less = higher(np.array([1.0]))[0] > 0
-    return table.sort("robust", "stack", descending=[bool(less), False], nulls_last=True)
+    rows = gathered.rows.filter(perturb=CLEAN)
+    if rows.is_empty() or scope.golden_set_id is None:
+        return pl.DataFrame(schema=ROBUST)
+    asked = frozenset(gathered.query_ids)
+    found = evidence(snapshot, rows["run_id"].to_list(), scope.golden_set_id, [measure], only=asked)
+    lacking = unperturbed(found, measure)
+    robust, clean = at_cutoff(found, measure), at_cutoff(found, measure.unwrapped)
+    means, n = mean(robust)
+    low, high = bootstrap_means(robust, seed=SEED)
+    table = rows.select("run_id", "stack", "rewrite").with_columns(
+        n=pl.Series(n, dtype=pl.Int32),
+        clean=mean(np.where(np.isnan(robust), np.nan, clean))[0],
+        robust=means,
+        low=low,
+        high=high,
+        reason=pl.Series([why or None for why in lacking], dtype=pl.String),
+    )
+    table = table.with_columns(pl.col(pl.Float64).fill_nan(None), lost=pl.col("robust") - pl.col("clean"))
+    return table.select(*ROBUST).sort(
+        "robust", "stack", descending=[measure.info.higher_is_better, False], nulls_last=True
+    )
 
 
 ROBUST = pl.Schema(

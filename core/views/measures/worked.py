@@ -279,7 +279,8 @@ def worked(measure: Measure) -> Worked:
         others = [Ranked(measure, NOISY)] if chosen(measure.values) else []
         steps = (*steps, *(f"Perturbed, the query ranks {' '.join(NOISY)} instead." for _ in others))
         sides = [expression(each) for each in (ranked, *others)]
-        step = f"min({', '.join(sides)})" if others else sides[0]
+        worst = "min" if measure.info.higher_is_better else "max"
+        step = f"{worst}({', '.join(sides)})" if others else sides[0]
     elif measure.inner:
         best = best_first(ranked)
         steps, step = (best.best_in_words(), *steps[1:]), expression(best)

@@ -17,7 +17,7 @@ from core.views import text
 from core.views.workspace.comparable import about_queries
 from core.views.workspace.query_sets import ENOUGH, Mask, QuerySets, all_of, among, asked_in, overlap
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean
+from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean, unperturbed
 from core.views.workspace.stacks import runs_in
 
 NOT_ASKED = "not ranked: nothing says that the run was asked this query"
@@ -193,10 +193,12 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     found = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
-    reason = applies_to_none(found, measure)
+    usual, whole = applies_to_none(found, measure), all_of(_unknown(seen), 1)
     reasons = [
-        why if why and whole else reason
-        for why, whole in zip(seen.why or [""] * len(n), all_of(_unknown(seen), 1), strict=True)
+        (why if none else "") or lacking or usual
+        for why, none, lacking in zip(
+            seen.why or [""] * len(n), whole, unperturbed(found, measure), strict=True
+        )
     ]
     return pl.DataFrame(
         {"run": found.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from core.diagnostics.siblings import CLEAN, kin, perturbed_runs
-from core.metrics import to_depth
+from core.metrics import Measure, to_depth
 from core.metrics.inputs import ABSENT
+from core.metrics.robust import chosen, together
 from core.store import Graded, Snapshot
 
 Grades = npt.NDArray[np.int8]
 _EMPTY = -1
 
 
-def perturbed_grades(snapshot: Snapshot, golden_set_id: str, final: Graded, name: str) -> Grades:
-    """Read what the siblings of some runs rank for the queries perturbed in one way.
+def perturbed_grades(
+    snapshot: Snapshot, golden_set_id: str, final: Graded, measures: Iterable[Measure]
+) -> dict[str, Grades]:
+    """Read what the siblings of some runs rank for perturbed queries.
 
     Args:
         golden_set_id: The judgements, which are those of the clean queries.
         final: The runs' own rankings.
-        name: The perturbation, for example "noise 4".
+        measures: Robust measures, which say how the queries are perturbed.
 
     Returns:
-        int8 [runs, queries, depth]; `ABSENT` in every slot where a run has no sibling, or one that was not
-        asked the query.
+        int8 [runs, queries, depth] by perturbation ("noise 4"); `ABSENT` in every slot where a run has no
+        sibling, or one that was not asked the query. Several perturbations at once are left out where no
+        run has such a sibling.
     """
-    wanted = _siblings(snapshot, final.run_ids, name)
+    values = [measure.values for measure in measures if "perturbed" in measure.info.needs]
+    alone, others = ({name for each in values for name in some(each)} for some in (chosen, together))
+    siblings = _siblings(snapshot, final.run_ids, alone | others)
+    wanted = alone | {name for name in others if siblings[name]}
+    return {name: _grades(snapshot, golden_set_id, final, siblings[name]) for name in sorted(wanted)}
+
+
+def _grades(snapshot: Snapshot, golden_set_id: str, final: Graded, wanted: Mapping[str, str]) -> Grades:
+    """Return the grades of each run's sibling."""
     there = sorted(set(wanted.values()))
     if not there:
         return np.full((*final.grades.shape[:2], 1), ABSENT, dtype=np.int8)
@@ -49,15 +63,24 @@ def perturbed_grades(snapshot: Snapshot, golden_set_id: str, final: Graded, name
     return made
 
 
-def _siblings(snapshot: Snapshot, run_ids: tuple[str, ...], name: str) -> dict[str, str]:
-    """The newest run of each run's stack that was asked the queries perturbed in this way."""
+def _siblings(
+    snapshot: Snapshot, run_ids: tuple[str, ...], names: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Return by perturbation the newest run of each run's stack that was asked queries perturbed so."""
     runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec")
     of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
     near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
     newest = {(place, kin(spec)): run_id for run_id, place, spec in perturbed_runs(near).iter_rows()}
-    keys = {run_id: (place, kin(spec)._replace(perturb=name)) for run_id, place, spec in of.iter_rows()
-            if kin(spec).perturb == CLEAN}  # fmt: skip
-    return {run_id: newest[key] for run_id, key in keys.items() if key in newest}
+    own = {run_id: (place, kin(spec)) for run_id, place, spec in of.iter_rows()}
+    clean = {run_id: key for run_id, key in own.items() if key[1].perturb == CLEAN}
+    return {
+        name: {
+            run_id: newest[key]
+            for run_id, (place, stack) in clean.items()
+            if (key := (place, stack._replace(perturb=name))) in newest
+        }
+        for name in names
+    }
 
 
 def has_perturbed(runs: pl.DataFrame) -> bool:

@@ -15,7 +15,7 @@ from core.decide.rules import Decision
 from core.errors import InputError
 from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
 from core.metrics.info import Counts, Need
-from core.metrics.inputs import count_grades
+from core.metrics.inputs import ABSENT, count_grades
 from core.metrics.rates import ANY
 from core.metrics.robust import chosen
 from core.store import Graded, Snapshot
@@ -148,8 +148,7 @@ def evidence(
     if not needs <= {"pool"}:
         found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
     if "perturbed" in needs:
-        names = frozenset(name for measure in wanted for name in chosen(measure.values))
-        perturbed = {name: perturbed_grades(snapshot, golden_set_id, final, name) for name in names}
+        perturbed = perturbed_grades(snapshot, golden_set_id, final, wanted)
         found = replace(found, extra=replace(found.extra, perturbed=perturbed))
     if "answers" in needs:
         about = {_about(measure): measure for measure in wanted if "answers" in measure.info.needs}
@@ -256,6 +255,19 @@ def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Macro-average over queries."""
     means, n = aggregate(values[..., None])
     return means[..., 0], n[..., 0]
+
+
+def unperturbed(found: Evidence, measure: Measure) -> list[str]:
+    """Say of each run which perturbed runs a measure lacks; empty where it lacks none."""
+    alone = chosen(measure.values) if "perturbed" in measure.info.needs else ()
+    lacking = {
+        name: (each == ABSENT).all(axis=(1, 2)) for name, each in (found.extra.perturbed or {}).items()
+    }
+    told = []
+    for run in range(len(found.run_ids)):
+        names = [name for name in alone if lacking[name][run]]
+        told.append(f"needs a run of the stack with {' and one with '.join(names)}" if names else "")
+    return told
 
 
 def applies_to_none(found: Evidence, measure: Measure) -> str:

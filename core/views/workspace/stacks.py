@@ -27,7 +27,15 @@ from core.views.workspace.harm import with_harm
 from core.views.workspace.latencies import jitters, latencies
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, bounds, evidence, mean
+from core.views.workspace.scores import (
+    Evidence,
+    applies_to_none,
+    at_cutoff,
+    bounds,
+    evidence,
+    mean,
+    unperturbed,
+)
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
@@ -177,6 +185,7 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
     means, n = mean(values)
     low, high = bootstrap_means(values)
     worst, best = bounds(found, measure)
+    usual = None if any(n) else applies_to_none(found, measure)
     hole, harm = (mean(at_cutoff(found, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
     made = pl.DataFrame(
         {
@@ -191,7 +200,10 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "harm": harm,
             "harm_upper": harm + hole,
             "unjudged_queries": found.unjudged_queries,
-            "quality_note": [None if any(n) else applies_to_none(found, measure)] * len(n),
+            "quality_note": [
+                None if some else lacking or usual
+                for some, lacking in zip(n, unperturbed(found, measure), strict=True)
+            ],
         },
         schema_overrides={"quality_note": pl.String},
     )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
+from core.metrics import Measure
 from core.providers import embed
 from core.store import Snapshot
 from core.views.diagnostics.noise import effect_table, gather, per_query, robust_table
@@ -85,16 +86,18 @@ def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, sta
     assert (set(found.rows["stack"]), len(found.query_ids)) == (stacks, n)
 
 
+def robust(snapshot: Snapshot, measure: str, perturbed: str) -> pl.DataFrame:
+    asked = Measure.parse(f"Robust[{measure}]@1({perturbed})")
+    return robust_table(snapshot, LAB, gather(snapshot, LAB, Quality(measure, 1)), asked)
+
+
 def test_robust_is_the_worst_per_query_and_absent_runs_are_said(snapshot: Snapshot):
-    rows = {
-        row["run_id"]: row
-        for row in robust_table(gather(snapshot, LAB, QUALITY), ["noise 4", "typo 1"]).to_dicts()
-    }
+    rows = {row["run_id"]: row for row in robust(snapshot, "Success", "noise=4,typo=1").to_dicts()}
     assert rows["clean"]["robust"] == pytest.approx(2 / 12), "q3 and q4 alone survive both"
     assert rows["clean"]["lost"] == pytest.approx(-8 / 12)
     assert rows["rules"]["robust"] is None
-    assert rows["rules"]["reason"] == "was not run with typo 1"
-    harm = robust_table(gather(snapshot, LAB, Quality("Harm", 1)), ["noise 4"], np.negative).to_dicts()
+    assert rows["rules"]["reason"] == "needs a run of the stack with typo 1"
+    harm = robust(snapshot, "Harm", "noise=4").to_dicts()
     assert all(row["robust"] >= row["clean"] for row in harm), "of harm the worst is the most"
 
 
@@ -124,7 +127,7 @@ def test_nothing_perturbed_is_nothing(tmp_path: Path, quality: Quality):
     found = gather(read, LAB, quality)
     assert not found
     assert effect_table(read, found, quality).is_empty()
-    assert robust_table(found, ["noise 4"]).is_empty()
+    assert robust_table(read, LAB, found, Measure.parse("Robust[Success]@1")).is_empty()
 
 
 def test_the_commands_print_json(store: Path):

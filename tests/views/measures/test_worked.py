@@ -16,9 +16,9 @@ def by_hand(expression: str) -> float:
     """What a reader types into a calculator."""
     for sign, typed in (("·", "*"), ("−", "-"), ("^", "**")):
         expression = expression.replace(sign, typed)
-    allowed = set("0123456789.+-*/(),e log2min")
+    allowed = set("0123456789.+-*/(),e log2minmax")
     assert set(expression) <= allowed, expression
-    return float(eval(expression, {"__builtins__": {}}, {"log2": math.log2, "min": min}))  # noqa: S307
+    return float(eval(expression, {"__builtins__": {}}, {"log2": math.log2, "min": min, "max": max}))  # noqa: S307
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -11,7 +11,7 @@ from core.metrics import Measure
 from core.store import Snapshot
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Quality
-from core.views.workspace.scores import at_cutoff, evidence
+from core.views.workspace.scores import at_cutoff, evidence, unperturbed
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -45,6 +45,22 @@ def test_it_is_the_worst_of_a_run_and_its_sibling_and_needs_one(tmp_path: Path):
     np.testing.assert_array_equal(at_cutoff(found.among({"q2"}), ROBUST)[0], [1])
     assert np.isnan(found.rescored(ROBUST, found.grades[..., :1], found.pool_counts)).all()
     assert {"Robust[N-Recall4+]", "Robust[RA-nWG]"} <= set(choices(snapshot, LAB).measures)
+
+
+def test_perturbations_at_once_count_where_they_were_run(tmp_path: Path):
+    other = {**BM25, "candidates": 3}
+    both, typo = {"noise": 4, "typo": 1}, {"typo": 1}
+    snapshot = lab(
+        tmp_path,
+        clean=(BM25, ALL), noisy=(NOISY, ALL), typo=({**BM25, "perturb": typo}, ALL),
+        both=({**BM25, "perturb": both}, {"q1": ["x", "p"], "q2": ["p"]}),
+        alone=(other, ALL), alone_noisy=({**other, "perturb": {"noise": 4}}, ALL),
+        alone_both=({**other, "perturb": both}, ALL),
+    )  # fmt: skip
+    asked = Measure.parse("Robust[N-Recall4+]@1(noise=4,typo=1)")
+    found = evidence(snapshot, ["clean", "alone"], "gold", [asked])
+    np.testing.assert_array_equal(at_cutoff(found, asked), [[0, 1, 1], [np.nan] * 3])
+    assert unperturbed(found, asked) == ["", "needs a run of the stack with typo 1"]
 
 
 def test_a_query_that_found_nothing_counts_0_and_one_that_was_not_asked_does_not(tmp_path: Path):
