@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -126,6 +126,11 @@ class Decision:
         return np.where(limited, first[np.arange(len(first)), np.where(limited, place, 0)], np.nan)
 
     @property
+    def _broken(self) -> list[Axis]:
+        """The axes whose limit any row breaks."""
+        return [axis for axis, over in zip(self.axes, self.over.T, strict=True) if (over > 0).any()]
+
+    @property
     def promising(self) -> Mask:
         """Rows that break no limit as far as is known, but lack a number that is required [n]."""
         first = 1 + len(self.axes)  # behind the unknown quality and the limits
@@ -151,7 +156,7 @@ class Decision:
             _lookup([name for name, _ in first]).alias("constraint"),
             "by",
             _lookup([axis.unit for _, axis in first]).alias("unit"),
-            _in_words(self.axes, self.required).alias("reason"),
+            _in_words(self._broken, self.required, self.quality).alias("reason"),
         )
 
 
@@ -170,21 +175,17 @@ def _lookup(words: list[str]) -> pl.Expr:
     return pl.col("constraint").replace_strict(dict(enumerate(words)), return_dtype=pl.String)
 
 
-def _in_words(among: tuple[Axis, ...], required: tuple[Axis, ...]) -> pl.Expr:
-    """An unknown quality, else every limit that is broken, else what is unknown."""
-    broken = [
+def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
+    """An unknown quality, else every limit that is broken (by any row at all), else what is unknown."""
+    amounts = [
         pl.when(pl.col(axis.key) > 0).then(pl.format(f"{axis.pattern} {axis.beyond}", _amount(axis)))
-        for axis in among
+        for axis in broken
     ]
     lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]
-    quality = next(axis for axis in among if axis.key == QUALITY.key)
-    return (
-        pl.when(pl.col(quality.unknown))
-        .then(pl.lit(quality.unknown))
-        .when(pl.any_horizontal(pl.col(axis.key) > 0 for axis in among))
-        .then(_joined(broken))
-        .otherwise(_joined(lacking))
-    )
+    words: Any = pl.when(pl.col(quality.unknown)).then(pl.lit(quality.unknown))
+    if broken:
+        words = words.when(pl.any_horizontal(pl.col(axis.key) > 0 for axis in broken)).then(_joined(amounts))
+    return words.otherwise(_joined(lacking))  # type: ignore[no-any-return]
 
 
 def _joined(words: list[Any]) -> pl.Expr:

@@ -21,6 +21,11 @@ from core.views.workspace.scope import Latency, Quality
 HEIGHT = 384
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker", "feasible")
 """What identical stacks have in common, so that they are one mark and one row."""
+_DRAWN = (
+    *("row", "run_id", "name", "status", "line", "frontier", "n"),
+    *("quality_low", "quality_high", "cost_missing", "reason"),
+)
+"""What the chart reads of a stack besides `ALIKE`."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class ParetoView:
     layout: theme.Spec  # its axes, lines and labels
     rows: pl.DataFrame  # the stack table as `marked`, the frontier and the best first
     undrawn: pl.DataFrame  # stacks that have no quality and are therefore not on the chart
-    drawn: pl.DataFrame  # the others, in table order
+    drawn: pl.DataFrame  # the others, in table order, as far as the chart reads them
     grid: Grid | None  # the cells that `drawn` lies in, where the chart shows density; else None
     across: Axis  # the x axis
     axes: tuple[Axis, ...]  # all axes, that of quality in its direction
@@ -73,7 +78,8 @@ def pareto(
     """
     across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
-    drawn = _placed(rows.filter(pl.col("quality").is_not_null()), across)
+    used = [name for name in {*_DRAWN, *ALIKE, colour, size} if name in rows.columns]
+    drawn = _placed(rows.select(used).filter(pl.col("quality").is_not_null()), across)
     layout = theme.layout(
         x=latency.name if across == LATENCY else across.unit_words, y=quality.name, height=HEIGHT
     )
@@ -123,13 +129,18 @@ def merged(rows: pl.DataFrame, first: pl.Expr, among: Sequence[str] = ALIKE) -> 
     """
     among = [name for name in among if name in rows.columns]
     known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
-    keys = [*among, pl.when(~known).then("run_id")]  # what is unknown is not known to be equal
-    own = pl.col("run_id")
-    groups = rows.with_columns((pl.len() - 1).over(keys).alias("alike")).filter(
-        own == own.sort_by(~first, maintain_order=True).first().over(keys)
+    own = pl.when(~known).then("run_id").alias("own")  # what is unknown is not known to be equal
+    groups = (
+        rows.select(*among, own, later=~first)
+        .with_row_index("at")
+        .sort("later", maintain_order=True)
+        .group_by(*among, "own")
+        .agg(pl.col("at").first(), alike=pl.len() - 1)
+        .sort("at")
     )
     equal = pl.format("{} (+{} equal)", "name", "alike")
-    return groups.with_columns(pl.when(pl.col("alike") > 0).then(equal).otherwise("name").alias("stack"))
+    stays = rows[groups["at"]].with_columns(groups["alike"])
+    return stays.with_columns(pl.when(pl.col("alike") > 0).then(equal).otherwise("name").alias("stack"))
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -75,35 +74,46 @@ class Plot:
         """
         left, top = float(self.across(np.array([x]))[0]), float(self.down(np.array([y]))[0])
         half = (len(words) * _LETTER / 2 + _ROOM, _LINE / 2)
-        for dx, dy in _around(*half):
-            if self.free(left + dx, top + dy, half):
-                return dx, -dy
-        return None
+        shifts = _around(*half)
+        at = self.first_free(shifts + np.array([left, top]), half)
+        return None if at is None else (float(shifts[at, 0]), -float(shifts[at, 1]))
 
-    def free(self, x: float, y: float, half: tuple[float, float]) -> bool:
-        """Whether nothing lies around a point, half a width and half a height each way; then it is taken."""
-        box = np.array([x - half[0], y - half[1], x + half[0], y + half[1]])
-        if box[0] < 0 or box[1] < 0 or box[2] > self.width or box[3] > self.height:
-            return False
+    def first_free(self, centres: Floats, half: tuple[float, float]) -> int | None:
+        """Take the first point [n, 2] with nothing around it, half a width and half a height each way.
+
+        Returns:
+            Its position; None where there is no room.
+        """
+        free = np.flatnonzero(self._free(centres, np.array(half)))
+        if not len(free):
+            return None
+        centre = centres[free[0]]
+        self.taken.append(np.concatenate([centre - half, centre + half])[None, :])
+        return int(free[0])
+
+    def _free(self, centres: Floats, half: Floats) -> NDArray[np.bool_]:
+        """Whether nothing lies around each point, half a width and half a height each way."""
+        low, high = centres - half, centres + half
+        inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
         if len(self.taken) != 1:
             self.taken = [np.concatenate([np.empty((0, 4)), *self.taken])]
         there = self.taken[0]
-        beside = (
-            (there[:, 2] < box[0]) | (there[:, 0] > box[2]) | (there[:, 3] < box[1]) | (there[:, 1] > box[3])
-        )
-        if not beside.all():
-            return False
-        self.taken.append(box[None, :])
-        return True
+        near = ((there[:, 2:] >= low.min(axis=0)) & (there[:, :2] <= high.max(axis=0))).all(axis=1)
+        left, top, right, bottom = there[near].T
+        over = (right >= low[:, :1]) & (left <= high[:, :1]) & (bottom >= low[:, 1:]) & (top <= high[:, 1:])
+        free: NDArray[np.bool_] = inside & ~over.any(axis=1)
+        return free
 
 
 @lru_cache(256)
-def _around(wide: float, high: float) -> Sequence[tuple[float, float]]:
-    """Places around a mark, the nearest first; y grows downwards."""
+def _around(wide: float, high: float) -> Floats:
+    """Places around a mark [n, 2], the nearest first; y grows downwards."""
     found: list[tuple[float, float]] = []
     for off in range(12, _FARTHEST, 8):
         for up in (-1, 1):
             rows = high + off
             found += [(share * (wide + off), up * rows) for share in (-1, 1, 0, -0.5, 0.5)]
         found += [(-(wide + off), 0.0), (wide + off, 0.0)]
-    return sorted(found, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))
+    return np.array(
+        sorted(found, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))
+    )

@@ -286,9 +286,7 @@ def _limit_labels(layout: theme.Spec, plot: Plot, across: Axis, quality: Axis) -
 
 
 def _first_free(plot: Plot, words: str, spots: Sequence[tuple[float, float, float, float]]) -> theme.Spec:
-    for x, y, dx, dy in spots:
-        left = float(plot.across(np.array([x]))[0]) + dx
-        if plot.free(left, float(plot.down(np.array([y]))[0]) - dy, (len(words) * 3.2, 7.5)):
-            return _label(plot, words, x, y, (dx, dy))
-    x, y, dx, dy = spots[0]
+    left, down, right, up = np.array(spots).T
+    centres = np.column_stack([plot.across(left) + right, plot.down(down) - up])
+    x, y, dx, dy = spots[plot.first_free(centres, (len(words) * 3.2, 7.5)) or 0]
     return _label(plot, words, x, y, (dx, dy))
