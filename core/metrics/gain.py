@@ -42,7 +42,8 @@ class Weighting:
     @classmethod
     def from_values(cls, values: Values) -> Weighting:
         """Make it from the parameter values of a measure; others of the measure are left alone."""
-        number = {name: float(value) for name, value in values.items()}
+        named = ("alpha", "cap4", "cap3", "b3", "b4", "fallback3", "fallback4")
+        number = {name: float(values[name]) for name in named}
         return cls(
             alpha=number["alpha"],
             cap4=number["cap4"],

@@ -256,7 +256,9 @@ class Inputs(_Kept):
         given = (self._perturbed or {}).get(name)
         if given is None:
             found = f"This measure needs rankings of perturbed queries ({name})."
-            raise InputError(found, do="Run the stacks with noise, typo, accents or case in the sweep.")
+            raise InputError(
+                found, do="Run the stacks with noise, typo, accents, case or names in the sweep."
+            )
         made: Inputs = self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
         return made
 

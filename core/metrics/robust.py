@@ -43,13 +43,34 @@ PERTURBATIONS: tuple[Param, ...] = (
     Param(
         name="case", default=0, low=0, high=2, step=1, text="1 = all in lower case, 2 = in upper case (ours)"
     ),
+    Param(
+        name="names",
+        default="0",
+        choices=(
+            "0",
+            "1",
+            "2",
+            "3",
+            "mask",
+            "gibberish",
+            "label",
+            "accents",
+            "initials",
+            "inverted",
+            "case",
+            "nfd",
+        ),
+        text="Names in the query put into another form (CLQ paper §4.2): 1 to 3 letters off, one mask for "
+        "all, a random token, without a label, without accents, initials, last name first, other case, NFD",
+    ),
 )
 """Ways and their levels; 0 leaves the query as it is."""
 
 
 def chosen(values: Values) -> tuple[str, ...]:
     """Return the perturbations that values of parameters ask for, as runs are named by: "noise 4"."""
-    return tuple(f"{way.name} {values[way.name]}" for way in PERTURBATIONS if values.get(way.name))
+    told = ((way.name, str(values.get(way.name, 0))) for way in PERTURBATIONS)
+    return tuple(f"{name} {level}" for name, level in told if level != "0")
 
 
 def together(values: Values) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ SETTINGS: Mapping[str, Setting] = {
     "typo": Setting("typos of the queries", number=True, dependent=True, rare=True),
     "accents": Setting("accents of the queries", number=True, dependent=True, rare=True),
     "case": Setting("case of the queries", number=True, dependent=True, rare=True),
+    "names": Setting("names in the queries", dependent=True, rare=True),
     "noisy": Setting("stack whose queries were perturbed", dependent=True),
     "ref": Setting("measure that is explained"),
     "on": Setting("latency percentile", rare=True),

@@ -103,13 +103,14 @@ def _endured(quality: Quality, perturb: str) -> Measure:
         raise InputError(f"{quality.name} came as a figure, without rankings.", do="Name a measure.")
     if quality.measure.name.startswith("Robust["):
         return quality.measure
-    told = dict(quality.measure.params) | {way.name: 0 for way in PERTURBATIONS}
+    ways = {way.name: way for way in PERTURBATIONS}
+    told = dict(quality.measure.params) | {way.name: way.default for way in PERTURBATIONS}
     for part in filter(None, (each.strip() for each in perturb.split(","))):
         way, _, level = (each.strip() for each in part.partition("="))
-        if way not in told or not level.isdecimal():
-            ways = ", ".join(each.name for each in PERTURBATIONS)
-            raise InputError(f"{part!r} is no perturbation.", do=f"Write noise=4,typo=1; there are {ways}.")
-        told[way] = int(level)
+        if way not in ways or not level:
+            do = f"Write noise=4,typo=1; there are {', '.join(ways)}."
+            raise InputError(f"{part!r} is no perturbation.", do=do)
+        told[way] = ways[way].read(level)
     return Measure(f"Robust[{quality.measure.name}]", quality.k, tuple(told.items()))
 
 

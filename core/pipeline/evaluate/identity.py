@@ -14,6 +14,7 @@ import polars as pl
 from core.pipeline import environment
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
+from core.pipeline.query.entities import names_hash
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
 from core.providers.base import Amount
 from core.providers.config import ModelConfig, place_of
@@ -58,6 +59,7 @@ def identities(job: Job) -> Identities:
         models=known,
         full_dims={(name, dim): configs[name].full_dim(dim) for name, dim in embedders},
         versions={kind: _versions(packages) for kind, packages in _ENGINES.items()},
+        names=names_hash(job.names),
     )
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.evaluate.steps import Route
+from core.pipeline.query.entities import Names
 from core.prices import PriceBook
 from core.providers.config import ModelConfig
 from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
@@ -139,6 +140,7 @@ class Job:
         spec: What the user wrote, with defaults filled in; empty where there is none.
         hashes: Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
         nonce: Sets measurements of the same thing apart.
+        names: What the questions name, for stacks whose questions have other names.
     """
 
     name: str
@@ -155,6 +157,7 @@ class Job:
     spec: JsonMap = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     nonce: str = ""
+    names: Names = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.stacks or self.queries.is_empty():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.pipeline.evaluate.asking import Asker, Node, Outcome
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Step
+from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
 from core.providers.base import Amount
 from core.records import JsonMap
@@ -84,12 +86,13 @@ class Measurer:
         stage: Callable[[str], None],
         pause: Callable[[], None],
         first: Container[Step] = (),
+        names: Names = MappingProxyType({}),
     ) -> None:
         self.results = Results()
         self._texts, self._protocol, self._asker = texts, protocol, asker
         self._label, self._kept = label, kept
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
-        self._first = first
+        self._first, self._names = first, names
         self._warm: set[tuple[int, Step]] = set()
         self._typed: dict[Step, Sequence[str]] = {}
         self._shuffle = np.random.default_rng(protocol.seed)
@@ -169,7 +172,11 @@ class Measurer:
         """The queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
         if step not in self._typed:
             told = step.typed
-            self._typed[step] = [perturbed(text, told) for text in self._texts] if told else self._texts
+            self._typed[step] = (
+                [perturbed(text, told, self._names.get(text, ())) for text in self._texts]
+                if told
+                else self._texts
+            )
         return self._typed[step]
 
     def _warm_up(self, node: Node, number: int) -> None:

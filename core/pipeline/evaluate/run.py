@@ -206,6 +206,7 @@ class _Session:
             stage=stage,
             pause=collector.pause,
             first=every.firsts,
+            names=job.names,
         )
         writer = Writer(
             job,

@@ -162,6 +162,7 @@ class Identities:
     models: Mapping[str, JsonMap] = field(default_factory=dict)  # what could change its results
     full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # what a corpus is embedded at
     versions: Mapping[str, JsonMap] = field(default_factory=dict)  # versions of the engines, by kind of step
+    names: str = ""  # hash of the names that the questions hold
 
     def chunking(self, spec: JsonMap) -> str | None:
         """The chunking that a stack searches."""
@@ -267,7 +268,7 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     rewrite = spec.get("rewrite", NONE)
     if rewrite == NONE:
         return _searched(spec, names, ())
-    text = Step("rewrite", {"model": names.model(rewrite), **_typed(spec)})
+    text = Step("rewrite", {"model": names.model(rewrite), **_typed(spec, names)})
     if way_of(rewrite) != MULTI_QUERY:
         ranked, steps = _searched(spec, names, (text,))
         return ranked, [text, *steps]
@@ -288,7 +289,7 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
     """The step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
-    typed = {} if asked else _typed(spec)
+    typed = {} if asked else _typed(spec, names)
     if spec["mode"] != "dense":
         sparse = [Step("sparse", typed, (*asked, bm25_step(spec, names)))]
     if spec["mode"] != "sparse":
@@ -300,9 +301,9 @@ def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tupl
     return fuse, [*sparse, *dense, fuse]
 
 
-def _typed(spec: JsonMap) -> dict[str, Any]:
+def _typed(spec: JsonMap, names: Identities) -> dict[str, Any]:
     """What perturbs the queries of a stack, for the first steps that read them."""
-    return {"typed": identified(spec["perturb"])} if spec.get("perturb") else {}
+    return {"typed": identified(spec["perturb"], names.names)} if spec.get("perturb") else {}
 
 
 def _rerank_depths(

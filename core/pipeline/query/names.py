@@ -1,9 +1,14 @@
-"""Other forms of a name: a token, near misses, initials, last name first (clq_ra_nwg §4.2)."""
+"""Other forms of a name, a token, near misses, initials, last name first, by itself and within a query.
+
+The forms are those of the CLQ paper, §4.2; that they are put into the queries of a collection, and how names
+are told there (`core.pipeline.query.entities`), is ours.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -11,7 +16,7 @@ from core.records import short_hash
 
 NARROW = "\u202f"
 _SPACED = re.compile(" ?([:;!])")
-_PARTICLES = frozenset(
+PARTICLES = frozenset(
     ["d", "d'", "d’", "da", "de", "del", "della", "der", "des", "di", "du", "la", "le", "van", "von", "zu"]
 )
 _CASES = (str.upper, str.lower, str.title)
@@ -70,6 +75,48 @@ def _parts(name: str) -> tuple[list[str], str]:
     """Names before the family name, and that with its particles."""
     words = name.split()
     last = len(words) - 1
-    while last > 1 and words[last - 1].lower() in _PARTICLES:
+    while last > 1 and words[last - 1].lower() in PARTICLES:
         last -= 1
     return words[:last], " ".join(words[last:])
+
+
+def renamed(text: str, names: Collection[str], form: str, language: str = "english") -> str:
+    """Put the names in a query into another form, everything else as it is.
+
+    Args:
+        text: The query.
+        names: Those that it holds, as it writes them.
+        form: One of `FORMS`.
+        language: Of the mask.
+    """
+    if not names or form == OFF:
+        return text
+    if form == "nfd":
+        return decomposed(text)
+    longest = sorted(map(re.escape, names), key=len, reverse=True)
+    named = re.compile(rf"(?<!\w)(?:{'|'.join(longest)})(?!\w)")
+    if form == "label":
+        return re.sub(rf"[^\W\d_]+\s?:\s*(?={named.pattern})", "", text)
+    if form == "mask":
+        return named.sub(MASKS.get(language, MASKS["english"]), text)
+    return named.sub(lambda found: _other(found[0], form, text), text)
+
+
+def _other(name: str, form: str, text: str) -> str:
+    """Return one name in a form; what is drawn for it is drawn from the query's own text."""
+    if form.isdecimal():
+        return near_miss(name, int(form), text)
+    if form == "case":
+        return recased(name, int(short_hash(form, text), 16))
+    return _FORMS[form](name)
+
+
+OFF = "0"
+MASKS: Mapping[str, str] = {"english": "AUTHOR_001", "french": "AUTEUR_001"}
+"""What stands for every name, by language; the English one where there is none."""
+_FORMS: Mapping[str, Callable[[str], str]] = {
+    "gibberish": gibberish,
+    "accents": stripped,
+    "initials": initials,
+    "inverted": inverted,
+}

@@ -1,7 +1,8 @@
-"""What a person might have typed in place of a clean query: small talk, slips of the keyboard, no accents.
+"""What a person might have typed in place of a clean query: other names, small talk, slips, no accents.
 
-Noise levels follow the CLQ paper, §4.4; the other ways are ours. Everything is drawn from the query's own
-text, so that a query always gets the same; a level holds what the level below added.
+Forms of names follow the CLQ paper, §4.2, noise levels §4.4; the other ways are ours. Everything is drawn
+from the query's own text, so that a query always gets the same; a level of noise or typos holds what the
+level below added.
 """
 
 from __future__ import annotations
@@ -9,36 +10,40 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from core.errors import InputError
 from core.metrics.robust import PERTURBATIONS
-from core.params import read_options
+from core.params import Value, read_options
+from core.pipeline.query.names import OFF, renamed
 from core.records import JsonMap, short_hash
 
 LANGUAGES: Mapping[str, str] = {"english": "en", "french": "fr"}
 """Languages that small talk is written in, and their files."""
 WAYS = tuple(each.name for each in PERTURBATIONS)
+NAMES = "names"
 _FOLDER = Path(__file__).parent / "small_talk"
 _Item = TypeVar("_Item")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
-def perturbed(text: str, told: JsonMap) -> str:
+def perturbed(text: str, told: JsonMap, names: Collection[str] = ()) -> str:
     """Perturb a query.
 
     Args:
         text: The query.
         told: Ways and levels, and the language where it is not English.
+        names: What it names, for the way "names".
 
     Returns:
         What is typed in its place; the query itself where every level is 0.
     """
-    said, typed = _said(_file(told)), text
-    for number in _slips(text, int(told.get("typo", 0))):
+    said = _said(_file(told))
+    typed = renamed(text, names, str(told.get(NAMES, OFF)), told.get("language", "english"))
+    for number in _slips(typed, int(told.get("typo", 0))):
         typed = _slip(typed, number, f"{number} {text}", said["keyboard"])
     typed = _among_small_talk(text, typed, int(told.get("noise", 0)), said)
     if told.get("accents"):
@@ -47,9 +52,9 @@ def perturbed(text: str, told: JsonMap) -> str:
     return (typed, typed.lower(), typed.upper())[int(told.get("case", 0))]
 
 
-def perturb_table(levels: Mapping[str, int], language: str) -> dict[str, Any]:
+def perturb_table(levels: Mapping[str, Value], language: str) -> dict[str, Any]:
     """Ways and levels above 0, with the language unless it is English; empty where nothing is perturbed."""
-    told: dict[str, Any] = {way: level for way, level in levels.items() if level}
+    told: dict[str, Any] = {way: level for way, level in levels.items() if str(level) != OFF}
     return {**told, "language": language} if told and language != "english" else told
 
 
@@ -68,14 +73,14 @@ def check_perturb(told: JsonMap) -> None:
         raise InputError(f"There is no small talk in {language}.", do=f"Use {' or '.join(LANGUAGES)}.")
 
 
-def identified(told: JsonMap) -> JsonMap:
-    """Ways and levels with what identifies the texts that they draw from."""
-    return {**told, "source": _source(_file(told))}
+def identified(told: JsonMap, names: str = "") -> JsonMap:
+    """Ways and levels with what identifies the texts, and the names, that they draw from."""
+    return {**told, "source": _source(_file(told)), **({"of": names} if told.get(NAMES) else {})}
 
 
 def shown(told: JsonMap) -> str:
     """Ways and levels as people read them: "noise 4 typo 1"."""
-    return " ".join(f"{way} {told[way]}" for way in WAYS if told.get(way))
+    return " ".join(f"{way} {told[way]}" for way in WAYS if str(told.get(way, OFF)) != OFF)
 
 
 def _file(told: JsonMap) -> Path:

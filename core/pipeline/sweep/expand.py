@@ -39,6 +39,7 @@ class Choice:
     typo: int = 0
     accents: int = 0
     case: int = 0
+    names: str = "0"
     chunker: Methodic | None = None
     cut: Methodic | None = None
     chunks_sent: int | str = ALL

@@ -35,6 +35,10 @@ def _as_path(value: object) -> object:
     return Path(value) if isinstance(value, str) and value else value
 
 
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 class _OneOrMore:
     """Makes a tuple take a value that stands alone, in validation and in the JSON schema."""
 
@@ -55,6 +59,8 @@ AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 Positive = Annotated[int, Field(ge=1)]
 Level = Annotated[int, Field(ge=0)]
 """Of a perturbation of the queries; 0 = as they are."""
+NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
+"""Of the names in the queries; so many letters off may be written as a number."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 

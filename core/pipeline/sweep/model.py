@@ -29,6 +29,7 @@ from core.pipeline.sweep.fields import (
     Many,
     Methodic,
     Named,
+    NameForm,
     Positive,
     Table,
     under,
@@ -149,6 +150,8 @@ class Axes(Table):
         typo: Words with a slip of the keyboard, 0 to 4.
         accents: 1 = typed without accents.
         case: 1 = typed in lower case, 2 = in upper case.
+        names: Names in the queries put into another form: 1 to 3 letters off, "mask", "gibberish", "label",
+            "accents", "initials", "inverted", "case", "nfd"; 0 = as they are.
         chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
             and passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".
@@ -171,6 +174,7 @@ class Axes(Table):
     typo: Many[Level] = (0,)
     accents: Many[Level] = (0,)
     case: Many[Level] = (0,)
+    names: Many[NameForm] = ("0",)
     chunker: Many[Chunker] = ()
     cut: Many[Cut] = (Methodic(method="none"),)
     chunks_sent: Many[ChunksSent] = ("all",)
@@ -191,6 +195,7 @@ class Point(Table):
     typo: Level | None = None
     accents: Level | None = None
     case: Level | None = None
+    names: NameForm | None = None
     chunker: Chunker | None = None
     dedup: Dedup | None = None
     reranker: Named | None = None

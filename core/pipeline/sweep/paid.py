@@ -118,7 +118,7 @@ class Counting:
     ) -> None:
         self._job, self._graph, self._names, self._known, self._built = job, graph, names, known, built
         self._queries: list[str] = job.queries["text"].to_list()
-        self._pools = Pools(job.corpora, self._queries, known, names.chunking)
+        self._pools = Pools(job.corpora, self._queries, known, names.chunking, job.names)
         self._specs: dict[Step, JsonMap] = {}
         for route in graph.routes:
             for step in route.steps:

@@ -7,11 +7,13 @@ nothing is written. Pools that need a vendor's vectors, or a model that takes it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from core.pipeline.evaluate import Corpus
 from core.pipeline.index import make_index
 from core.pipeline.index.bm25 import make_bm25
+from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking.fuse import fuse
 from core.pipeline.ranking.hits import Hits
@@ -37,8 +39,10 @@ class Pools:
         queries: Sequence[str],
         known: Known,
         chunking: Callable[[JsonMap], str | None],
+        names: Names = MappingProxyType({}),
     ) -> None:
         self._corpora, self._queries, self._known, self._chunking = corpora, queries, known, chunking
+        self._names = names
         self._made: dict[str, Any] = {}
 
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
@@ -61,7 +65,10 @@ class Pools:
         told = spec.get("perturb")
         if not told:
             return list(self._queries)
-        return self._once(f"typed {told}", lambda: [perturbed(query, told) for query in self._queries])
+        names = self._names
+        return self._once(
+            f"typed {told}", lambda: [perturbed(each, told, names.get(each, ())) for each in self._queries]
+        )
 
     def asked(self, spec: JsonMap) -> list[str]:
         """The questions as they are searched; as they are typed where a chat model would rewrite them."""

@@ -16,6 +16,8 @@ from core.pipeline.anchors import Derived, anchor, judged, require_comparable
 from core.pipeline.chunk import Chunked, chunk, is_late
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.job import Late
+from core.pipeline.query.entities import Names, named
+from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
@@ -87,6 +89,7 @@ def read_job(
         book=books[spec.budget.prices],
         spec=spec.model_dump(mode="json"),
         hashes=_hashes(golden.batch),
+        names=material.names(queries),
     )
     return job, [*problems, *golden.problems]
 
@@ -143,6 +146,12 @@ class _Material:
         if self.searches_uncut:
             made[None] = corpus_of(_frame(self._whole, "passages"))
         return made
+
+    def names(self, queries: pl.DataFrame) -> Names:
+        """What the questions name, where stacks are asked other names."""
+        if not any(NAMES in stack.spec.get("perturb", {}) for stack in self._stacks):
+            return {}
+        return named(queries, _frame(self._whole, "passages") if "passages" in self._whole.frames else None)
 
     def setup(self, golden: Batch, queries: pl.DataFrame) -> Batch:
         """What has to be in the store before the results; stored collections are there."""

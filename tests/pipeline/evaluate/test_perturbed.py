@@ -34,6 +34,8 @@ def test_a_perturbed_stack_is_another_and_says_so():
         ('mode = "sparse"\nnoise = [0, 2, 4]\ntypo = [0, 1]', 6),
         ('mode = "sparse"\nmethod = "one-factor"\nnoise = [0, 2, 4]\ntypo = [0, 1]', 4),
         ('mode = "sparse"\ncase = 0', 1),
+        ('mode = "sparse"\nnames = [0, 1, "mask"]', 3),
+        ('mode = "sparse"\nnames = 2', 1),
     ],
 )
 def test_axes_of_a_specification(axes: str, stacks: int):
@@ -85,3 +87,26 @@ def test_what_is_typed_is_what_is_searched_and_nothing_is_added_to_the_time(tmp_
     assert ranked(of["BM25, K = 5"]) == ranked(of["BM25, K = 5 · rules"]) != expected
     stages = sunk.table("timings").group_by("run_id").agg("stage").rows()
     assert {run_id: set(each) for run_id, each in stages}[of["BM25, K = 5 · noise 4"]] == {"sparse"}
+
+
+def test_questions_with_other_names_are_those_of_the_job(tmp_path: Path):
+    stacks = grid(Axes.model_validate({"mode": "sparse", "names": [0, "mask"], "candidates": 5}))
+    names = {QUESTIONS[2]: ("zebra",)}
+    _, sunk = run(tmp_path, job(stacks, protocol=protocol(repeats=1), names=names))
+    typed = [perturbed(text, {"names": "mask"}, names.get(text, ())) for text in QUESTIONS]
+    assert [one == other for one, other in zip(typed, QUESTIONS, strict=True)] == [True, True, False, True]
+    _, asked = run(tmp_path / "other", job(stacks[:1], asked=typed, protocol=protocol(repeats=1)))
+    columns = ["query_id", "rank", "passage_id"]
+    of = {run.label: run.run_id for run in sunk.all.runs}
+    masked = sunk.table("rankings").filter(run_id=of["BM25, K = 5 · names mask"])
+    assert masked.select(columns).rows() == asked.table("rankings").select(columns).rows()
+
+
+def test_which_names_are_meant_is_part_of_a_step():
+    spec = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 5}
+    steps = [
+        graph([Stack(spec | told)], Identities(corpora={None: "h"}, names=names)).routes[0].pool
+        for told in ({"perturb": {"names": "1"}}, {"perturb": {"typo": 1}}, {})
+        for names in ("", "n")
+    ]
+    assert [one == other for one, other in zip(steps[::2], steps[1::2], strict=True)] == [False, True, True]

@@ -81,6 +81,7 @@ def test_rewriting_a_clean_query_changes_nothing(rewrite: str, language: str):
         ({"case": 3}, InputError, "0 to 2"),
         ({"noise": 1, "language": "german"}, InputError, "no small talk in german"),
         ({"shouting": 1}, UnknownNameError, "shouting"),
+        ({"names": "4"}, InputError, "names=4 is not allowed"),
     ],
 )
 def test_what_there_is_not_is_said(told: dict[str, int], error: type[Exception], message: str):
@@ -91,5 +92,8 @@ def test_what_there_is_not_is_said(told: dict[str, int], error: type[Exception],
 def test_a_table_has_what_is_not_the_usual():
     assert perturb_table({"noise": 2, "typo": 0}, "english") == {"noise": 2}
     assert perturb_table({"typo": 1}, "french") == {"typo": 1, "language": "french"}
-    assert shown({"typo": 1, "noise": 2, "language": "french"}) == "noise 2 typo 1"
+    assert perturb_table({"names": "0", "case": 1}, "english") == {"case": 1}
+    assert (
+        shown({"names": "mask", "typo": 1, "noise": 2, "language": "french"}) == "noise 2 typo 1 names mask"
+    )
     check_perturb({"typo": 1, "language": "german"})

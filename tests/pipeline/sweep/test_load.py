@@ -132,7 +132,7 @@ REFUSED = {
     "unknown key": (
         HEAD + "[axes]\nembeder = 3\n",
         "s.toml:3, axes.embeder: There is no key 'embeder' here. "
-        f'Did you mean "embedder"? Known: {AXES} (+7 more).',
+        f'Did you mean "embedder"? Known: {AXES} (+8 more).',
     ),
     "unknown section": (
         HEAD + "[latencies]\n",
@@ -175,7 +175,7 @@ REFUSED = {
         HEAD + '[[stack]]\nmode = "sparse"\n[[stack]]\nmode = "sparse"\ndimm = 3\n',
         "s.toml:6, stack[2].dimm: There is no key 'dimm' here. "
         'Did you mean "dim"? Known: accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, '
-        "embedder, fusion, index (+6 more).",
+        "embedder, fusion, index (+7 more).",
     ),
     "in an inline table": (
         HEAD + "[axes]\nbm25 = [{ k1 = 1.2, c = 3 }]\n",

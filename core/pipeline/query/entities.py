@@ -1,0 +1,138 @@
+"""Which names a question holds: people, places, products, modules, part numbers ("entity" in general).
+
+A question's own tags say it ("entity=MG-200"). Else names are those of the collection's metadata (sources and
+titles of its passages) and what the question itself writes as a name: capitals within the sentence, and words
+with an underscore, an inner full stop, or letters before digits. That is a rule of thumb, and ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import polars as pl
+
+from core.pipeline.query.names import PARTICLES
+from core.records import short_hash
+
+TAG = "entity="
+_WORD = re.compile(r"\w+(?:[-.]\w+)*")
+_LONGEST = 8
+"""Words of a name of the metadata; what is longer is a heading."""
+_SHORTEST = 3
+_BETWEEN = (" ", "-", "'", "’")
+_BEGINS = re.compile(r"[.?!:;\"“«(]")
+
+Names = Mapping[str, tuple[str, ...]]
+"""Names by the text of the question that holds them."""
+
+
+def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:
+    """Find the questions of a collection that name something.
+
+    Args:
+        queries: text, and tags where there are any.
+        passages: title and source of its passages; None = only what the questions themselves say.
+
+    Returns:
+        Texts with their names; questions that name nothing are left out.
+    """
+    known = frozenset() if passages is None else known_names(passages)
+    tags = queries["tags"].to_list() if "tags" in queries.columns else [None] * queries.height
+    told = zip(queries["text"].to_list(), tags, strict=True)
+    found = {text: names_in(text, known, _given(own)) for text, own in told if text}
+    return {text: names for text, names in found.items() if names}
+
+
+def names_hash(names: Names) -> str:
+    """Return what identifies them."""
+    return short_hash(*(part for text in sorted(names) for part in (text, *names[text])))
+
+
+def known_names(passages: pl.DataFrame) -> frozenset[str]:
+    """Take names from passages: sources, and titles (up to a bracket) that are not all in lower case."""
+    sources, titles = (passages[name].drop_nulls().unique().to_list() for name in ("source", "title"))
+    heads = (title.partition("(")[0].strip() for title in titles)
+    every = {*sources, *(head for head in heads if head != head.lower() or _is_code(head))}
+    return frozenset(
+        name for name in every if len(name) >= _SHORTEST and len(_WORD.findall(name)) <= _LONGEST
+    )
+
+
+def names_in(text: str, known: Collection[str] = (), given: Sequence[str] = ()) -> tuple[str, ...]:
+    """Find the names in a question, each once, in their order.
+
+    Args:
+        text: The question.
+        known: Names of the metadata.
+        given: What the question's tags say that it names; where it holds any of them, nothing else counts.
+    """
+    own = [name for name in given if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+    return tuple(dict.fromkeys(own or _names(text, known)))
+
+
+def _given(tags: Sequence[str] | None) -> list[str]:
+    return [tag.removeprefix(TAG) for tag in tags or () if tag.startswith(TAG) and tag != TAG]
+
+
+def _names(text: str, known: Collection[str]) -> Iterator[str]:
+    words = list(_WORD.finditer(text))
+    place, shouted = 0, text.upper() == text
+    while place < len(words):
+        written = place if shouted else _run(text, words, place)
+        end = max(_listed(text, words, place, known), written)
+        if end > place:
+            yield text[words[place].start() : words[end - 1].end()]
+        place = max(end, place + 1)
+
+
+def _listed(text: str, words: Sequence[re.Match[str]], place: int, known: Collection[str]) -> int:
+    """Where the longest known name that begins here ends; `place` where none does."""
+    start = words[place].start()
+    for end in range(min(place + _LONGEST, len(words)), place, -1) if known else ():
+        if text[start : words[end - 1].end()] in known:
+            return end
+    return place
+
+
+def _run(text: str, words: Sequence[re.Match[str]], place: int) -> int:
+    """Where what is written as a name here ends; `place` where nothing is."""
+    word = words[place][0]
+    if _is_code(word):
+        return place + 1
+    before = text[words[place - 1].end() : words[place].start()] if place else "."
+    initial = len(word) == 1 and _gap(text, words, place) == ". "
+    acronym = len(word) > 1 and word.isupper()
+    if not word[0].isupper() or not (acronym or initial or (len(word) > 1 and not _BEGINS.search(before))):
+        return place
+    end = place + 1
+    while end < len(words) and (further := _further(text, words, end)) > end:
+        end = further
+    return place if initial and end == place + 1 else end
+
+
+def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
+    """Where a name goes on to that reached `end`: over initials and particles to the next capital."""
+    at = end
+    while at < len(words) and words[at][0] in PARTICLES and _gap(text, words, at - 1) in _BETWEEN:
+        at += 1
+    if at == len(words) or not words[at][0][0].isupper():
+        return end
+    gap = _gap(text, words, at - 1)
+    return at + 1 if gap in _BETWEEN or (gap == ". " and len(words[at - 1][0]) == 1) else end
+
+
+def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
+    """What stands between a word and the next."""
+    return text[words[place].end() : words[place + 1].start()] if place + 1 < len(words) else ""
+
+
+def _is_code(word: str) -> bool:
+    """Whether it is written as names of code and parts are: group_by, numpy.clip, MG-200, x86."""
+    if not re.search(r"[^\W\d_]", word) or " " in word:
+        return False
+    inner = re.search(r"\w{2}[.]\w{2}", word) is not None and not word[0].isdigit()
+    digits = any(char.isdigit() for char in word)
+    return (
+        "_" in word or inner or (digits and not word[0].isdigit() and ("-" not in word or word[0].isupper()))
+    )
