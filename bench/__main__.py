@@ -1,7 +1,8 @@
 """Run the benchmarks: ``python -m bench [NAME…]``; a table, and build/bench.json.
 
-Without names all run but the long ones: ``growth`` (about three minutes), ``scale`` and ``scale_texts`` (half
-an hour for corpora of a million passages; ``--passages N`` sets another size). Name them, or say ``--all``.
+Without names all run but the long ones: ``growth`` (about three minutes), ``rows`` (five; ``--rows N`` sets
+another size), ``scale`` and ``scale_texts`` (half an hour for corpora of a million passages; ``--passages N``
+sets another size). Name them, or say ``--all``.
 
 Timings decide no test: they are printed as ratios against a named peer measured in the same run.
 """
@@ -34,7 +35,7 @@ MODULES = (
     "rescore",
     "verifying",
 )
-LONG = ("growth", "scale", "scale_texts")
+LONG = ("growth", "rows", "scale", "scale_texts")
 OUT = ROOT / "build" / "bench.json"
 
 
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> None:
         help=f"{', '.join(MODULES)}; long, only by name: {', '.join(LONG)}",
     )
     parser.add_argument("--passages", type=int, help="size of the corpora of scale and scale_texts")
+    parser.add_argument("--rows", type=int, help="largest size of rows")
     parser.add_argument("--all", action="store_true", help="the long ones too")
     given = parser.parse_args(arguments)
     names = given.names
@@ -59,6 +61,7 @@ def main(arguments: list[str]) -> None:
     for name in names or MODULES + (LONG if given.all else ()):
         console.print(f"{name}…")
         sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
+        sizes |= {"rows": given.rows} if name == "rows" and given.rows else {}
         rows += importlib.import_module(f"bench.{name}").run(**sizes)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

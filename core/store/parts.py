@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import polars as pl
-import pyarrow.parquet as pq
 
-from core.errors import InputError, StoreError, UnknownNameError
+from core.errors import StoreError, UnknownNameError
 from core.files import sync
 from core.store import rules
 from core.store.engine import bounded
 from core.store.layout import Layout, remove
 from core.store.read import codes
 from core.store.seals import Sealed, checksum, verify
-from core.tables import TABLES, Frame, Pieces
+from core.store.staging import stage
+from core.tables import TABLES, Frame
 
 ROW_GROUP = 20_480
 """Rows per row group. Ten runs of 100,000 ranks (2 cores, 2026-11): one run's rows or one query of it are
@@ -84,7 +83,7 @@ def write_parts(
     *,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, list[Part]]:
-    """Validate frames and write their new rows as one part folder.
+    """Validate frames and write their new rows as one part folder, a file per table and lot.
 
     Rows of an owner that has rows in that table already must equal those and are left out.
     """
@@ -94,18 +93,19 @@ def write_parts(
     try:
         parts = []
         for table, rows in frames.items():
-            staged = working / f"{table}.staged"
             on_step(f"storing {table}")
-            _stage(table, rows, staged)
-            with _worker(cursor, staged) as worker:
-                on_step(f"checking {table}")
-                rules.check(worker, table, staged)
-                on_step(f"sorting {table}")
-                part = _write(worker, table, staged, working / f"{table}.parquet", known)
-                staged.unlink()
-                if part is not None:
-                    on_step(f"indexing {table}")
-                    parts += [part, *_codes(worker, part, working)]
+            files = stage(table, rows, working)
+            for number, staged in enumerate(files, 1):
+                named = table if len(files) == 1 else f"{table}, {number} of {len(files)}"
+                with _worker(cursor, staged) as worker:
+                    on_step(f"checking {named}")
+                    rules.check(worker, table, staged)
+                    on_step(f"sorting {named}")
+                    part = _write(worker, table, staged, staged.with_suffix(".parquet"), known)
+                    staged.unlink()
+                    if part is not None:
+                        on_step(f"indexing {named}")
+                        parts += [part, *_codes(worker, part, working)]
         if parts:
             sync(working)
             layout.note(layout.parts / name)
@@ -132,28 +132,6 @@ def _codes(cursor: duckdb.DuckDBPyConnection, part: Part, folder: Path) -> list[
     file = codes.write(folder / part.name, cursor)
     sync(file)
     return [Part(f"{part.table}.codes", file.name, part.rows, file.stat().st_size, checksum(file), {})]
-
-
-def _stage(table: str, rows: Frame, target: Path) -> None:
-    """Stream a frame to disk with the declared types."""
-    try:
-        if isinstance(rows, Pieces):
-            _stage_pieces(table, rows, target)
-        else:
-            rules.conform(table, rows).sink_parquet(target, compression="lz4")
-    except pl.exceptions.PolarsError as error:
-        raise InputError(
-            f"The rows cannot be used: {error}", where=table, do="Nothing was written."
-        ) from error
-
-
-def _stage_pieces(table: str, rows: Pieces, target: Path) -> None:
-    """One piece after the other: the whole at once takes a multiple of the memory."""
-    level = pl.CompatLevel.oldest()
-    schema = pl.DataFrame(schema=TABLES[table]).to_arrow(compat_level=level).schema
-    with pq.ParquetWriter(target, schema, compression="lz4") as writer:
-        for piece in rows.frames:
-            writer.write_table(rules.conform(table, piece).collect().to_arrow(compat_level=level))
 
 
 def _write(

@@ -164,7 +164,7 @@ FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id
 
 def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded:
     """Code the rows of a Parquet file of rankings or judgements, which are sorted as `RULES` says."""
-    ranked = part.stem == "rankings"
+    ranked = part.stem.partition("-")[0] == "rankings"
     query = _LISTS if ranked else _JUDGED_LISTS
     cursor = cursor or ENGINE.cursor()
     lists = cursor.sql(query, params={"part": str(part)}).to_arrow_table()

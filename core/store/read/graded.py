@@ -7,7 +7,7 @@ of every run is picked from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ UNJUDGED = 0
 
 _CELLS = 1 << 24
 """Slots that are worked on at a time: 64 MiB of codes."""
+
+_LOOKED_UP = 1 << 22
+"""Ids of passages that are looked up at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +90,28 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     grades = np.full((*axes.shape, wide), EMPTY, dtype=np.int8)
     for group, golden, lists in zip(groups, goldens, found, strict=True):
         filled = {file: each for file, each in lists.items() if len(each.number)}
-        if filled and grades.size:
-            places = _places(filled, golden, group.judgements)
-            _fill(grades, list(filled.values()), places, golden, axes.queries(golden.query_ids))
+        for some in _batches(filled) if grades.size else ():
+            places = _places(some, golden, group.judgements)
+            _fill(grades, list(some.values()), places, golden, axes.queries(golden.query_ids))
     counts = axes.spread(groups, goldens, [golden.counts for golden in goldens])
     for made in (grades, unjudged, counts):
         made.flags.writeable = False
     gains = next((golden.gains for golden in goldens if golden.query_ids), goldens[0].gains)
     return Graded(run_ids, axes.query_ids, grades, counts, unjudged, gains)
+
+
+def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
+    """Parts that are looked up together; a run's rankings are in one part."""
+    some: dict[Filed, Lists] = {}
+    ids = 0
+    for file, each in lists.items():
+        ids += len(each.part.ids)
+        if some and ids > _LOOKED_UP:
+            yield some
+            some, ids = {}, len(each.part.ids)
+        some[file] = each
+    if some:
+        yield some
 
 
 def _places(
