@@ -6,8 +6,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.pipeline.evaluate import launch
-from core.pipeline.evaluate.launch import Known
+from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.read import read_job
@@ -182,7 +181,7 @@ def start(text: str, made: Plan) -> None:
             tables(made)
     if pressed:
         door.require()
-        launch.begin(text, cache.store().path)
+        EVALUATION.begin(text, cache.store().path)
         st.toast("It runs; its progress stands at the top of the page.", icon=":material/arrow_upward:")
         st.rerun()
 
@@ -210,8 +209,8 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 EVALUATIONS = work.Kind(
     noun="evaluation",
-    known=lambda: launch.known(cache.store().path),
-    resume=lambda one: launch.resume(one, cache.store().path),
+    known=lambda: EVALUATION.known(cache.store().path),
+    resume=lambda one: EVALUATION.resume(one, cache.store().path),
     progress=told.progress,
     ended=told.ended,
     finish=finish,

@@ -13,19 +13,18 @@ import polars as pl
 from core.golden.job import GoldenJob
 from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.pool import Pool
-from core.golden.spec import AUTO, NONE
+from core.golden.spec import AUTO, NONE, GoldenSpec
 from core.golden.stages import Judging, Search, judgements, label_mix, missing, pool_of, pruned
 from core.pipeline.evaluate.build import Artifacts, Builder
-from core.pipeline.evaluate.folder import ARTIFACTS, Progress
+from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.identity import billed
-from core.pipeline.evaluate.turn import Order, Result, Turn, take
-from core.providers.calls import Keys
+from core.pipeline.evaluate.launch import Launcher
+from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.providers.chat import make_chat
 from core.records import Batch, GoldenSet
 from core.tables import frame
 
-BUILDS = "golden"
-"""Folder of all builds, beside that of evaluations."""
+BUILD = Launcher("golden", ("golden", "build"), ("golden", "resume"), GoldenSpec)
 REFINED = "refined"
 Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
@@ -36,31 +35,15 @@ def run_job(
     *,
     sink: Callable[[Batch], None],
     land: Land,
-    work: Path,
-    shared: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    keys: Keys | None = None,
+    site: Site,
 ) -> Result:
-    """Build a golden set, or what is left of it.
+    """Build a golden set, or what is left of it; result and errors as of `turn.take`.
 
     Args:
         job: What is asked for.
         sink: Receives what must be there before (the collection).
         land: Takes the finished golden set.
-        work: The folder of all builds.
-        shared: The folder of all evaluations, whose indexes and vectors are used again.
-        progress: Told about every unit of work.
-        cancelled: Whether to stop; asked several times a second.
-        keys: Where keys of providers are looked up.
-
-    Returns:
-        What became of it; its state is `FINISHED` or `CANCELLED`.
-
-    Raises:
-        BudgetError: If going on could cost more than allowed; what was judged is kept.
-        InputError: If another process builds it, or something in it cannot be used.
-        ClqError: If a provider fails; what was judged is kept, and running again goes on.
+        site: Where, and who is told.
     """
     search = job.search
     order = Order(
@@ -77,11 +60,11 @@ def run_job(
 
     def build(turn: Turn) -> str:
         sink(job.setup)
-        landed = land(_Build(job, shared, turn).whole())
+        landed = land(_Build(job, site.shared, turn).whole())
         turn.tracker.tell(facts={**turn.tracker.status.facts, "golden_set_id": landed})
         return landed
 
-    return take(order, build, work=work, shared=shared, progress=progress, cancelled=cancelled, keys=keys)
+    return take(order, build, site)
 
 
 class _Build:

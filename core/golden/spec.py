@@ -5,7 +5,6 @@ Written in TOML or YAML like a sweep, and read by the same reader: all mistakes 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
@@ -24,7 +23,6 @@ from core.pipeline.sweep.fields import (
     Table,
     under,
 )
-from core.pipeline.sweep.load import load_as, parse_as
 from core.pipeline.sweep.model import (
     Budget,
     CollectionSource,
@@ -219,21 +217,3 @@ class GoldenSpec(Table):
             budget=Budget(usd=self.budget_usd, prices=self.prices),
             models=self.models,
         )
-
-
-def load(source: str | Path) -> GoldenSpec:
-    """Read a specification.
-
-    Args:
-        source: A .toml, .yaml or .json file, or the text itself.
-
-    Raises:
-        SpecError: With everything that is wrong with it.
-        InputError: If the file cannot be read.
-    """
-    return load_as(GoldenSpec, source)
-
-
-def parse(text: str, name: str = "text") -> GoldenSpec:
-    """Read a specification from a text; see `load`."""
-    return parse_as(GoldenSpec, text, name=name)

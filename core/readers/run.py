@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,15 +11,17 @@ import polars as pl
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
-from core.pipeline.evaluate.folder import Progress
-from core.pipeline.evaluate.turn import Order, Result, Turn, take
-from core.providers.calls import Keys
+from core.pipeline.evaluate.launch import Launcher
+from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.readers.answering import ANSWER, JUDGE, Answering
 from core.readers.job import ReaderJob, Wanted, require_material
 from core.readers.messages import SCALES
 from core.readers.scoring import CITING, scored
+from core.readers.spec import ReaderSpec
 from core.records import Batch
 from core.tables import TABLES, frame
+
+READING = Launcher("readers", ("readers", "run"), ("readers", "resume"), ReaderSpec)
 
 
 class Left(NamedTuple):
@@ -30,20 +31,13 @@ class Left(NamedTuple):
     scores: int = 0
 
 
-def run_job(
-    job: ReaderJob,
-    *,
-    land: Callable[[Batch], Left],
-    work: Path,
-    shared: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    keys: Keys | None = None,
-) -> Result:
-    """Have readers answer, or what is left of it; arguments, result and errors as of `turn.take`.
+def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Result:
+    """Have readers answer, or what is left of it; result and errors as of `turn.take`.
 
     Args:
+        job: What is asked for.
         land: Takes answers and scores, to put beside those that the runs have; says what was left out.
+        site: Where, and who is told.
     """
     require_material(job)
     order = Order(
@@ -57,10 +51,7 @@ def run_job(
         budget_usd=job.budget_usd,
         billed=job.billed(),
     )
-    return take(
-        order, partial(answer, job, land), work=work, shared=shared, progress=progress, cancelled=cancelled,
-        keys=keys,
-    )  # fmt: skip
+    return take(order, partial(answer, job, land), site)
 
 
 def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from core.pipeline.sweep.fields import Named, Table, under
-from core.pipeline.sweep.load import load_as
 from core.pipeline.sweep.model import CollectionSource, OwnModels
 from core.pipeline.sweep.reader import Reader
 
@@ -41,16 +39,3 @@ class ReaderSpec(Table):
         if not self.reader.runs:
             raise ValueError('Name the runs that are read (reader.runs), or "workspace".')
         return self
-
-
-def load(source: str | Path) -> ReaderSpec:
-    """Read a specification.
-
-    Args:
-        source: A .toml, .yaml or .json file, or the text itself.
-
-    Raises:
-        SpecError: With everything that is wrong with it.
-        InputError: If the file cannot be read.
-    """
-    return load_as(ReaderSpec, source)

@@ -12,10 +12,11 @@ from typing import Any
 import openai  # noqa: F401 - loaded once for all processes
 import polars as pl
 
-from core.golden.build import run_job
+from core.golden.build import BUILD, run_job
 from core.golden.job import GoldenJob
-from core.golden.spec import parse
-from core.pipeline.evaluate.turn import Result
+from core.golden.spec import GoldenSpec
+from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.sweep.load import parse_as
 from core.prices import Price, PriceBook
 from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
@@ -101,7 +102,7 @@ def job(store: Store, url: str, text: str = SPEC, **limits: Any) -> GoldenJob:
         }
         for name in ("judge", "second")
     }  # fmt: skip
-    spec = parse(f"{text}\n[models]\n")
+    spec = parse_as(GoldenSpec, f"{text}\n[models]\n")
     spec = spec.model_validate({**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models})
     made, _ = landing.read(store.read(), spec, {"fake": book()}, to_run=False)
     return made
@@ -124,10 +125,9 @@ def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options:
         with store.write("golden") as writer:
             writer.add(batch)
 
-    return run_job(
-        asked, sink=sink, land=lambda batch: landing.land(store, batch), work=landing.work_of(store.path),
-        shared=store.path.parent / "evaluations", keys=keys_for(url, KEY=key), **options,
-    )  # fmt: skip
+    shared, keys = store.path.parent / "evaluations", keys_for(url, KEY=key)
+    site = Site(work=BUILD.work_of(store.path), shared=shared, keys=keys, **options)
+    return run_job(asked, sink=sink, land=lambda batch: landing.land(store, batch), site=site)
 
 
 def grades(store: Store, golden_set_id: str) -> dict[tuple[str, str], int]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.golden.spec import load
+from core.golden.spec import GoldenSpec
 from core.jobs import State
+from core.pipeline.sweep.load import load_as
 from core.store.upkeep.doctor import examine
 from tests.golden import hidden
 from tests.pipeline import cranfield
@@ -68,7 +69,7 @@ def test_a_new_specification_is_built_at_once(tmp_path: Path):
         "golden", "new", *files, "--judge", "fake", "--judge", "gpt-4o-mini", "--name", 'my "set"'
     )
     (tmp_path / "golden.toml").write_text(text)
-    spec = load(tmp_path / "golden.toml")
+    spec = load_as(GoldenSpec, tmp_path / "golden.toml")
     assert (spec.name, spec.golden.judge.models) == ('my "set"', ("fake", "gpt-4o-mini"))
     text = place.do("golden", "new", *files, "--judge", "fake")
     (tmp_path / "golden.toml").write_text(text)

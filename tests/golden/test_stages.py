@@ -8,10 +8,11 @@ import pytest
 from core.golden.judge import grading, ordering, read_grade, read_order
 from core.golden.pool import Pool, Ranked, fused, with_texts
 from core.golden.prompts import KINDS, LANGUAGES, prompt, prompt_hash
-from core.golden.spec import load, parse
+from core.golden.spec import GoldenSpec
 from core.golden.stages import label_mix, pruned
 from core.paths import ROOT
 from core.pipeline.sweep import SpecError
+from core.pipeline.sweep.load import load_as, parse_as
 from core.providers.chat.ask import NOTICE
 
 
@@ -145,7 +146,7 @@ def test_every_mistake_of_a_specification_is_told_with_its_line(tmp_path):
         '[golden.refine]\nmethod = "locks"\nturns = 0\n'
     )
     with pytest.raises(SpecError) as error:
-        load(path)
+        load_as(GoldenSpec, path)
     places = {problem.where.rpartition(", ")[2] for problem in error.value.problems}
     assert places >= {"budget", "golden.language", "golden.pool[1].depth", "golden.judge.policy"}
     assert any("turns" in problem.found for problem in error.value.problems)
@@ -164,11 +165,11 @@ def test_every_mistake_of_a_specification_is_told_with_its_line(tmp_path):
 )
 def test_specifications_that_lack_something_are_refused(text: str):
     with pytest.raises(SpecError):
-        parse(f'name = "x"\ncollection.stored = "c"\n{text}')
+        parse_as(GoldenSpec, f'name = "x"\ncollection.stored = "c"\n{text}')
 
 
 def test_the_specification_of_the_readme_is_one():
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Golden sets")[2]
-    spec = parse(text.partition("```toml\n")[2].partition("```")[0])
+    spec = parse_as(GoldenSpec, text.partition("```toml\n")[2].partition("```")[0])
     assert [bool(each.runs) for each in spec.golden.pool] == [False, False, True]
     assert (spec.golden.judge.models, spec.golden.refine.method) == (("gpt-4o-mini",), "auto")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import AccessError
-from core.pipeline.evaluate import launch
+from core.pipeline.evaluate.launch import Launcher
 from core.store import Store
 from core.ui import cache, door
 from core.ui.add import files, large
@@ -94,7 +94,7 @@ def test_a_form_that_was_drawn_before_reads_and_starts_nothing(
     assert_sound(app)
     app.button(key="run_now").click()
     left = iter(range(asked - 1))
-    monkeypatch.setattr(launch, "begin", lambda *_: pytest.fail("done"))
+    monkeypatch.setattr(Launcher, "begin", lambda *_: pytest.fail("done"))
     monkeypatch.setattr(door, "require", lambda: None if next(left, None) is not None else _refuse())
     app.run()
     assert SETTING in app.error[0].value.replace("\\", "")

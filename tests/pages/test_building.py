@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from core.golden.spec import parse
+from core.golden.spec import GoldenSpec
+from core.pipeline.sweep.load import parse_as
 from core.store import Store
 from core.views.golden.build.form import lacks
 from tests.golden import built
@@ -19,7 +20,7 @@ def test_the_plan_follows_the_form(open_page: OpenPage, demo_store: Path):
     app.number_input(key="golden_depth").set_value(5)
     app.multiselect(key="golden_judges").set_value(["fake"]).run()
     assert_sound(app)
-    spec = parse(app.text_area[0].value)
+    spec = parse_as(GoldenSpec, app.text_area[0].value)
     assert (spec.collection.stored, spec.golden.judge.models) == ("python-docs", ("fake",))
     assert [each.depth for each in spec.golden.pool] == [5, 5]
     assert spec.golden.pool[1].runs == ("workspace",)

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from core.pipeline.evaluate.turn import Result
+from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.sweep.load import load_as
 from core.prices import Price, PriceBook
 from core.providers.chat.fake import made_answer
 from core.readers.job import ReaderJob
-from core.readers.run import run_job
-from core.readers.spec import load
+from core.readers.run import READING, run_job
+from core.readers.spec import ReaderSpec
 from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
@@ -94,7 +95,7 @@ def models(url: str, **limits: Any) -> dict[str, Any]:
 
 def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: Any) -> ReaderJob:
     """A job whose models are at an address."""
-    spec = load(f"{text}\n")
+    spec = load_as(ReaderSpec, f"{text}\n")
     spec = spec.model_validate(
         {**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models(url, **limits)}
     )
@@ -115,10 +116,9 @@ def book() -> PriceBook:
 
 def ask(store: Store, of: ReaderJob, url: str = "http://nowhere", **options: Any) -> Result:
     """Have them answer into the store."""
-    return run_job(
-        of, land=lambda batch: landing.land(store, batch), work=landing.work_of(store.path),
-        shared=store.path.parent / "evaluations", keys=keys_for(url, KEY="key"), **options,
-    )  # fmt: skip
+    shared, keys = store.path.parent / "evaluations", keys_for(url, KEY="key")
+    site = Site(work=READING.work_of(store.path), shared=shared, keys=keys, **options)
+    return run_job(of, land=lambda batch: landing.land(store, batch), site=site)
 
 
 def counts(store: Store, table: str = "answers", *by: str) -> dict[tuple[Any, ...], int]:

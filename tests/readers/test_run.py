@@ -11,10 +11,11 @@ import pytest
 
 from core.errors import BudgetError, InputError, UnknownNameError
 from core.jobs import State
+from core.pipeline.sweep.load import load_as
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.prompts import prompt
-from core.readers.spec import load
+from core.readers.spec import ReaderSpec
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
 from core.views.readers.asking import ended
@@ -334,4 +335,4 @@ def test_a_judge_of_its_own_answers_is_warned_of(tmp_path: Path):
 )
 def test_a_specification_says_what_is_wrong(text: str):
     with pytest.raises(SpecError):
-        load(text)
+        load_as(ReaderSpec, text)

@@ -12,9 +12,9 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.runs.evaluating import BUDGET, CODES, INTERRUPTED, agreed, progressing, work_of
-from core.errors import BudgetError, InputError
-from core.jobs import State, asked_to_stop
+from core.cli.runs.evaluating import CODES, agreed
+from core.cli.runs.paid import carried_out
+from core.errors import InputError
 from core.records import Batch
 from core.views.diagnostics import landing
 from core.views.run.plan import line_rows
@@ -50,7 +50,8 @@ def run(
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
     from core.diagnostics.names.job import plan, read_job  # noqa: PLC0415
-    from core.diagnostics.names.spec import NamesSpec, load  # noqa: PLC0415
+    from core.diagnostics.names.spec import NamesSpec  # noqa: PLC0415
+    from core.pipeline.sweep.load import load_as  # noqa: PLC0415
 
     context: Context = ctx.obj
     if spec is None:
@@ -68,7 +69,7 @@ def run(
     elif embedder or dim or language or entities or collection:
         raise InputError("A specification says that already.", where="--spec", do="Give one or the other.")
     else:
-        asked = load(spec)
+        asked = load_as(NamesSpec, spec)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
     job = read_job(asked, context.books(), context.store().read().passages)
     foreseen = plan(job) if dry_run or not yes else None
@@ -134,24 +135,8 @@ def _execute(context: Context, job: NamesJob, form: Format) -> None:
         landing.land(store, batch)
         made.append(batch)
 
-    try:
-        with progressing() as tell, asked_to_stop() as asked:
-            outcome = run_job(
-                job,
-                land=land,
-                work=landing.work_of(store.path),
-                shared=work_of(context),
-                progress=tell,
-                cancelled=asked.is_set,
-            )
-    except BudgetError as error:
-        complain(f"stopped: {error}")
-        raise typer.Exit(BUDGET) from None
-    except KeyboardInterrupt:
-        complain("interrupted; what was embedded is kept, and the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
-    if outcome.status.state is State.CANCELLED:
-        raise typer.Exit(INTERRUPTED)
+    kept = "what was embedded is kept, and the same command goes on"
+    carried_out(context, landing.work_of(store.path), kept, lambda site: run_job(job, land=land, site=site))
     told = as_json(made[0].frames["diagnostics"].lazy().collect())
     if form is Format.JSON:
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))

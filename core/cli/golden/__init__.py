@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from core.cli.golden import build, new, plan, simulate, status
+from core.cli.golden import build, new, simulate
 from core.cli.golden import next as next_
+from core.cli.runs.paid import add_commands
 
 app = typer.Typer(
     help="Build golden sets of texts and questions: `golden new TEXTS > golden.toml` writes down what is "
@@ -14,9 +15,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("new")(new.run)
-app.command("plan")(plan.run)
-app.command("build")(build.run)
-app.command("resume")(build.resume)
-app.command("status")(status.run)
+add_commands(app, build.WORK)
 app.command("simulate")(simulate.run)
 app.command("next")(next_.run)

@@ -1,88 +1,41 @@
-"""``golden build SPEC`` and ``golden resume NAME``: build a golden set, resumable and within its budget."""
+"""``golden plan|build|resume|status``: build golden sets, resumable and within a budget."""
 
 from __future__ import annotations
 
-from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import typer
+import polars as pl
 
 from core.cli.context import Context
-from core.cli.golden import plan as planning
-from core.cli.golden.plan import SpecArgument
-from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
+from core.cli.runs.paid import Work
 from core.records import Batch
 from core.views.golden.build import landing, words
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob
-    from core.golden.spec import GoldenSpec
+    from core.golden.plan import GoldenPlan
+    from core.pipeline.evaluate.launch import Launcher
+    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.sweep import Problem
 
-BudgetOption = Annotated[
-    float | None, typer.Option(min=0, help="The most dollars in all, instead of the specification's.")
-]
-
-
-def run(
-    ctx: typer.Context,
-    spec: SpecArgument,
-    *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it takes; spend and write nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")] = False,
-    budget: BudgetOption = None,
-    form: FormatOption = Format.TABLE,
-) -> None:
-    """Build the golden set of a specification, or what is left of it; nothing is judged or paid twice."""
-    from core.golden.plan import candidates, plan  # noqa: PLC0415 - with the engines, a second
-    from core.golden.spec import load  # noqa: PLC0415
-
-    context: Context = ctx.obj
-    job = _job(context, load(spec), budget, to_run=not dry_run)
-    if dry_run:
-        planning.show(plan(job, candidates(job)), form)
-        return
-    if not yes and not agreed(plan(job, candidates(job)).usd, yes=yes):
-        raise typer.Exit(1)
-    execute(context, job, form)
+_SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
 
 
-run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{CODES}"
+def _launcher() -> Launcher:
+    from core.golden.build import BUILD  # noqa: PLC0415
+
+    return BUILD
 
 
-def resume(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name or id; see `golden status`.", show_default=False)],
-    *,
-    budget: BudgetOption = None,
-    form: FormatOption = Format.TABLE,
-) -> None:
-    """Go on with a build where it stopped; the budget counts what was spent before."""
-    from core.golden.spec import load  # noqa: PLC0415
-    from core.pipeline.evaluate import folder  # noqa: PLC0415
+def _plan(job: GoldenJob, problems: Sequence[Problem]) -> GoldenPlan:
+    from core.golden.plan import candidates, plan  # noqa: PLC0415
 
-    context: Context = ctx.obj
-    found = folder.find(landing.work_of(context.store().path), name, "build")
-    execute(context, _job(context, load(found.spec), budget, to_run=True), form)
+    return plan(job, candidates(job), problems=problems)
 
 
-resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{CODES}"
-
-
-def _job(context: Context, spec: GoldenSpec, budget: float | None, *, to_run: bool) -> GoldenJob:
-    spec = spec if budget is None else spec.model_copy(update={"budget_usd": budget})
-    job, problems = landing.read(context.store().read(), spec, context.books(), to_run=to_run)
-    for problem in problems:
-        complain(f"{problem.severity}: {problem}")
-    return job
-
-
-def execute(context: Context, job: GoldenJob, form: Format) -> None:
-    """Build into the store, and print the golden set."""
+def _carry_out(context: Context, job: GoldenJob, site: Site) -> Result:
     from core.golden.build import run_job  # noqa: PLC0415
-    from core.pipeline.evaluate import State  # noqa: PLC0415
 
     store = context.store()
 
@@ -90,18 +43,28 @@ def execute(context: Context, job: GoldenJob, form: Format) -> None:
         with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
             writer.add(batch)
 
-    with working("what was judged is kept, and golden resume goes on") as (tell, cancelled):
-        outcome = run_job(
-            job,
-            sink=sink,
-            land=lambda batch: landing.land(store, batch),
-            work=landing.work_of(store.path),
-            shared=work_of(context),
-            progress=tell,
-            cancelled=cancelled,
-        )
-    complain(words.ended(outcome.status))
-    if outcome.status.state is State.CANCELLED:
-        raise typer.Exit(INTERRUPTED)
-    made = store.read().golden_sets().filter(golden_set_id=outcome.landed)
-    emit(made.select("golden_set_id", "collection_id", "name", "judge", "queries", "judgements"), form)
+    return run_job(job, sink=sink, land=lambda batch: landing.land(store, batch), site=site)
+
+
+def _landed(context: Context, _: GoldenJob, outcome: Result) -> pl.DataFrame:
+    return context.store().read().golden_sets().filter(golden_set_id=outcome.landed).select(_SHOWN)
+
+
+WORK = Work(
+    noun="build",
+    kept="what was judged is kept, and golden resume goes on",
+    helps={
+        "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
+        "build": "Build the golden set of a specification, or what is left of it; nothing is judged or paid "
+        "twice.",
+        "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
+        "status": "List the builds that were begun, newest first.",
+    },
+    empty="No golden set was built here.",
+    launcher=_launcher,
+    read=landing.read,
+    plan=_plan,
+    carry_out=_carry_out,
+    landed=_landed,
+    words=words,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from core.cli.readers import job, show
+from core.cli.runs.paid import add_commands
 
 app = typer.Typer(
     help="Readers: what the passages are worth to the answer. `readers --run R` scores them by k, "
@@ -13,7 +14,4 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.callback(invoke_without_command=True)(show.show)
-app.command("plan")(job.plan)
-app.command("run")(job.run)
-app.command("resume")(job.resume)
-app.command("status")(job.status)
+add_commands(app, job.WORK)

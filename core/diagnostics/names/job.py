@@ -24,16 +24,14 @@ from core.diagnostics.names.bundles import (
 from core.diagnostics.names.margins import MEASURED, Vectors, ascii_only, margins, of_run
 from core.diagnostics.names.spec import NamesSpec
 from core.errors import InputError
-from core.pipeline.evaluate.folder import Progress
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.turn import Order, Result, Turn, take
+from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.sweep.fields import Encoder
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import count_texts, embedding, fewest_calls
 from core.pipeline.sweep.plan import Bill, Line, dollars
 from core.prices import PriceBook
 from core.providers.base import Purpose
-from core.providers.calls import Keys
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import Embedder, embedder_config, make_embedder
 from core.records import Batch, Collection, short_hash
@@ -176,20 +174,13 @@ def plan(job: NamesJob) -> NamesPlan:
     return NamesPlan(lines=tuple(lines), limit=job.spec.budget_usd, texts=len(queries) + len(candidates))
 
 
-def run_job(
-    job: NamesJob,
-    *,
-    land: Callable[[Batch], None],
-    work: Path,
-    shared: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    keys: Keys | None = None,
-) -> Result:
-    """Diagnose, or what is left of it; arguments, result and errors as of `turn.take`.
+def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Result:
+    """Diagnose, or what is left of it; result and errors as of `turn.take`.
 
     Args:
+        job: What is asked for.
         land: Takes the figures, one batch with a collection for each embedder, dimension and language.
+        site: Where, and who is told.
     """
     order = Order(
         work_id=job.job_id,
@@ -212,9 +203,7 @@ def run_job(
         land(batch)
         return ", ".join(each.collection_id for each in batch.collections)
 
-    return take(
-        order, do, work=work, shared=shared, progress=progress, cancelled=cancelled, keys=keys
-    )  # fmt: skip
+    return take(order, do, site)
 
 
 def measured(job: NamesJob, turn: Turn) -> pl.DataFrame:

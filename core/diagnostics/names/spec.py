@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from core.diagnostics.names.bundles import Language
 from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
-from core.pipeline.sweep.load import load_as
 from core.pipeline.sweep.model import OwnModels
 
 
@@ -52,16 +51,3 @@ class NamesSpec(Table):
     def own(self) -> str:
         """What is drawn from instead of the shipped works; empty for these."""
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
-
-
-def load(source: str | Path) -> NamesSpec:
-    """Read a specification.
-
-    Args:
-        source: A .toml, .yaml or .json file, or the text itself.
-
-    Raises:
-        SpecError: With everything that is wrong with it.
-        InputError: If the file cannot be read.
-    """
-    return load_as(NamesSpec, source)

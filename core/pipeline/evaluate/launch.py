@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from core import jobs
 from core.files import write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
-from core.pipeline.sweep import load
-from core.records import JsonMap
+from core.pipeline.sweep import SweepSpec
+from core.pipeline.sweep.load import load_as
 
 _LAUNCHED = "launched"
 
@@ -34,45 +36,63 @@ class Known:
     folder: Folder | None
 
 
-def work_of(store: Path) -> Path:
-    """The folder of all evaluations whose results go into a store."""
-    return store.absolute().parent / EVALUATIONS
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Begins, resumes and lists work of one kind, whose results go into a store.
 
-
-def begin(text: str, store: Path) -> None:
-    """Start an evaluation.
-
-    Args:
-        text: The specification; its paths are relative to the current folder.
-        store: Where its results go.
-
-    Raises:
-        SpecError: If the text is none; nothing was started.
+    Attributes:
+        folder: Of all such work, beside the store.
+        begins: The command that begins one, without its specification.
+        resumes: The command that lets one go on, without its name.
+        model: Its specification.
     """
-    spec = load(text + "\n")
-    start(work_of(store), spec.name, store, ["run", "--yes"], spec.model_dump(mode="json", exclude_none=True))
 
+    folder: str
+    begins: tuple[str, ...]
+    resumes: tuple[str, ...]
+    model: type[BaseModel]
 
-def resume(known: Known, store: Path) -> None:
-    """Let an evaluation that was stopped go on."""
-    start(work_of(store), known.status.name, store, ["resume", known.name])
+    def work_of(self, store: Path) -> Path:
+        """Return the folder of all such work whose results go into a store."""
+        return store.absolute().parent / self.folder
 
+    def begin(self, text: str, store: Path) -> None:
+        """Start one as a process of its own; its paths are relative to the current folder.
 
-def start(work: Path, name: str, store: Path, command: Sequence[str], spec: JsonMap | None = None) -> None:
-    """Start a process that works in one of the folders of a folder of work.
-
-    Args:
-        work: The folder of all work of its kind.
-        name: What it does, in words.
-        store: Where its results go.
-        command: What follows ``python -m core --store STORE``.
-        spec: Its specification, whose file is named last; None where it needs none.
-    """
-    launch = jobs.new_folder(work / _LAUNCHED)
-    if spec is not None:
+        Raises:
+            SpecError: If the text is no specification; nothing was started.
+        """
+        spec = load_as(self.model, text + "\n").model_dump(mode="json", exclude_none=True)
+        launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         write_json(launch / "spec.json", spec)
-        command = [*command, str(launch / "spec.json")]
-    jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
+        self._start(launch, spec["name"], store, (*self.begins, "--yes", str(launch / "spec.json")))
+
+    def resume(self, one: Known, store: Path) -> None:
+        """Let one that was stopped go on."""
+        launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
+        self._start(launch, one.status.name, store, (*self.resumes, one.name))
+
+    def _start(self, launch: Path, name: str, store: Path, command: Sequence[str]) -> None:
+        jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
+
+    def known(self, store: Path) -> list[Known]:
+        """Return all that were begun, newest first; a process that has none yet begins, or failed before."""
+        work = self.work_of(store)
+        begun = [
+            Known(each.path.name, status, each)
+            for each in folders(work)
+            if (status := each.status()) is not None
+        ]
+        pids = {each.status.pid for each in begun}
+        early = [
+            Known(job.folder.name, _early(told), None)
+            for job in jobs.jobs(work / _LAUNCHED)
+            if job.pid not in pids and (told := job.status()).state is not State.KILLED
+        ]
+        return sorted([*early, *begun], key=lambda each: each.status.started_at, reverse=True)
+
+
+EVALUATION = Launcher(EVALUATIONS, ("run",), ("resume",), SweepSpec)
 
 
 def cancel(known: Known) -> None:
@@ -81,25 +101,6 @@ def cancel(known: Known) -> None:
         known.folder.stop.touch()
     else:
         jobs.stop(known.status.pid)
-
-
-def known(store: Path) -> list[Known]:
-    """Every evaluation of a store, newest first; a process that has none yet begins, or failed before."""
-    return known_in(work_of(store))
-
-
-def known_in(work: Path) -> list[Known]:
-    """Everything that was begun in a folder of work; see `known`."""
-    evaluations = [
-        Known(each.path.name, status, each) for each in folders(work) if (status := each.status()) is not None
-    ]
-    pids = {each.status.pid for each in evaluations}
-    early = [
-        Known(job.folder.name, _early(begun), None)
-        for job in jobs.jobs(work / _LAUNCHED)
-        if job.pid not in pids and (begun := job.status()).state is not State.KILLED
-    ]
-    return sorted([*early, *evaluations], key=lambda each: each.status.started_at, reverse=True)
 
 
 def _early(status: jobs.Status) -> Status:

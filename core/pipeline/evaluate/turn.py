@@ -81,26 +81,32 @@ class Result:
     spent: tuple[Spent, ...] = ()
 
 
-def take(
-    order: Order,
-    do: Callable[[Turn], str],
-    *,
-    work: Path,
-    shared: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    keys: Keys | None = None,
-) -> Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where work is done, who is told how far it is, and who can stop it.
+
+    Attributes:
+        work: The folder of all work of its kind.
+        shared: The folder of all evaluations, whose replies, indexes and vectors are used again.
+        progress: Told about every unit of work.
+        cancelled: Whether to stop; asked several times a second.
+        keys: Where keys of providers are looked up.
+    """
+
+    work: Path
+    shared: Path
+    progress: Progress | None = None
+    cancelled: Callable[[], bool] = lambda: False
+    keys: Keys | None = None
+
+
+def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
     """Do the work, or what is left of it.
 
     Args:
         order: What is asked for.
         do: Does it and returns what it made in the store.
-        work: The folder of all work of its kind.
-        shared: The folder of all evaluations, whose replies are used again.
-        progress: Told about every unit of work.
-        cancelled: Whether to stop; asked several times a second.
-        keys: Where keys of providers are looked up.
+        site: Where, and who is told.
 
     Returns:
         What became of it; its state is `FINISHED` or `CANCELLED`.
@@ -110,16 +116,16 @@ def take(
         InputError: If another process does it, or something in it cannot be used.
         ClqError: If a provider fails; what was answered is kept, and doing it again goes on.
     """
-    folder = folder_of(work, order.name, order.work_id)
+    folder = folder_of(site.work, order.name, order.work_id)
     with folder.held(f"Another process is at {folder.path.name} already."):
         receipts = Receipts(folder.receipts)
-        journals = [Journal(path, receipts.sent_again) for path in (shared / REPLIES, folder.journal)]
+        journals = [Journal(path, receipts.sent_again) for path in (site.shared / REPLIES, folder.journal)]
         try:
             budget = Budget(order.book, order.budget_usd, receipts)
             budget.require_prices(order.billed)
-            models = Models(order.models, shared=journals[0], own=journals[1], meter=budget, keys=keys)
-            tracker = _tracker(order, folder, receipts, progress)
-            status, landed = _done(order, do, folder, (models, budget, tracker), cancelled)
+            models = Models(order.models, shared=journals[0], own=journals[1], meter=budget, keys=site.keys)
+            tracker = _tracker(order, folder, receipts, site.progress)
+            status, landed = _done(order, do, folder, (models, budget, tracker), site.cancelled)
             return Result(folder=folder, status=status, landed=landed, spent=tuple(receipts.spent()))
         finally:
             for journal in journals:

@@ -7,15 +7,16 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.build import REFINED
+from core.golden.build import BUILD, REFINED
 from core.golden.job import GoldenJob
 from core.golden.ordering import refinements
 from core.golden.plan import GoldenPlan, candidates, plan
 from core.golden.pool import Pool
 from core.golden.prompts import KINDS, prompt
 from core.golden.refine import restore
-from core.golden.spec import load
+from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate.launch import Known
+from core.pipeline.sweep.load import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import SECTION
@@ -64,8 +65,8 @@ def _kind(view: View) -> work.Kind:
     path = cache.store().path
     return work.Kind(
         noun="build",
-        known=lambda: landing.known(path),
-        resume=lambda one: landing.resume(one, path),
+        known=lambda: BUILD.known(path),
+        resume=lambda one: BUILD.resume(one, path),
         progress=words.progress,
         ended=words.ended,
         finish=partial(_finish, view.scope.collection_id),
@@ -140,7 +141,7 @@ def _new(view: View) -> None:
         work.say(st.container(), problem)
     if isinstance(found, GoldenPlan):
         said = f"{words.size_of(found)}. {words.dollars(found)}"
-        begin = partial(landing.begin, text, cache.store().path)
+        begin = partial(BUILD.begin, text, cache.store().path)
         work.start(said, words.button(found), found, begin, key="build")
 
 
@@ -194,7 +195,7 @@ def _prompts(language: str) -> None:
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
     """What would be judged, made once per specification and revision."""
-    job, problems = landing.read(snapshot, load(text), cache.books(), to_run=False)
+    job, problems = landing.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
     sources = [each.model_dump_json() for each in (job.spec.queries, *job.spec.golden.pool)]
     held = job.spec.golden.judge.grades or ""
     pool = _candidates(snapshot, job.collection_id, job.spec.golden.rewrite, *sources, held, _job=job)

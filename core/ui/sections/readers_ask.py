@@ -10,9 +10,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.pipeline.evaluate.launch import Known
+from core.pipeline.sweep.load import load_as
 from core.readers.plan import ReaderPlan, plan
 from core.readers.prompts import PROMPTS
-from core.readers.spec import load
+from core.readers.run import READING
+from core.readers.spec import ReaderSpec
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
@@ -63,12 +65,12 @@ def ask() -> None:
     path = cache.store().path
     kind = work.Kind(
         noun="job",
-        known=lambda: landing.known(path),
-        resume=lambda one: landing.resume(one, path),
+        known=lambda: READING.known(path),
+        resume=lambda one: READING.resume(one, path),
         progress=words.progress,
         ended=words.ended,
         finish=_finish,
-        table=lambda known: words.jobs([(one.status.name, one.status) for one in known]),
+        table=lambda known: words.table([(one.status.name, one.status) for one in known]),
     )
     show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
     work.underway(kind, may_start=not forbidden)
@@ -111,7 +113,7 @@ def _new() -> None:
         work.say(st.container(), problem)
     if isinstance(found, ReaderPlan):
         said = f"{words.size_of(found)}. {words.dollars(found)}"
-        begin = partial(landing.begin, text, cache.store().path)
+        begin = partial(READING.begin, text, cache.store().path)
         work.start(said, words.button(found), found, begin, key="ask")
 
 
@@ -138,5 +140,5 @@ def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> ReaderPlan:
     """What would be answered, made once per specification and revision."""
-    job, problems = landing.read(snapshot, load(text), cache.books(), to_run=False)
+    job, problems = landing.read(snapshot, load_as(ReaderSpec, text), cache.books(), to_run=False)
     return plan(job, problems=problems)

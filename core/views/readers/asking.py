@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.golden.build.words import bill, closing, dollars, press, progress
+from core.views.golden.build.words import bill, closing, dollars, listed, press, progress
 from core.views.run.plan import RUNNING
 from core.views.text import count
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Status
     from core.readers.plan import ReaderPlan
 
-__all__ = ["answered", "as_json", "button", "dollars", "ended", "headline", "jobs", "progress", "size_of"]
+__all__ = ["answered", "as_json", "button", "dollars", "ended", "headline", "progress", "size_of", "table"]
 
 WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
@@ -69,30 +69,9 @@ def ended(status: Status) -> str:
     return closing(status, f"{answers:,} answers are in the store" if answers else "", remarks)
 
 
-def jobs(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     """All of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
-    rows = [
-        (
-            name,
-            str(each.state),
-            each.stage,
-            each.facts.get("answers"),
-            each.usd,
-            each.started_at,
-            each.message,
-        )
-        for name, each in known
-    ]
-    columns: dict[str, pl.DataType] = {
-        "name": pl.String(),
-        "state": pl.String(),
-        "stage": pl.String(),
-        "answers": pl.Int64(),
-        "usd": pl.Float64(),
-        "began": pl.Datetime("us", "UTC"),
-        "message": pl.String(),
-    }
-    return pl.DataFrame(rows, schema=columns, orient="row")
+    return listed(known, "answers", pl.Int64())
 
 
 def answered(answers: pl.DataFrame) -> pl.DataFrame:

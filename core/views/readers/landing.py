@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -18,7 +17,6 @@ from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job
-    from core.pipeline.evaluate.launch import Known
     from core.pipeline.evaluate.run import After
     from core.pipeline.sweep.problems import Problem
     from core.pipeline.sweep.reader import Reader
@@ -29,39 +27,6 @@ if TYPE_CHECKING:  # the engines take a second to load
 
 _SCORE = (*KEY, "scorer", "judge")
 _SAME = 1e-9  # scores that differ by less are the same
-
-
-def work_of(store: Path) -> Path:
-    """The folder of all reader jobs whose answers go into a store."""
-    return store.absolute().parent / "readers"
-
-
-def begin(text: str, store: Path) -> None:
-    """Start a job as a process of its own; its paths are relative to the current folder.
-
-    Raises:
-        SpecError: If the text is no specification; nothing was started.
-    """
-    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
-    from core.readers.spec import load  # noqa: PLC0415
-
-    spec = load(text + "\n")
-    told = spec.model_dump(mode="json", exclude_none=True)
-    launch.start(work_of(store), spec.name, store, ["readers", "run", "--yes"], told)
-
-
-def resume(one: Known, store: Path) -> None:
-    """Let a job that was stopped go on."""
-    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
-
-    launch.start(work_of(store), one.status.name, store, ["readers", "resume", one.name])
-
-
-def known(store: Path) -> list[Known]:
-    """Every reader job whose answers go into a store, newest first."""
-    from core.pipeline.evaluate import launch  # noqa: PLC0415 - with the engines, a second
-
-    return launch.known_in(work_of(store))
 
 
 def read(

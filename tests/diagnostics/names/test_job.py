@@ -19,6 +19,7 @@ from core.diagnostics.names.spec import NamesSpec
 from core.errors import BudgetError, ClqError, InputError, UnknownNameError
 from core.jobs import State
 from core.paths import ROOT
+from core.pipeline.evaluate.turn import Site
 from core.prices import Price, PriceBook
 from core.providers.embed import make_embedder
 from core.records import Batch
@@ -57,10 +58,9 @@ def job(vendors: Vendors, *, price: float = 1.0, **more: object) -> NamesJob:
 
 def diagnose(asked: NamesJob, folder: Path, vendors: Vendors) -> tuple[Batch, State, float]:
     made: list[Batch] = []
-    outcome = run_job(
-        asked, land=made.append, work=folder / "diagnostics", shared=folder / "evaluations",
-        keys=keys_for(vendors.url, KEY="key"),
-    )  # fmt: skip
+    keys = keys_for(vendors.url, KEY="key")
+    site = Site(work=folder / "diagnostics", shared=folder / "evaluations", keys=keys)
+    outcome = run_job(asked, land=made.append, site=site)
     return made[0], outcome.status.state, outcome.status.usd
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from core.pipeline.evaluate import State, launch
+from core.pipeline.evaluate import State
+from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.store import Store
 from tests.stores import Lab
 
@@ -26,14 +27,14 @@ repeats = 1
 PATIENCE_S = 120
 
 
-def wait(store: Path, *states: State) -> launch.Known:
+def wait(store: Path, *states: State) -> Known:
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
-        found = launch.known(store)
+        found = EVALUATION.known(store)
         if found and found[0].status.state in states:
             return found[0]
         time.sleep(0.05)
-    raise AssertionError([each.status for each in launch.known(store)])
+    raise AssertionError([each.status for each in EVALUATION.known(store)])
 
 
 @pytest.fixture
@@ -44,23 +45,23 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_it_runs_by_itself_and_lands_in_the_store(store: Path):
-    assert launch.known(store) == []
-    launch.begin(SPEC, store)
-    (begun,) = launch.known(store)
+    assert EVALUATION.known(store) == []
+    EVALUATION.begin(SPEC, store)
+    (begun,) = EVALUATION.known(store)
     assert (begun.status.name, begun.status.state) == ("launched", State.RUNNING)
     done = wait(store, State.FINISHED, State.FAILED)
     assert (done.status.state, done.status.message) == (State.FINISHED, "")
     assert Store.open(store).read().runs("lab").height == done.status.runs_total == 2
-    assert len(launch.known(store)) == 1
-    launch.resume(done, store)  # there is nothing left to do
+    assert len(EVALUATION.known(store)) == 1
+    EVALUATION.resume(done, store)  # there is nothing left to do
     assert wait(store, State.FINISHED).name == done.name
 
 
 def test_what_cannot_begin_says_why(store: Path):
     with pytest.raises(InputError, match="axes"):
-        launch.begin('collection = "lab"\naxis = 1\n', store)
-    assert launch.known(store) == []
-    launch.begin(SPEC.replace('"lab"', '"nowhere"'), store)
+        EVALUATION.begin('collection = "lab"\naxis = 1\n', store)
+    assert EVALUATION.known(store) == []
+    EVALUATION.begin(SPEC.replace('"lab"', '"nowhere"'), store)
     failed = wait(store, State.FAILED)
     assert "nowhere" in failed.status.message
     assert failed.folder is None

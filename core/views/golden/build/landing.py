@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,44 +17,10 @@ from core.views.run.plan import StoreShelf
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob
     from core.golden.spec import GoldenSpec
-    from core.pipeline.evaluate.launch import Known
     from core.pipeline.sweep import Problem
     from core.prices import PriceBook
 
 _TABLES = ("judgements", "orders")
-
-
-def work_of(store: Path) -> Path:
-    """The folder of all builds whose golden sets go into a store."""
-    return store.absolute().parent / "golden"
-
-
-def begin(text: str, store: Path) -> None:
-    """Start a build as a process of its own; its paths are relative to the current folder.
-
-    Raises:
-        SpecError: If the text is no specification; nothing was started.
-    """
-    from core.golden.spec import load  # noqa: PLC0415 - with the engines, a second
-    from core.pipeline.evaluate import launch  # noqa: PLC0415
-
-    spec = load(text + "\n")
-    told = spec.model_dump(mode="json", exclude_none=True)
-    launch.start(work_of(store), spec.name, store, ["golden", "build", "--yes"], told)
-
-
-def resume(one: Known, store: Path) -> None:
-    """Let a build that was stopped go on."""
-    from core.pipeline.evaluate import launch  # noqa: PLC0415
-
-    launch.start(work_of(store), one.status.name, store, ["golden", "resume", one.name])
-
-
-def known(store: Path) -> list[Known]:
-    """Every build whose golden set goes into a store, newest first."""
-    from core.pipeline.evaluate import launch  # noqa: PLC0415
-
-    return launch.known_in(work_of(store))
 
 
 def land(store: Store, batch: Batch) -> str:
@@ -110,7 +76,7 @@ def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
 
 
 def read(
-    snapshot: Snapshot, spec: GoldenSpec, books: dict[str, PriceBook], *, to_run: bool
+    snapshot: Snapshot, spec: GoldenSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[GoldenJob, list[Problem]]:
     """Read what a specification names, with a store as its shelf."""
     from core.golden.job import read_job  # noqa: PLC0415 - with the engines, a second

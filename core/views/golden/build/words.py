@@ -161,16 +161,20 @@ def came_to_rest(state: Refinement) -> str:
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     """All of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
+    return listed(known, "golden_set", pl.String(), fact="golden_set_id")
+
+
+def listed(
+    known: Sequence[tuple[str, Status]], made: str, kind: pl.DataType, *, fact: str = ""
+) -> pl.DataFrame:
+    """Jobs as a table with what each made, a fact of its status."""
     rows = [
-        (name, str(each.state), each.stage, each.facts.get("golden_set_id") or None, each.usd,
-         each.started_at, each.message)
-        for name, each in known
+        (name, str(one.state), one.stage, one.facts.get(fact or made), one.usd, one.started_at, one.message)
+        for name, one in known
     ]  # fmt: skip
     columns: dict[str, Any] = {
-        "name": pl.String(),
-        "state": pl.String(),
-        "stage": pl.String(),
-        "golden_set": pl.String(),
+        **dict.fromkeys(("name", "state", "stage"), pl.String()),
+        made: kind,
         "usd": pl.Float64(),
         "began": pl.Datetime("us", "UTC"),
         "message": pl.String(),
