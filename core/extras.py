@@ -23,10 +23,19 @@ def needed(package: str, requirements: str, what: str = "This") -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        found = f"{what} needs the package {package.partition('.')[0]}."
-        raise ClqError(found, do=f"Install it: pip install -r {requirements}") from error
+        raise _missing(package, requirements, what) from error
 
 
 def installed(package: str) -> bool:
     """Return whether a package is there, without importing it."""
     return importlib.util.find_spec(package) is not None
+
+
+def obstacle(package: str, requirements: str, what: str) -> ClqError | None:
+    """Return what `needed` would raise, without importing the package."""
+    return None if installed(package) else _missing(package, requirements, what)
+
+
+def _missing(package: str, requirements: str, what: str) -> ClqError:
+    found = f"{what} needs the package {package.partition('.')[0]}."
+    return ClqError(found, do=f"Install it: pip install -r {requirements}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,12 +13,14 @@ from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.index import Outside
 from core.pipeline.ranking.cut import keep
 from core.pipeline.ranking.dedup import DEDUPS, kept
 from core.pipeline.ranking.fuse import FUSIONS, fusion_options
 from core.pipeline.ranking.hits import Hits
 from core.providers.base import Amount, Reply
 from core.providers.rerank import Reranked, Scores
+from core.records import Basis
 
 
 class Outcome(NamedTuple):
@@ -106,6 +108,8 @@ class Asker:
 
     def _search(self, step: Step) -> Node:
         index, depth = self._builder.index(step.built), self._depths[step]
+        if isinstance(index, Outside):
+            return Node(step, _of_database(index, depth))
         return Node(step, _timed(lambda _, inputs: index.search(inputs[0], depth)))
 
     def _sparse(self, step: Step) -> Node:
@@ -182,6 +186,19 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
         value = work(text, inputs)
         ms = (perf_counter_ns() - start) / 1e6
         return Outcome(value, ms, ms)
+
+    return ask
+
+
+def _of_database(index: Outside, depth: int) -> Ask:
+    """Ask a database: one elsewhere answers a request, one in a folder takes processor time here."""
+
+    def ask(_: str, inputs: Sequence[Any], __: str) -> Outcome:
+        start, cpu = perf_counter_ns(), process_time_ns()
+        value = index.search(inputs[0], depth)
+        ms, cpu_ms = (perf_counter_ns() - start) / 1e6, (process_time_ns() - cpu) / 1e6
+        request = Amount(index.name, "requests", 1.0, Basis.MEASURED)
+        return Outcome(value, ms, None, usage=(request,)) if index.remote else Outcome(value, ms, cpu_ms)
 
     return ask
 

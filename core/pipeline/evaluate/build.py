@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Container, Mapping
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Protocol, TypeVar, cast
@@ -18,7 +19,16 @@ from core.pipeline.environment import threads
 from core.pipeline.evaluate.job import Corpus, Late
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Step
-from core.pipeline.index import DenseIndex, load_index, make_index
+from core.pipeline.index import (
+    ENGINES,
+    DenseIndex,
+    Outside,
+    Place,
+    is_existing,
+    load_index,
+    make_index,
+    use_index,
+)
 from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
 from core.pipeline.ranking.hits import DenseSearcher, SparseSearcher
 from core.providers.base import Amount, Reply, total
@@ -98,7 +108,7 @@ class _Index(Protocol):
     @property
     def build_s(self) -> float: ...
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int | None: ...
     def save(self, path: Path) -> None: ...
 
 
@@ -134,18 +144,24 @@ class Builder:
 
     def index(self, step: Step, within: Within = _untold) -> DenseSearcher:
         """The index of a step of kind "index"."""
+        name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
+        existing = is_existing(name, params)
+        ids = self._corpora[step.params["corpus"]].passage_ids.to_list() if existing else ()
 
-        def make() -> DenseIndex:
-            given, vectors = step.params, self.vectors(step.needs[0], within)
+        def make(folder: Path) -> DenseIndex | Outside:
+            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids)
+            if existing:
+                return use_index(name, metric, params, place=place, dim=step.params["dim"])
+            vectors = self.vectors(step.needs[0], within)
             with threads(1 if len(vectors) < SEQUENTIAL_BELOW else cores()):
-                return make_index(given["name"], vectors, given["metric"], given["params"])
+                return make_index(name, vectors, metric, params, place=place)
 
-        return self._saved(step, make, load_index, within)
+        return self._saved(step, make, partial(load_index, ids=ids), within)
 
     def bm25(self, step: Step, within: Within = _untold) -> SparseSearcher:
         """The sparse index of a step of kind "bm25"."""
 
-        def make() -> Bm25Index:
+        def make(_: Path) -> Bm25Index:
             given = {name: value for name, value in step.params.items() if name in _BM25}
             return make_bm25(self._corpora[step.params["corpus"]].texts.to_list(), given)
 
@@ -157,8 +173,9 @@ class Builder:
 
     @property
     def open_bytes(self) -> int:
-        """How large the open indexes are."""
-        return sum(self._artifacts.about(step)["bytes"] for step in self._open)
+        """How large the open indexes in memory are."""
+        here = [step for step in self._open if step.params.get("name") not in ENGINES]
+        return sum(self._artifacts.about(step)["bytes"] for step in here)
 
     def release(self, kept: Container[Step]) -> None:
         """Let go of indexes in memory that are not among those kept."""
@@ -169,14 +186,14 @@ class Builder:
         """How an index was built and is searched, for the manifest."""
         told = self._artifacts.about(step)
         about = {**told["parameters"], "build_s": told["build_s"], "bytes": told["bytes"]}
-        if step.kind == "bm25":
+        if not step.needs:
             return about
         vectors = self._artifacts.about(step.needs[0])
         whole = self._artifacts.about(step.needs[0].needs[0]) if step.needs[0].needs else vectors
         return {**about, "embed_s": vectors["seconds"], "embed_usage": whole["usage"]}
 
     def _saved(
-        self, step: Step, make: Callable[[], _Saves], load: Callable[[Path], _Saves], within: Within
+        self, step: Step, make: Callable[[Path], _Saves], load: Callable[[Path], _Saves], within: Within
     ) -> _Saves:
         """An index that is open, else from its file, which is written first if need be.
 
@@ -185,7 +202,7 @@ class Builder:
         if step not in self._open:
 
             def fill(draft: Path) -> JsonMap:
-                made = make()
+                made = make(draft)
                 made.save(draft / INDEX)
                 told = {"build_s": round(made.build_s, 3), "bytes": made.size_bytes}
                 return {"parameters": dict(made.parameters), **told}

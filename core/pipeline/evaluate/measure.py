@@ -212,7 +212,7 @@ def _named(step: Step) -> str:
         return str(fixed[step.kind])
     if step.kind == "search":
         return words(step.built)
-    before = words((step.inputs or step.needs)[-1])
+    before = words((step.inputs or step.needs)[-1]) if step.needs else told["params"]["table"]
     if step.kind == "rerank":
         return f"{told['model']['name']}, K = {told['depth']}, of {before}"
     names = {"index": told.get("name"), "fuse": _method(told, "fusion")}

@@ -16,8 +16,9 @@ import polars as pl
 from core.pipeline.evaluate.asking import ordered
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.index import INDEXES, ann_recall
+from core.pipeline.index import INDEXES, ann_recall, is_exact
 from core.pipeline.ranking.hits import DenseSearcher, Hits, signals
+from core.records import JsonMap
 from core.tables import frame
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
@@ -76,7 +77,7 @@ class Signals:
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
-        if search is None or INDEXES[search.built.params["name"]].exact:
+        if search is None or is_exact(search.built.params["name"], search.built.params["params"]):
             return
         depth = _leg_depth(route)
         if (search, depth) not in self._found:
@@ -86,7 +87,10 @@ class Signals:
 
     def _exact_hits(self, search: Step) -> list[Hits]:
         built, embed = search.built, search.inputs[0]
-        flat = Step("index", {**built.params, "name": EXACT, "params": {}}, built.needs)
+        exact: JsonMap = {"name": EXACT, "params": {}}
+        if not built.needs:  # a table whose vectors are not here compares them itself
+            exact = {"params": {**built.params["params"], "exact": "yes"}}
+        flat = Step("index", {**built.params, **exact}, built.needs)
         key = Step("exact", {}, (embed, flat))
         if key not in self._exact:
             deepest = max(

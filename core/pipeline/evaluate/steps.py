@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.pipeline.index import is_existing
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.ways import HYDE, MULTI_QUERY, QUERIES, way_of
 from core.pipeline.ranking.dedup import BY_VECTORS
@@ -206,6 +207,10 @@ def index_step(spec: JsonMap, names: Identities) -> Step:
         "metric": spec.get("metric", "cosine"),
         "params": dict(spec.get("index_params", {})),
     }
+    if is_existing(spec["index"], params["params"]):
+        # What is there is searched as it is: nothing is embedded for it.
+        there = {"corpus": names.corpora[names.chunking(spec)], "dim": spec["dim"]}
+        return Step("index", {**params, **there})
     return Step("index", {**params, **_versions(names, "index")}, (vectors_step(spec, names),))
 
 

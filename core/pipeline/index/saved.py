@@ -32,3 +32,9 @@ def about_folder(path: Path, kind: str) -> dict[str, Any]:
         found = "nothing" if about is None else "something else"
         raise InputError(f"Found {found} instead of a saved {kind}.", where=str(path), do="Build it again.")
     return about
+
+
+def is_folder_of(path: Path, kind: str) -> bool:
+    """Whether a folder was written as this kind."""
+    about = read_json(path / _ABOUT)
+    return about is not None and about.get("kind") == kind

@@ -12,7 +12,7 @@ from core.providers.embed import Vectors
 from core.records import JsonMap
 
 if TYPE_CHECKING:
-    from core.pipeline.index import DenseIndex
+    from core.pipeline.index import DenseIndex, Outside
     from core.pipeline.index.bm25 import Bm25Index
 
 
@@ -61,8 +61,8 @@ class Searcher(Protocol[_One_contra, _Many_contra]):
         """How it was built and searches, for the manifest."""
 
     @property
-    def size_bytes(self) -> int:
-        """Bytes that the index takes, without the texts."""
+    def size_bytes(self) -> int | None:
+        """Bytes that the index takes, without the texts; None where that is not known."""
 
     def search(self, query: _One_contra, k: int, /) -> Hits:
         """At most k passages for one query, k ≥ 1."""
@@ -79,8 +79,10 @@ DenseSearcher = Searcher[Vectors, Vectors]
 
 if TYPE_CHECKING:
 
-    def _have_this_shape(sparse: Bm25Index, dense: DenseIndex) -> tuple[SparseSearcher, DenseSearcher]:
-        return sparse, dense
+    def _have_this_shape(
+        sparse: Bm25Index, dense: DenseIndex, outside: Outside
+    ) -> tuple[SparseSearcher, DenseSearcher, DenseSearcher]:
+        return sparse, dense, outside
 
 
 SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")

@@ -8,7 +8,7 @@ from functools import partial
 
 from core.errors import ClqError, UnknownNameError
 from core.pipeline.evaluate.identity import MODELS
-from core.pipeline.index import check_metric, index_options
+from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
@@ -97,6 +97,8 @@ def _index(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
     if spec["mode"] != "sparse":
         name, params, dim = spec["index"], spec.get("index_params"), spec.get("dim")
         yield from _refused("index", partial(index_options, name, params, dim=dim, passages=facts.passages))
+        for error in obstacles(name, params):
+            yield Finding("index", error.found, error.do, Severity.MISSING)
 
 
 def _perturb(spec: JsonMap, _: Facts) -> Iterator[Finding]:

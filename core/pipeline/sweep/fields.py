@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -64,6 +64,13 @@ NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int |
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+def _kind_as_name(value: object) -> object:
+    """Take `kind` for `name`, as a table of an index may be written."""
+    if isinstance(value, Mapping) and "kind" in value and "name" not in value:
+        return {"name" if key == "kind" else key: each for key, each in value.items()}
+    return value
+
+
 class Methodic(Table):
     """A method with parameters, which its own registry checks (fusion, dedup, chunker, cut).
 
@@ -80,7 +87,7 @@ class Index(Table):
     """A kind of vector index with parameters, which its own registry checks.
 
     Attributes:
-        name: Name in the registry ("flat", "hnsw-f32", "int8"…).
+        name: Name in the registry ("flat", "hnsw-f32", "pgvector"…); `kind` is taken for it.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
@@ -118,6 +125,8 @@ Fusion = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_
 Dedup = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
 Cut = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
 Chunker = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
-IndexChoice = Annotated[Index, BeforeValidator(under("name"), json_schema_input_type=str | Index)]
+IndexChoice = Annotated[
+    Index, BeforeValidator(_kind_as_name), BeforeValidator(under("name"), json_schema_input_type=str | Index)
+]
 EncoderChoice = Annotated[Encoder, BeforeValidator(under("name"), json_schema_input_type=str | Encoder)]
 ChunksSent = Positive | Literal["all"]

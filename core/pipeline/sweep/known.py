@@ -13,7 +13,7 @@ from core.errors import ClqError, UnknownNameError
 from core.pipeline import chunk
 from core.pipeline.chunk import CHUNKERS
 from core.pipeline.evaluate.identity import billed_by
-from core.pipeline.index import INDEXES
+from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.query.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
 from core.pipeline.query.ways import WAYS
@@ -111,7 +111,7 @@ class Known:
             "embedder": frozenset({*embed.EMBEDDERS, *self._own(embed.PROVIDERS)}),
             "reranker": frozenset({*rerank.RERANKERS, *self._own(rerank.PROVIDERS), *ways}),
             "rewrite": frozenset({*REWRITES, *(f"{way}:{model}" for way in WAYS for model in chats)}),
-            "index": frozenset(INDEXES),
+            "index": frozenset(INDEX_NAMES),
             "language": frozenset(LANGUAGES),
             **{key: frozenset(methods.names) for key, methods in METHODS.items()},
         }
@@ -223,6 +223,6 @@ class Known:
 
     def index_params(self, name: str, params: JsonMap) -> dict[str, Any]:
         """Parameters of an index that are not its defaults."""
-        options = INDEXES[name].options if name in INDEXES else ()
+        options = kind_of(name).options if name in INDEX_NAMES else ()
         usual = {option.name: option.default for option in options}
         return {key: value for key, value in params.items() if value != usual.get(key)}

@@ -285,9 +285,9 @@ class _Production:
         for step in route.steps:
             if self._spread_over and step.kind == "search":
                 made = step.built
-                while made.kind != "vectors":
+                while made.needs:
                     made = made.needs[0]
-                paid = self._counting.corpus(made)
+                paid = self._counting.corpus(made) if made.kind == "vectors" else None
                 yield tuple(
                     replace(each, amount=None if each.amount is None else each.amount / self._spread_over)
                     for each in (paid.used if paid else ())

@@ -43,7 +43,7 @@ CASES = {
         DENSE + 'index = "hnsw"\n',
         [
             "error: index of wordllama 256 d hnsw, K = 50: There is no index 'hnsw'. "
-            'Did you mean "hnsw-f32"? Known: flat, hnsw-f32, hnsw-int8, int8, opq, pq.'
+            'Did you mean "hnsw-f32"? Known: flat, hnsw-f32, hnsw-int8, int8, lancedb, opq, pgvector, pq.'
         ],
     ),
     "a fusion": (

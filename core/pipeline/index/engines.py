@@ -1,0 +1,133 @@
+"""All kinds of index by name: those that live in memory, and those that a database keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from core.errors import ClqError, UnknownNameError
+from core.extras import obstacle
+from core.params import Options
+from core.pipeline.index import dense, kinds
+from core.pipeline.index.kinds import INDEXES, Kind, check_metric
+from core.pipeline.index.lancedb import LanceDb
+from core.pipeline.index.outside import Engine, Outside, Place, about_outside, address, engine_options
+from core.pipeline.index.pgvector import PgVector
+from core.providers.embed import Vectors
+from core.records import JsonMap
+
+ENGINES: Mapping[str, type[Outside]] = MappingProxyType(
+    {each.engine.name: each for each in (PgVector, LanceDb)}
+)
+"""Indexes that a database keeps, by name."""
+INDEX_NAMES = (*INDEXES, *ENGINES)
+
+
+def kind_of(name: str) -> Kind | Engine:
+    """What there is to know of an index.
+
+    Raises:
+        UnknownNameError: If there is no such kind.
+    """
+    if name in ENGINES:
+        return ENGINES[name].engine
+    if name in INDEXES:
+        return INDEXES[name]
+    raise UnknownNameError("index", name, INDEX_NAMES)
+
+
+def index_options(
+    name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
+) -> Options:
+    """Check what can be checked before anything is built, and fill in the defaults.
+
+    Raises:
+        UnknownNameError: If there is no such kind, or no such option of it.
+        InputError: If an option is out of its range, or does not fit the vectors.
+    """
+    kind = kind_of(name)
+    if isinstance(kind, Engine):
+        return engine_options(kind, options)
+    return kinds.index_options(name, options, dim=dim, passages=passages)
+
+
+def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
+    """About how many bytes an index will take, without building it."""
+    kind = kind_of(name)
+    if isinstance(kind, Engine):
+        return int(passages * kind.vector_bytes(dim, engine_options(kind, options)))
+    return kinds.expected_bytes(name, dim=dim, passages=passages, options=options)
+
+
+def is_exact(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index compares every vector as it was given."""
+    kind = kind_of(name)
+    return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
+
+
+def is_existing(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index is a table that is there, so that nothing is built."""
+    return name in ENGINES and bool((options or {}).get("table"))
+
+
+def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
+    """Why an index cannot be used here: a package, or the variable that holds its address, is missing."""
+    kind = kind_of(name)
+    if not isinstance(kind, Engine):
+        return
+    absent = obstacle(kind.package, kind.requirements, kind.title)
+    if absent is not None:
+        yield absent
+    try:
+        address(kind, engine_options(kind, options))
+    except ClqError as error:
+        yield error
+
+
+def make_index(
+    name: str,
+    vectors: Vectors,
+    metric: str = "cosine",
+    params: JsonMap | None = None,
+    *,
+    place: Place | None = None,
+    allow_unnormalised: bool = False,
+) -> dense.DenseIndex | Outside:
+    """Build an index of any kind; see `core.pipeline.index.dense.make_index`.
+
+    Args:
+        place: Where a database keeps it; needed for those kinds only.
+    """
+    if name not in ENGINES or place is None:
+        return dense.make_index(name, vectors, metric, params, allow_unnormalised=allow_unnormalised)
+    check_metric(metric, vectors, allow_unnormalised=allow_unnormalised, where=f"index {name}")
+    return ENGINES[name].build(place, vectors, metric, index_options(name, params))
+
+
+def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> Outside:
+    """Search a table that is there.
+
+    Args:
+        place: Where its folder is, and the passages that it holds.
+        dim: Dimensions of the vectors that it is asked with.
+
+    Raises:
+        InputError: If there is no such table or column, or it has another dimension.
+        ProviderError: If the database does not answer.
+    """
+    check_metric(metric)
+    return ENGINES[name].use(place, metric, index_options(name, params), dim=dim)
+
+
+def load_index(path: Path, *, mapped: bool = True, ids: Sequence[str] = ()) -> dense.DenseIndex | Outside:
+    """Open what `save` of an index wrote.
+
+    Args:
+        mapped: Whether files are read as they are needed.
+        ids: The passages of a table that was there before.
+    """
+    about = about_outside(path)
+    if about is None:
+        return dense.load_index(path, mapped=mapped)
+    return ENGINES[about["name"]].load(path, about, ids)

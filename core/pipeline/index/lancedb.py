@@ -1,0 +1,155 @@
+"""LanceDB: vectors in a folder or in object storage."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.errors import ClqError, InputError, ProviderError
+from core.params import Options, Param, whole
+from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
+from core.providers.embed import Vectors
+
+DATA = "data"
+_METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
+_ID, _VECTOR = "id", "vector"
+_ROW = 8.0
+_OPTIONS = (
+    *shared("", id=_ID, vector=_VECTOR),
+    Param(name="method", default="hnsw", choices=("hnsw", "ivf_pq", "none"), text="Index that is built."),
+    Param(name="partitions", default=1, low=1, high=100_000, text="Lists that vectors fall into."),
+    Param(name="m", default=20, low=2, high=512, text="hnsw: neighbours per vector."),
+    Param(name="ef_construction", default=300, low=4, high=10_000, text="hnsw: looked at per vector added."),
+    Param(
+        name="ef_search", default=128, low=1, high=100_000,
+        text="hnsw: looked at per search; raised to the depth asked for when that is larger.",
+    ),
+    Param(name="parts", default=0, low=0, high=4096, text="ivf_pq: parts of a vector; 0: LanceDB's choice."),
+    Param(name="probes", default=20, low=1, high=100_000, text="Lists looked at per search."),
+    Param(
+        name="refine", default=0, low=0, high=1000,
+        text="So many times the depth is compared again with the vectors themselves; 0: not.",
+    ),
+)  # fmt: skip
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    parts = whole(options, "parts") or dim / 16
+    index = {"none": 0.0, "hnsw": dim + 8.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
+    return 4.0 * dim + _ROW + index + _ROW * (index > 0)
+
+
+class LanceDb(Outside):
+    """A table of LanceDB."""
+
+    engine = Engine(
+        name="lancedb",
+        title="LanceDB",
+        text="A table of LanceDB in a folder or in object storage: HNSW, IVF_PQ or exact.",
+        options=_OPTIONS,
+        package="lancedb",
+        requirements="requirements-lancedb.txt",
+        example="s3://bucket/path (keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)",
+        vector_bytes=_vector_bytes,
+        folder=True,
+        searching=("exact", "ef_search", "probes", "refine"),
+    )
+
+    def _create(self, vectors: Vectors) -> None:
+        dim = vectors.shape[1]
+        schema = pa.schema([(_ID, pa.int64()), (_VECTOR, pa.list_(pa.float32(), dim))])
+
+        def batches() -> Any:  # noqa: ANN401 - of a package without types
+            for start, block in numbered(vectors):
+                rows = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), dim)
+                places = pa.array(np.arange(start, start + len(block)))
+                yield pa.record_batch([places, rows], schema=schema)
+
+        table = self._base.create_table(self.table, batches(), schema=schema, mode="overwrite")
+        method, options = str(self._options["method"]), self._options
+        common = {
+            "metric": _METRICS[self.metric],
+            "vector_column_name": _VECTOR,
+            "num_partitions": whole(options, "partitions"),
+        }
+        if method == "hnsw":
+            more = {"m": whole(options, "m"), "ef_construction": whole(options, "ef_construction")}
+            table.create_index(index_type="IVF_HNSW_SQ", **common, **more)
+        elif method == "ivf_pq":
+            parts = whole(options, "parts")
+            table.create_index(index_type="IVF_PQ", **common, **({"num_sub_vectors": parts} if parts else {}))
+
+    def _look(self) -> Facts:
+        if self.table not in (known := self._tables()):
+            raise self.missing(known)
+        schema = self._opened.schema
+        for column in (self._id, self._vector):
+            if column not in schema.names:
+                raise InputError(
+                    f"The table {self.table} has no column {column}.",
+                    where=f"index {self.name}",
+                    do=f"Found: {', '.join(schema.names)}.",
+                )
+        kind = schema.field(self._vector).type
+        if not pa.types.is_fixed_size_list(kind):
+            raise InputError(
+                f"The column {self._vector} holds no vectors of one length.", where=f"index {self.name}"
+            )
+        return Facts(self._opened.count_rows(), kind.list_size, self._bytes())
+
+    def _nearest(self, query: Vectors, k: int) -> Found:
+        asked = self._opened.search(query, vector_column_name=self._vector)
+        asked = asked.distance_type(_METRICS[self.metric]).select([self._id, "_distance"]).limit(k)
+        if self._options["exact"] == "yes":
+            asked = asked.bypass_vector_index()
+        elif self._options["method"] != "none":
+            asked = asked.ef(max(whole(self._options, "ef_search"), k))
+            asked = asked.nprobes(whole(self._options, "probes"))
+            if whole(self._options, "refine"):
+                asked = asked.refine_factor(whole(self._options, "refine"))
+        found = asked.to_arrow()
+        far = found["_distance"].to_numpy().astype(np.float64)
+        scores = -np.sqrt(np.maximum(far, 0)) if self.metric == "l2" else 1 - far
+        return list(zip(found[self._id].to_pylist(), scores.tolist(), strict=True))
+
+    @property
+    def _id(self) -> str:
+        return str(self._options["id"]) if self.existing else _ID
+
+    @property
+    def _vector(self) -> str:
+        return str(self._options["vector"]) if self.existing else _VECTOR
+
+    @cached_property
+    def _base(self) -> Any:  # noqa: ANN401 - of a package without types
+        return self.driver.connect(self.url or str(self._place.folder / DATA))
+
+    @cached_property
+    def _opened(self) -> Any:  # noqa: ANN401 - of a package without types
+        return self._base.open_table(self.table)
+
+    def _tables(self) -> list[str]:
+        return list(self._base.list_tables().tables)
+
+    def _bytes(self) -> int | None:
+        """Bytes of the table's files; None in object storage, where nobody is asked for them."""
+        at = Path(self.url or self._place.folder / DATA)
+        files = (at / f"{self.table}.lance").rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file()) if "://" not in self.url else None
+
+    def _problem(self, error: Exception) -> ClqError | None:
+        words = str(error).lower()
+        if any(part in words for part in ("connection", "dns", "timed out", "error sending request")):
+            return self.unreachable()
+        if any(part in words for part in ("403", "access denied", "invalidaccesskey", "credential")):
+            return ProviderError(
+                "The object storage refused the keys.",
+                kind="auth",
+                where=f"index {self.name}",
+                do="Look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            )
+        return None

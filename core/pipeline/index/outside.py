@@ -1,0 +1,318 @@
+"""A vector index that a database keeps: what the engines share, so that each file holds only its own words.
+
+An engine either builds a table of its own from the vectors of an evaluation, or searches one that is there
+(the option `table`) without copying it. Where it is comes from an environment variable (the option
+`url_env`), whose value is in no file, log or message. Without one, engines that can work on a folder do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from core.errors import ClqError, InputError, ProviderError
+from core.extras import needed
+from core.params import Method, Options, Param, read_options
+from core.pipeline.index.kinds import BLOCK_ROWS, blocks, row_lengths
+from core.pipeline.index.saved import about_folder, is_folder_of, new_folder
+from core.pipeline.ranking.hits import Hits, top_k
+from core.providers.embed import Vectors
+from core.records import JsonMap
+
+KIND = "index of a database"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
+_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine(Method):
+    """A database that keeps vectors."""
+
+    title: str  # what people call it
+    package: str  # what it is reached by
+    requirements: str  # the file that installs that
+    example: str  # of an address
+    vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
+    folder: bool = False  # whether it works on a folder where no address is given
+    searching: tuple[str, ...] = ("exact",)  # options that change a search and not what is built
+
+
+def shared(url_env: str, *, id: str, vector: str) -> tuple[Param, ...]:  # noqa: A002 - as it is written
+    """Return the options that every engine has."""
+    named = "Environment variable that holds the address."
+    return (
+        Param(name="url_env", default=url_env, free=True, text=named),
+        Param(name="table", default="", free=True, text="Table that is there; empty: one is built."),
+        Param(name="id", default=id, free=True, text="Where that table keeps the passage's identifier."),
+        Param(name="vector", default=vector, free=True, text="Where it keeps the vector."),
+        Param(name="exact", default="no", choices=("no", "yes"), text="Compare every vector."),
+    )
+
+
+class Place(NamedTuple):
+    """Where an index is."""
+
+    folder: Path  # for what lies here
+    table: str  # the name of a table that is built
+    ids: Sequence[str] = ()  # the passages of a table that is there, in the order in which hits count them
+
+
+class Facts(NamedTuple):
+    """What a table says of itself."""
+
+    passages: int  # vectors
+    dim: int  # dimensions
+    size: int | None  # bytes of rows and index; None where the engine does not tell
+
+
+Found = Sequence[tuple[Any, float]]
+"""Identifiers and scores, higher is better."""
+
+
+class Outside(ABC):
+    """An index that a database keeps; a search is asked of it for one vector at a time."""
+
+    engine: ClassVar[Engine]
+
+    def __init__(self, place: Place, metric: str, options: Options) -> None:
+        self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
+        self._place, self._options = place, options
+        self._facts = Facts(0, 0, None)
+
+    @classmethod
+    def build(cls, place: Place, vectors: Vectors, metric: str, options: Options) -> Self:
+        """Make a new table of vectors, each under its position, and its index."""
+        index = cls(place, metric, options)
+        row_lengths(vectors)  # refuses what is not finite
+        started = perf_counter()
+        with index.saying("build the index"):
+            index._create(vectors)
+        index.build_s = perf_counter() - started
+        return index._looked(vectors.shape[1])
+
+    @classmethod
+    def use(cls, place: Place, metric: str, options: Options, *, dim: int) -> Self:
+        """Search a table that is there."""
+        return cls(place, metric, options)._looked(dim)
+
+    @classmethod
+    def load(cls, path: Path, about: JsonMap, ids: Sequence[str] = ()) -> Self:
+        """Open what `save` wrote about."""
+        options = engine_options(cls.engine, about["options"])
+        index = cls(Place(path.parent, about["table"], ids), about["metric"], options)
+        index.build_s = about["build_s"]
+        return index._looked(about["dim"])
+
+    @abstractmethod
+    def _create(self, vectors: Vectors) -> None:
+        """Make the table, in place of one of the same name, and its index."""
+
+    @abstractmethod
+    def _look(self) -> Facts:
+        """Ask the table what it is."""
+
+    @abstractmethod
+    def _nearest(self, query: Vectors, k: int) -> Found:
+        """Ask for the nearest of one vector."""
+
+    def _problem(self, error: Exception) -> ClqError | None:
+        """Return what an error of the driver means; None where its own words must do."""
+        del error
+        return None
+
+    @property
+    def existing(self) -> bool:
+        """Whether the table was there before."""
+        return bool(self._options["table"])
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return str(self._options["table"] or self._place.table)
+
+    @property
+    def remote(self) -> bool:
+        """Whether another process answers."""
+        return bool(self._options["url_env"])
+
+    @property
+    def parameters(self) -> JsonMap:
+        """What the index was built and is searched with, for the manifest; never an address."""
+        return {"metric": self.metric, **told(self._options)}
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes of rows and index; None where the engine does not tell."""
+        return self._facts.size
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of the vectors."""
+        return self._facts.dim
+
+    def __len__(self) -> int:
+        return self._facts.passages
+
+    def search(self, vector: Vectors, k: int) -> Hits:
+        """The best passages for one query vector."""
+        query = np.ascontiguousarray(vector, dtype=np.float32)
+        if query.shape != (self.dim,):
+            raise InputError(
+                f"A query vector has {query.shape[-1]} dimensions, the index {self.dim}.",
+                where=f"index {self.name}",
+                do="Embed queries with the model and dimension of the passages.",
+            )
+        depth = min(k, len(self))
+        with self.saying("search"):
+            found = self._nearest(query, depth)
+        passages = np.array([self._position(name) for name, _ in found], dtype=np.int64)
+        # The cosine of a vector of zeros is no number to some engines.
+        return top_k(passages, np.nan_to_num(np.array([score for _, score in found], dtype=np.float64)), k)
+
+    def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
+        """The best passages for each of many query vectors."""
+        return [self.search(vector, k) for vector in vectors]
+
+    def save(self, path: Path) -> None:
+        """Write down where the index is; the table stays in the database."""
+        about = {
+            "name": self.name,
+            "metric": self.metric,
+            "options": told(self._options),
+            "table": self._place.table,
+            "dim": self.dim,
+            "build_s": self.build_s,
+        }
+        with new_folder(path, KIND, about):
+            pass
+
+    @cached_property
+    def url(self) -> str:
+        """The address; empty where the index lies in a folder."""
+        return address(self.engine, self._options)
+
+    @cached_property
+    def driver(self) -> ModuleType:
+        """The package that the engine is reached by."""
+        return needed(self.engine.package, self.engine.requirements, self.engine.title)
+
+    @contextmanager
+    def saying(self, doing: str) -> Iterator[None]:
+        """Say in words of one's own what a driver refused; its words may hold an address."""
+        try:
+            yield
+        except ClqError:
+            raise
+        except Exception as error:
+            words = without_secrets(str(error).strip().split("\n")[0], self.url)[:_WORDS]
+            usual = ProviderError(
+                f"{self.engine.title} did not {doing}: {words or type(error).__name__}.",
+                kind="server",
+                where=f"index {self.name}",
+            )
+            raise (self._problem(error) or usual) from None
+
+    def unreachable(self) -> ProviderError:
+        """That nobody answers at the address."""
+        return ProviderError(
+            f"{self.engine.title} does not answer.",
+            kind="unreachable",
+            where=f"index {self.name}",
+            do=f"Is it running, and is the address in {self._options['url_env']} right?",
+        )
+
+    def missing(self, known: Sequence[str], what: str = "table") -> InputError:
+        """That there is no such table."""
+        return InputError(
+            f"There is no {what} {self.table}.",
+            where=f"index {self.name}",
+            do=f"Found: {', '.join(known[:12]) or 'none'}.",
+        )
+
+    def _looked(self, dim: int) -> Self:
+        with self.saying("describe the table"):
+            self._facts = self._look()
+        if self._facts.dim != dim:
+            raise InputError(
+                f"The vectors of {self.table} have {self._facts.dim} dimensions, those of the model {dim}.",
+                where=f"index {self.name}",
+                do="Name the model and the dimension that the table was made with.",
+            )
+        return self
+
+    def _position(self, name: object) -> int:
+        if not self.existing:
+            return int(str(name))
+        position = self._positions.get(str(name))
+        if position is None:
+            raise InputError(
+                f"The table {self.table} holds a passage that the collection lacks: {str(name)[:_WORDS]}.",
+                where=f"index {self.name}",
+                do="Give the collection that the table was made of, and the column of its identifiers (id).",
+            )
+        return position
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {name: position for position, name in enumerate(self._place.ids)}
+
+
+def engine_options(engine: Engine, given: JsonMap | None) -> Options:
+    """Check the options of an engine and fill in the defaults; an empty word counts as not given."""
+    where = f"index {engine.name}"
+    stated = {name: value for name, value in (given or {}).items() if value != ""}
+    read = read_options(engine.options, stated, where=where)
+    if not (read["url_env"] or engine.folder):
+        raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
+    if read["url_env"] and not _VARIABLE.fullmatch(str(read["url_env"])):
+        found = "url_env is no name of an environment variable."
+        raise InputError(found, where=where, do="Put the address into a variable, and give its name.")
+    return read
+
+
+def address(engine: Engine, options: Options) -> str:
+    """The address that an environment variable holds; empty where none is named."""
+    variable = str(options["url_env"])
+    found = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not found:
+        raise InputError(
+            f"The environment variable {variable} is not set.",
+            where=f"index {engine.name}",
+            do=f"Set it to the address, as {engine.example}.",
+        )
+    return found
+
+
+def without_secrets(words: str, url: str) -> str:
+    """Take every part of an address out of a text."""
+    for part in sorted(set(_SECRET.findall(url)), key=len, reverse=True):
+        words = words.replace(part, "…")
+    return words
+
+
+def told(options: Options) -> Options:
+    """The options that are not empty, as they can be read again."""
+    return {name: value for name, value in options.items() if value != ""}
+
+
+def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
+    """Blocks of vectors with the position of their first, as float32."""
+    for number, block in enumerate(blocks(vectors)):
+        yield number * BLOCK_ROWS, block
+
+
+def about_outside(path: Path) -> JsonMap | None:
+    """Return what `Outside.save` wrote; None where another kind of index was saved."""
+    return about_folder(path, KIND) if is_folder_of(path, KIND) else None

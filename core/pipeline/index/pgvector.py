@@ -1,0 +1,233 @@
+"""pgvector: vectors in PostgreSQL, by psycopg."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import ClqError, InputError, ProviderError
+from core.extras import needed
+from core.params import Options, Param, whole
+from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
+from core.providers.embed import Vectors
+
+REQUIREMENTS = "requirements-pgvector.txt"
+_OPERATORS = {"cosine": ("<=>", "cosine_ops"), "ip": ("<#>", "ip_ops"), "l2": ("<->", "l2_ops")}
+_ID, _VECTOR = "id", "embedding"
+_MOST_LOOKED_AT = 1000
+_CONNECT_S = 10
+_OPTIONS = (
+    *shared("PG_URL", id=_ID, vector=_VECTOR),
+    Param(name="method", default="hnsw", choices=("hnsw", "ivfflat", "none"), text="Index that is built."),
+    Param(name="type", default="vector", choices=("vector", "halfvec"), text="Numbers of 4 or of 2 bytes."),
+    Param(name="m", default=16, low=2, high=100, text="hnsw: neighbours per vector."),
+    Param(name="ef_construction", default=64, low=4, high=1000, text="hnsw: looked at per vector added."),
+    Param(
+        name="ef_search", default=40, low=1, high=_MOST_LOOKED_AT,
+        text="hnsw: looked at per search; raised to the depth asked for when that is larger.",
+    ),
+    Param(name="lists", default=100, low=1, high=32_768, text="ivfflat: lists that vectors fall into."),
+    Param(name="probes", default=10, low=1, high=32_768, text="ivfflat: lists looked at per search."),
+)  # fmt: skip
+_ROW, _ENTRY = 36.0, 16.0
+"""Bytes of a row of PostgreSQL and of an entry of an index beside the vector."""
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    number = 2 if options["type"] == "halfvec" else 4
+    vector = number * dim + 8.0
+    links = 6.0 * 2 * whole(options, "m") * 1.1
+    index = {"none": 0.0, "hnsw": vector + links + 2 * _ENTRY, "ivfflat": vector + _ENTRY}
+    return _ROW + vector + index[str(options["method"])]
+
+
+class PgVector(Outside):
+    """A table of PostgreSQL with a column of vectors."""
+
+    engine = Engine(
+        name="pgvector",
+        title="PostgreSQL with pgvector",
+        text="A table of PostgreSQL with pgvector: HNSW, IVFFlat or exact.",
+        options=_OPTIONS,
+        package="psycopg",
+        requirements=REQUIREMENTS,
+        example="postgresql://user:password@host:5432/database",
+        vector_bytes=_vector_bytes,
+        searching=("exact", "ef_search", "probes"),
+    )
+
+    def _create(self, vectors: Vectors) -> None:
+        sql, table, dim = self._sql, self._named(self.table), vectors.shape[1]
+        kind = str(self._options["type"])
+        of_type = self._vector_types[kind]
+        if not self._has(self._connection, kind):
+            found = f"This server's pgvector has no type {kind}."
+            raise InputError(found, where=f"index {self.name}", do="Update pgvector to 0.7, or use vector.")
+        made = sql.SQL("CREATE TABLE {} ({} bigint PRIMARY KEY, {} {}({}))")
+        copied = sql.SQL("COPY {} FROM STDIN WITH (FORMAT BINARY)").format(table)
+        connection = self._connection
+        with connection.transaction():
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+            names = (sql.Identifier(_ID), sql.Identifier(_VECTOR), sql.SQL(kind), sql.Literal(dim))
+            connection.execute(made.format(table, *names))
+            with connection.cursor().copy(copied) as copy:
+                copy.set_types(["bigint", kind])
+                for start, block in numbered(vectors):
+                    for place, row in enumerate(block, start):
+                        copy.write_row((place, of_type(row)))
+            self._index(connection, table, kind)
+        connection.execute(sql.SQL("ANALYZE {}").format(table))
+
+    def _index(self, connection: Any, table: Any, kind: str) -> None:  # noqa: ANN401 - an optional package
+        method, sql = str(self._options["method"]), self._sql
+        if method == "none":
+            return
+        names = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}[method]
+        set_to = [
+            sql.SQL("{} = {}").format(sql.SQL(name), sql.Literal(whole(self._options, name)))
+            for name in names
+        ]
+        made = sql.SQL("CREATE INDEX ON {} USING {} ({} {}) WITH ({})")
+        operators = sql.SQL(f"{kind}_{_OPERATORS[self.metric][1]}")
+        connection.execute(
+            made.format(
+                table, sql.SQL(method), sql.Identifier(_VECTOR), operators, sql.SQL(", ").join(set_to)
+            )
+        )
+
+    def _look(self) -> Facts:
+        sql, table = self._sql, self._named(self.table)
+        where = self._connection.execute("SELECT to_regclass(%s)", (table.as_string(None),)).fetchone()
+        if where is None or where[0] is None:
+            raise self.missing(self._tables())
+        columns = dict(
+            self._connection.execute(
+                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+                " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+                (table.as_string(None),),
+            ).fetchall()
+        )
+        for column in self._columns:
+            if column not in columns:
+                raise InputError(
+                    f"The table {self.table} has no column {column}.",
+                    where=f"index {self.name}",
+                    do=f"Found: {', '.join(columns)}.",
+                )
+        vector = sql.Identifier(self._columns[1])
+        asked = sql.SQL(
+            "SELECT (SELECT count({0}) FROM {1}),"
+            " (SELECT vector_dims({0}) FROM {1} WHERE {0} IS NOT NULL LIMIT 1), pg_total_relation_size({2})"
+        ).format(vector, table, sql.Literal(table.as_string(None)))
+        count, dim, size = self._connection.execute(asked).fetchone()
+        self._type = columns[self._columns[1]].partition("(")[0]
+        return Facts(count, dim or 0, size)
+
+    def _nearest(self, query: Vectors, k: int) -> Found:
+        connection = self._connection
+        self._set_depth(connection, k)
+        rows = connection.execute(self._asked, (self._vector_types[self._type](query), k)).fetchall()
+        return [(name, 1 - far if self.metric == "cosine" else -far) for name, far in rows]
+
+    @property
+    def _asked(self) -> Any:  # noqa: ANN401 - an optional package
+        if "asked" not in self._of_thread.__dict__:
+            sql, (name, vector) = self._sql, self._columns
+            text = sql.SQL("SELECT {}, {} {} %s AS far FROM {} ORDER BY far LIMIT %s").format(
+                sql.Identifier(name), sql.Identifier(vector), sql.SQL(_OPERATORS[self.metric][0]),
+                self._named(self.table),
+            )  # fmt: skip
+            self._of_thread.asked = text.as_string(None)
+        return self._of_thread.asked
+
+    def _set_depth(self, connection: Any, k: int) -> None:  # noqa: ANN401 - an optional package
+        """Look at as many as are asked for: a graph returns no more than that."""
+        if self._of_thread.depth == k:
+            return
+        looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
+        settings: dict[str, int | str] = {
+            "hnsw.ef_search": looked_at,
+            "ivfflat.probes": whole(self._options, "probes"),
+        }
+        if self._options["exact"] == "yes":
+            settings |= {"enable_indexscan": "off", "enable_bitmapscan": "off"}
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
+        self._of_thread.depth = k
+
+    @property
+    def _columns(self) -> tuple[str, str]:
+        return (str(self._options["id"]), str(self._options["vector"])) if self.existing else (_ID, _VECTOR)
+
+    @property
+    def _sql(self) -> Any:  # noqa: ANN401 - an optional package
+        return self.driver.sql
+
+    @property
+    def _vector_types(self) -> dict[str, Any]:
+        pgvector = needed("pgvector", REQUIREMENTS, self.engine.title)
+        return {"vector": pgvector.Vector, "halfvec": pgvector.HalfVector}
+
+    def _named(self, table: str) -> Any:  # noqa: ANN401 - an optional package
+        return self._sql.Identifier(*table.split("."))
+
+    @property
+    def _connection(self) -> Any:  # noqa: ANN401 - an optional package
+        """The connection of this thread; a new one where it has none, or lost it."""
+        kept = self._of_thread.__dict__.get("connection")
+        if kept is None or kept.closed:
+            self._of_thread.connection = kept = self._connect()
+            self._of_thread.depth = 0
+        return kept
+
+    def _connect(self) -> Any:  # noqa: ANN401 - an optional package
+        vectors = needed("pgvector.psycopg", REQUIREMENTS, self.engine.title)
+        url = self.url
+        try:
+            connection = self.driver.connect(url, autocommit=True, connect_timeout=_CONNECT_S)
+        except self.driver.Error as error:
+            raise self._refused(error) from None
+        if not self._has(connection, "vector"):
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        vectors.register_vector(connection)
+        weakref.finalize(self, connection.close)
+        return connection
+
+    @staticmethod
+    def _has(connection: Any, kind: str) -> bool:  # noqa: ANN401 - an optional package
+        asked = "SELECT EXISTS (SELECT FROM pg_type WHERE typname = %s)"
+        return bool(connection.execute(asked, (kind,)).fetchone()[0])
+
+    @property
+    def _of_thread(self) -> threading.local:
+        kept: threading.local = self.__dict__.setdefault("_local", threading.local())
+        return kept
+
+    def _refused(self, error: Exception) -> ClqError:
+        if "password" in str(error) or "authentication" in str(error):
+            return ProviderError(
+                f"{self.engine.title} refused the user or the password.",
+                kind="auth",
+                where=f"index {self.name}",
+                do=f"Look at the address in {self._options['url_env']}.",
+            )
+        return self.unreachable()
+
+    def _problem(self, error: Exception) -> ClqError | None:
+        lost = (self.driver.OperationalError, self.driver.InterfaceError)
+        if isinstance(error, lost) and self._of_thread.__dict__.get("connection", None) is not None:
+            connection = self._of_thread.connection
+            if connection.closed or connection.broken:
+                del self._of_thread.connection
+                return self.unreachable()
+        return None
+
+    def _tables(self) -> Sequence[str]:
+        rows = self._connection.execute(
+            "SELECT DISTINCT c.oid::regclass::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+            " JOIN pg_type t ON t.oid = a.atttypid"
+            " WHERE c.relkind IN ('r', 'p') AND t.typname IN ('vector', 'halfvec') ORDER BY 1"
+        ).fetchall()
+        return [name for (name,) in rows]

