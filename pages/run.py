@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.metrics.robust import PERTURBATIONS
 from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
@@ -19,7 +20,7 @@ from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
 from core.views.run import form as asked
 from core.views.run import plan as told
-from core.views.run.form import AXES, Form
+from core.views.run.form import AXES, LEVELS, Form
 from core.views.run.plan import (
     StoreShelf,
     button,
@@ -45,9 +46,13 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     """
     collections, golden_sets = asked.stored(cache.snapshot(None))
     top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 3])
-    axes = [middle[place % 2] for place in range(len(AXES))]
-    cells = [*top, *axes, *bottom]
-    keys = ("collection", "golden_set", "queries", "limit", *AXES, "name", "latency", "budget")
+    fields = [axis for axis in AXES if axis != "rewrite"]
+    axes = [middle[place % 2] for place in range(len(fields))]
+    typed = st.expander("Questions as people type them, and rewrites: what they cost and win back")
+    ways = [typed.container(), *typed.columns(len(LEVELS))]
+    cells = [*top, *axes, *bottom, *ways]
+    keys = ("collection", "golden_set", "queries", "limit", *fields, "name", "latency", "budget")
+    keys += ("rewrite", *LEVELS)
     places: Places = {key: cell.container() for key, cell in zip(keys, cells, strict=True)}
 
     documents = chosen(places["collection"], "Documents", begun.documents, collections, key=start)
@@ -78,6 +83,19 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
             )
         )
         for axis, title in AXES.items()
+    }
+    values |= {
+        way.name: tuple(
+            places[way.name].pills(
+                way.name.capitalize(),
+                LEVELS[way.name],
+                selection_mode="multi",
+                default=begun.axes.get(way.name),
+                key=f"{way.name}_{start}",
+                help=f"{way.text}. Chosen levels run beside the questions as they are, never in their place.",
+            )
+        )
+        for way in PERTURBATIONS
     }
     name = places["name"].text_input("Name", begun.name, key=f"name_{start}")
     repeats = places["latency"].number_input(

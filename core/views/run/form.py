@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.errors import ClqError
 from core.importers import preview
+from core.metrics.robust import PERTURBATIONS
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
@@ -26,15 +27,21 @@ AXES: Mapping[str, str] = {
     "candidates": "K, passages that the reranker sees",
     "dim": "Dimensions",
     "index": "Vector index",
+    "rewrite": "Rewrites of what is typed",
 }
 """Axis of a specification → its field; of each several values can be chosen."""
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    way.name: tuple(str(level) for level in range(1, int(way.high) + 1)) for way in PERTURBATIONS
+}
+"""Perturbation of the questions → its levels; the questions as they are are always run beside them."""
 _MODES = ("sparse", "dense", "hybrid")
 SENT = ("1", "2", "3", "5", "10", "20", "50")
 """Numbers of passages that readers are usually sent."""
+_NONE = ("reranker", "rewrite")
 _DEPTHS = ("10", "20", "50", "100", "150", "200")
 _KEY = re.compile(
     r"(?:[^ ,]*, )?(?:axes\.)?"
-    rf"(?P<key>{'|'.join(AXES)}|collection|queries|golden_set|latency|budget|name|reader)\b(?! =)"
+    rf"(?P<key>{'|'.join((*AXES, *LEVELS))}|collection|queries|golden_set|latency|budget|name|reader)\b(?! =)"
 )
 
 
@@ -49,7 +56,7 @@ class Form:
     split: str = ""  # of the judgements, where a folder holds several
     questions: str = ""  # a path; empty = those of the documents
     limit: int | None = None  # how many questions are asked; None = all
-    axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine
+    axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine; of a perturbation the levels above 0
     repeats: int = 3  # how often every question is asked
     budget: float | None = None  # hard limit in dollars; None = none
     readers: tuple[str, ...] = ()  # models that answer from the passages; none = nobody does
@@ -83,6 +90,7 @@ def starts(scope: Scope | None) -> dict[str, Form]:
             "candidates": ("20", "50"),
             "dim": ("128", "256"),
             "index": ("flat",),
+            "rewrite": ("none",),
         },
     )
     return {WORKSPACE: here, **forms}
@@ -92,7 +100,8 @@ def _preset(name: str) -> Form:
     """What a preset says, in the fields of the form."""
     told = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
     said = told.get("axes", {})
-    axes = {axis: _names(said.get(axis, ["none"] if axis == "reranker" else [])) for axis in AXES}
+    axes = {axis: _names(said.get(axis, ["none"] if axis in _NONE else [])) for axis in AXES}
+    axes |= {way: tuple(level for level in _names(said.get(way, [])) if level != "0") for way in LEVELS}
     repeats = told.get("latency", {}).get("repeats", Form.__dataclass_fields__["repeats"].default)
     limit = told.get("queries", {}).get("limit")
     return Form(name=told.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
@@ -109,6 +118,9 @@ def offered(form: Form) -> dict[str, list[str]]:
     known = Known()
     dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
     rerankers = sorted(known.names("reranker"), key=lambda name: (name != "none", ":" in name, name))
+    rewrites = sorted(
+        known.names("rewrite"), key=lambda name: (name != "none", ":" in name, name[:5] != "chat:", name)
+    )
     usual: dict[str, Iterable[str]] = {
         "mode": _MODES,
         "embedder": sorted(known.names("embedder")),
@@ -116,6 +128,7 @@ def offered(form: Form) -> dict[str, list[str]]:
         "candidates": _DEPTHS,
         "dim": map(str, sorted(dims)),
         "index": sorted(known.names("index")),
+        "rewrite": rewrites,
     }
     return {axis: list(dict.fromkeys([*form.axes[axis], *values])) for axis, values in usual.items()}
 
@@ -145,10 +158,11 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     """
     preset = _preset(form.preset) if form.preset else None
     usual = Form(axes={}) if preset is None else preset
+    said = {} if preset is None else preset.axes
     axes = {
-        axis: values
+        axis: ("0", *values) if axis in LEVELS else values
         for axis, values in form.axes.items()
-        if values and (preset is None or values != preset.axes[axis])
+        if (values or axis in LEVELS) and values != said.get(axis, () if axis in LEVELS else None)
     }
     return "\n".join(
         [
