@@ -49,7 +49,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     fields = [axis for axis in AXES if axis != "rewrite"]
     axes = [middle[place % 2] for place in range(len(fields))]
     typed = st.expander("Questions as people type them, and rewrites: what they cost and win back")
-    ways = [typed.container(), *typed.columns(len(LEVELS))]
+    ways = [typed.container(), *typed.columns([4, 4, 2, 2]), typed.container()]
     cells = [*top, *axes, *bottom, *ways]
     keys = ("collection", "golden_set", "queries", "limit", *fields, "name", "latency", "budget")
     keys += ("rewrite", *LEVELS)

@@ -31,7 +31,8 @@ AXES: Mapping[str, str] = {
 }
 """Axis of a specification → its field; of each several values can be chosen."""
 LEVELS: Mapping[str, tuple[str, ...]] = {
-    way.name: tuple(str(level) for level in range(1, int(way.high) + 1)) for way in PERTURBATIONS
+    way.name: tuple(str(level) for level in (way.choices or range(int(way.high) + 1)))[1:]
+    for way in PERTURBATIONS
 }
 """Perturbation of the questions → its levels; the questions as they are are always run beside them."""
 _MODES = ("sparse", "dense", "hybrid")

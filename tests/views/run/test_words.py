@@ -67,6 +67,12 @@ def test_forms_are_specifications():
     spec = load(text)
     assert (spec.collection.stored, spec.golden_set.stored) == ("python-docs", 'a "quoted" set')
     assert (spec.axes[0].candidates, spec.axes[0].dim) == ((20, 50), (128, 256))
+    forms = form.starts(Scope("c", "g"))
+    noisy = {"noise": ("2", "4"), "typo": ("1",), "names": ("mask",), "rewrite": ("none", "rules")}
+    asked = replace(forms[form.WORKSPACE], axes=forms[form.WORKSPACE].axes | noisy)
+    (axes,) = load(form.specification(asked, ["c"], ["g"])).axes
+    assert (axes.noise, axes.typo, axes.names) == ((0, 2, 4), (0, 1), ("0", "mask")), "beside the clean ones"
+    assert (axes.case, axes.rewrite) == ((0,), ("none", "rules"))
     assert list(form.starts(None)) == ["quick-local", "clq-paper"]
 
 
