@@ -134,8 +134,29 @@ def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Ope
     expect(page.slider("SLA")).to_have_attribute("aria-valuetext", "no limit")
 
 
-def test_sliders_move_by_keys_and_follow_to_other_pages(server: Server, visit: Open) -> None:
+_STOP = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return [...document.querySelectorAll("[class*=st-key-]")].filter(each => each.contains(at))
+    .map(each => each.className.match(/st-key-(\\w+)/)[1]);
+}"""
+
+
+def test_limits_move_by_keys_and_follow_to_other_pages(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/?ws=clq-paper&sla=600")
+    reached: set[str] = set()
+    for key in ("Tab", "Enter", *["Tab"] * 9):  # over the rooms, and nine stops more
+        page.page.keyboard.press(key)
+        reached.update(page.page.evaluate(_STOP))
+    assert reached >= {"firm", "limits_strip", "views"}  # the chart's first button
+    page.press(page.field("SLA"), "ArrowDown", 2)
+    lower = float(page.field("SLA").input_value())
+    assert lower < 600
+    assert f"sla={lower:g}" in page.address
+    page.press(page.field("SLA"), "PageUp")
+    assert float(page.field("SLA").input_value()) > 600
+    page.field("SLA").fill("600")
+    page.press(page.field("SLA"), "Enter")
     assert page.page.get_by_role("slider").count() == 3
     expect(page.slider("Quality")).to_have_attribute("aria-valuetext", "no limit")
     page.press(page.slider("Quality"), "PageUp", 2)

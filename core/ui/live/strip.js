@@ -38,6 +38,7 @@ export function digits({ digits }, value) {
   return Number(fixed) === value ? fixed : String(value);
 }
 
+const STEPS = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
 const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);
 const make = (tag, parent, properties = {}) => {
   const made = Object.assign(document.createElement(tag), properties);
@@ -106,10 +107,14 @@ class Strip {
       const field = make("input", row, { type: "text", inputMode: "decimal", placeholder: this.data.free });
       field.setAttribute("aria-label", label);
       field.autocomplete = "off";
+      slider.tabIndex = -1; // by keyboard a limit is one stop: its field, where the arrows move it as a slider's do
+      field.setAttribute("aria-keyshortcuts", "ArrowUp ArrowDown");
       slider.addEventListener("pointerdown", () => (bus.held = true));
       slider.addEventListener("input", () => this.set(limit, limitAt(limit, slider.valueAsNumber)));
       slider.addEventListener("change", () => bus.held || this.release());
       field.addEventListener("change", () => this.enter(limit, field));
+      field.addEventListener("keydown", (event) => this.step(limit, field, event));
+      field.addEventListener("keyup", ({ key }) => STEPS[key] && this.release());
       this.inputs.set(key, { slider, field });
     }
   }
@@ -121,6 +126,15 @@ class Strip {
     if (value === undefined) return;
     this.set(limit, value);
     this.release();
+  }
+
+  /** An arrow moves a limit by one place of its slider, from what is typed. */
+  step(limit, field, event) {
+    const way = STEPS[event.key];
+    if (!way) return;
+    event.preventDefault();
+    const from = typed(limit, field.value) ?? this.values[limit.key];
+    this.set(limit, limitAt(limit, Math.min(Math.max(place(limit, from) + way, 0), limit.steps)));
   }
 
   set(limit, value) {
