@@ -25,6 +25,17 @@ class ClqError(Exception):
         self.do = do
         super().__init__(" ".join(part for part in (f"{where}:" if where else "", found, do) if part))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (type(self), self.args, self.__dict__)  # subclasses take other arguments
+
+
+def _again(kind: type[ClqError], args: tuple[object, ...], told: dict[str, object]) -> ClqError:
+    """Return the error that another process raised."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(told)
+    return error
+
 
 class InputError(ClqError):
     """A file, a table or a value that was offered cannot be used; nothing was written."""

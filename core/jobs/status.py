@@ -145,6 +145,14 @@ class Tracker(Generic[S]):
         self._left[self._kind] = max(0, self._left.get(self._kind, 0) - units)
         self.status = replace(self.status, done=min(self.status.total, self.status.done + units))
 
+    def did(self, kind: str, units: int) -> None:
+        """So many units of a kind were done side by side since this was told last, or the last unit began."""
+        seen = self._took[kind]
+        seen[0] += units
+        seen[1] += self._clock() - self._since
+        self._since = self._clock()
+        self.skip(kind, units)
+
     def skip(self, kind: str, units: int) -> None:
         """Units of a kind need not be done."""
         self._kind = kind

@@ -46,7 +46,7 @@ def with_budget(job: Job, usd: float | None) -> Job:
     return replace(job, budget_usd=usd, spec=spec)
 
 
-def execute(context: Context, job: Job, form: Format) -> None:
+def execute(context: Context, job: Job, form: Format, on: str) -> None:
     """Run an evaluation, or what is left of it, into the store, and print its runs."""
     from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
 
@@ -58,7 +58,14 @@ def execute(context: Context, job: Job, form: Format) -> None:
     held, readers = _held(context), landing.after(context.store(), job)
     with working("what has finished is kept, and resume goes on") as (tell, cancelled):
         outcome = run_job(
-            job, sink, work=work_of(context), progress=tell, cancelled=cancelled, held=held, after=readers
+            job,
+            sink,
+            work=work_of(context),
+            progress=tell,
+            cancelled=cancelled,
+            held=held,
+            after=readers,
+            on=on,
         )
     _report(outcome, job, form)
     if outcome.status.state is State.CANCELLED:

@@ -13,6 +13,14 @@ from core.cli.output import Format, FormatOption, complain
 from core.cli.runs import evaluating, manifest
 from core.cli.runs.plan import SplitOption
 
+OnOption = Annotated[
+    str,
+    typer.Option(
+        help='The cluster that does it: "ray" starts one of this machine, "ray://host:10001" joins one.',
+        show_default=False,
+    ),
+]
+
 
 def run(
     ctx: typer.Context,
@@ -38,6 +46,7 @@ def run(
         float | None, typer.Option(min=0, help="The most dollars, instead of the specification's.")
     ] = None,
     split: SplitOption = None,
+    on: OnOption = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Run the stacks of a specification on its collection and store what was measured.
@@ -73,7 +82,7 @@ def run(
         complain(f"{problem.severity}: {problem}")
     if not evaluating.agreed(made.usd, yes=yes):
         raise typer.Exit(1)
-    evaluating.execute(context, job, form)
+    evaluating.execute(context, job, form, on)
 
 
 run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{evaluating.CODES}"
@@ -86,6 +95,7 @@ def resume(
     budget: Annotated[
         float | None, typer.Option(min=0, help="The most dollars in all, instead of the one it had.")
     ] = None,
+    on: OnOption = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Go on with an evaluation where it stopped; a finished one is left as it is.
@@ -97,7 +107,7 @@ def resume(
     job, problems = manifest.continued(context, name)
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
-    evaluating.execute(context, evaluating.with_budget(job, budget), form)
+    evaluating.execute(context, evaluating.with_budget(job, budget), form, on)
 
 
 resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{evaluating.CODES}"

@@ -44,16 +44,24 @@ class Receipts:
     """The calls of one evaluation; safe for threads, for one process at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._lock, self._path = threading.Lock(), path
+        self.resume()
+
+    def resume(self) -> None:
+        """Open the file; calls that are under way in it are those of a process that is gone."""
+        self._db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
         self._db.execute("UPDATE calls SET state = ? WHERE state = ?", (_LOST, _OPEN))
+        self.open = 0.0
         self.settled = self._sum("SELECT total(usd) FROM amounts")
         self.lost = self._sum("SELECT total(reserved) FROM calls WHERE state = 'lost'")
-        self.open = 0.0
         self.again = int(self._sum("SELECT total(calls) FROM again"))
+
+    def show(self, *, usd: float, usd_lost: float, calls_again: int) -> None:
+        """Take over what another process tells, which writes the file until this one resumes."""
+        self.settled, self.lost, self.again = usd, usd_lost, calls_again
 
     def begin(self, stage: str, reserved: float) -> int:
         """Write down a call before it is sent."""
@@ -79,6 +87,13 @@ class Receipts:
         with self._lock:
             self._db.execute("DELETE FROM calls WHERE call = ?", (call,))
             self.open = max(0.0, self.open - reserved)
+
+    def lose(self, call: int, reserved: float) -> None:
+        """Write down that nobody will know what a call cost."""
+        with self._lock:
+            self._db.execute("UPDATE calls SET state = ? WHERE call = ?", (_LOST, call))
+            self.open = max(0.0, self.open - reserved)
+            self.lost += reserved
 
     def sent_again(self, calls: int) -> None:
         """Write down that so many calls of unknown outcome are sent again."""
@@ -135,7 +150,7 @@ class Budget:
 
     def __init__(self, book: PriceBook, limit: float | None, receipts: Receipts) -> None:
         self._book, self._limit, self._receipts = book, limit, receipts
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # its lock may be taken again by the thread that holds it
         self.stage = ""
 
     @property
@@ -171,16 +186,22 @@ class Budget:
 
     def reserve(self, amounts: Sequence[Amount]) -> Reservation:
         """Set aside the most that a call can cost; waits for calls under way where they decide."""
+        with self._changed:
+            while (made := self.attempt(amounts, self.stage)) is None:
+                self._changed.wait(_WAIT_S)
+            return made
+
+    def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
+        """Set aside the most that a call can cost; None where calls under way decide."""
         usd = self._most(amounts)
         with self._changed:
-            while self._limit is not None:
+            if self._limit is not None:
                 left = self._limit + _CENT - self._receipts.settled - self._receipts.lost
                 if usd > left:
-                    raise self._used_up(usd)
-                if usd <= left - self._receipts.open:
-                    break
-                self._changed.wait(_WAIT_S)
-            return Reservation(self._receipts.begin(self.stage, usd), usd, tuple(amounts))
+                    raise self._used_up(usd, stage)
+                if usd > left - self._receipts.open:
+                    return None
+            return Reservation(self._receipts.begin(stage, usd), usd, tuple(amounts))
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used; what is not known counts as reserved."""
@@ -200,6 +221,13 @@ class Budget:
             self._receipts.cancel(held.call, held.usd)
             self._changed.notify_all()
 
+    def lose(self, reservation: object) -> None:
+        """Count a call whose outcome nobody will know as paid."""
+        held = _own(reservation)
+        with self._changed:
+            self._receipts.lose(held.call, held.usd)
+            self._changed.notify_all()
+
     def _most(self, amounts: Sequence[Amount]) -> float:
         costs = [(each, self.price(each)) for each in amounts]
         if self._limit is not None:
@@ -215,13 +243,13 @@ class Budget:
             do="Add the price to a file in data/prices, or run without a budget.",
         )
 
-    def _used_up(self, usd: float) -> BudgetError:
+    def _used_up(self, usd: float, stage: str) -> BudgetError:
         lost = self._receipts.lost
         also = f", up to ${lost:.6g} for calls whose answers were lost" if lost else ""
         return BudgetError(
             f"The budget of ${self._limit:g} ends here: ${self._receipts.settled:.6g} spent{also},"
             f" and the next call can cost ${usd:.6g}.",
-            where=self.stage,
+            where=stage,
             do="Everything so far is kept. To go on, resume with a larger budget.",
         )
 

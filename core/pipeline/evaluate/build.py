@@ -90,6 +90,8 @@ LOCAL_PART, REMOTE_PART = 1024, 16_384
 """Texts that are embedded together; what runs here loses at most one part to a killed process, what is paid
 for at most the batches under way, because its replies are in the journal."""
 _SLICE_ROWS = 65_536
+OPEN_BYTES = 2 * 2**30
+"""Stacks are measured in turn with others as long as their indexes need no more memory than this."""
 SEQUENTIAL_BELOW = 50_000
 """Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
 

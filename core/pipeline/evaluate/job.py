@@ -121,6 +121,25 @@ class Protocol:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task of a cluster gets of a machine.
+
+    Attributes:
+        cpus: Processors.
+        gpus: Graphics processors.
+        memory_gb: Memory that is set aside; None = none is.
+    """
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory_gb: float | None = None
+
+
+TASKS = ("embed", "index", "query")
+"""Kinds of tasks of a cluster."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """An evaluation.
@@ -141,6 +160,7 @@ class Job:
         hashes: Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
         nonce: Sets measurements of the same thing apart.
         names: What the questions name, for stacks whose questions have other names.
+        resources: What a task of each kind of `TASKS` gets of a machine of a cluster.
     """
 
     name: str
@@ -158,6 +178,7 @@ class Job:
     hashes: Mapping[str, str] = field(default_factory=dict)
     nonce: str = ""
     names: Names = field(default_factory=dict)
+    resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 
     def __post_init__(self) -> None:
         if not self.stacks or self.queries.is_empty():

@@ -110,9 +110,9 @@ class Measurer:
         self.results.keep(step, outcomes)
         self._tracker.end()
 
-    def measure(self, steps: Sequence[Step], number: int) -> None:
-        """Measure steps in a round; their results must be there."""
-        for repeat in range(1, self._protocol.repeats + 1):
+    def measure(self, steps: Sequence[Step], number: int, repeats: Sequence[int] = ()) -> None:
+        """Measure steps in a round, in these repeats or all; their results must be there."""
+        for repeat in repeats or range(1, self._protocol.repeats + 1):
             order = self._shuffle.permutation(len(steps)) if self._protocol.shuffled else range(len(steps))
             for position in order:
                 self._pause()

@@ -30,6 +30,10 @@ from core.tables import frame
 _EVERY_S = 5.0
 
 
+Made = tuple[Run, Mapping[str, pl.DataFrame]]
+"""A run and its rows, by table."""
+
+
 class Outbox:
     """Collects runs with their rows; a run and all of its rows are always in one batch."""
 
@@ -41,7 +45,7 @@ class Outbox:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink, self._landed, self._clock = sink, landed, clock
-        self._waiting: list[tuple[Run, Mapping[str, pl.DataFrame]]] = []
+        self._waiting: list[Made] = []
         self._sent = clock()
         self.runs: list[Run] = []
 
@@ -90,19 +94,18 @@ class Writer:
         *,
         builder: Builder,
         signals: Signals,
-        outbox: Outbox,
         machine: JsonMap,
         rounds: Rounds,
     ) -> None:
         self._job, self._results, self._builder = job, results, builder
-        self._signals, self._outbox, self._rounds = signals, outbox, rounds
+        self._signals, self._rounds = signals, rounds
         self._machine, self._started = machine, now()
         self._about = evaluation_manifest(job, machine)
         self._load = environment.load_average()
         self._lengths = cache(self._count)
 
-    def add(self, route: Route) -> None:
-        """Take a route that has been measured."""
+    def made(self, route: Route) -> Made:
+        """Return the run of a route that has been measured, and its rows."""
         run, corpus, ids = self._run(route), self._job.corpora[route.chunking], self._job.queries["query_id"]
         frames = {
             "rankings": rankings(run.run_id, route, self._results, ids, corpus.passage_ids),
@@ -110,11 +113,7 @@ class Writer:
             "usage": usage(run.run_id, route, self._results, ids, self._lengths(route.chunking)),
             "signals": self._signals.frame(run.run_id, route, ids),
         }
-        self._outbox.add(run, frames)
-
-    def flush(self) -> None:
-        """Hand over what is waiting."""
-        self._outbox.flush()
+        return run, frames
 
     def _run(self, route: Route) -> Run:
         load = [self._load, environment.load_average()]

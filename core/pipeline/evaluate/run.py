@@ -12,13 +12,14 @@ from core.pipeline.environment import Collector
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
 from core.pipeline.evaluate.build import Artifacts, Builder
+from core.pipeline.evaluate.cluster.nodes import Cluster
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
-from core.pipeline.evaluate.runner import Runner
+from core.pipeline.evaluate.runner import Here, Runner
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.pipeline.evaluate.turn import REPLIES, Turn, ending, stoppable
@@ -66,6 +67,7 @@ def run_job(
     held: Collection[str] = (),
     keys: Keys | None = None,
     after: After | None = None,
+    on: str = "",
 ) -> Outcome:
     """Run an evaluation, or what is left of it.
 
@@ -78,6 +80,8 @@ def run_job(
         held: Ids of runs that the sink has already; they are not run again.
         keys: Where keys of providers are looked up.
         after: What is done with the runs.
+        on: The cluster that does it: "ray" for one that is started here, or its address; empty = none. Its
+            machines look keys up themselves, and see `work` under the same path.
 
     Returns:
         What became of it; its state is `FINISHED` or `CANCELLED`.
@@ -89,7 +93,7 @@ def run_job(
     """
     folder = folder_of(work, job.name, job.evaluation_id)
     with folder.held(f"The evaluation {folder.path.name} is running already."):
-        session = _Session(job, sink, folder, frozenset(held), after)
+        session = _Session(job, sink, folder, frozenset(held), after=after, on=on)
         try:
             return session.run(progress, cancelled, keys)
         finally:
@@ -106,9 +110,10 @@ class _Session:
     """One process's turn at an evaluation, its folder locked."""
 
     def __init__(
-        self, job: Job, sink: Sink, folder: Folder, held: frozenset[str], after: After | None
+        self, job: Job, sink: Sink, folder: Folder, held: frozenset[str], *, after: After | None, on: str
     ) -> None:
         self._job, self._sink, self._folder, self._held, self._after = job, sink, folder, held, after
+        self._on = on
         self._receipts = Receipts(folder.receipts)
         self._kept = Measurements(folder.measured)
         self._log = Log(folder.log)
@@ -138,8 +143,16 @@ class _Session:
         with ending(tracker, self._log, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
             if todo:
                 self._sink(job.setup)
-                stage = budget.begin_stage
-                runner = self._runner(every, todo, models, stage, outbox, tracker=tracker, watch=watch)
+                begin = self._here if not self._on else self._cluster
+                runner = Runner(
+                    protocol=job.protocol,
+                    executor=begin(every, todo, models, budget, tracker=tracker, watch=watch),
+                    outbox=outbox,
+                    kept=self._kept,
+                    tracker=tracker,
+                    watch=watch,
+                    log=self._log,
+                )
                 with stoppable(watch):
                     runner.run()
             if self._after is not None and not watch.stopping:
@@ -180,21 +193,19 @@ class _Session:
         self._opened += [each for each in (shared, own) if each is not None]
         return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
 
-    def _runner(
+    def _here(
         self,
         every: Graph,
         todo: Sequence[Route],
         models: Models,
-        stage: Callable[[str], None],
-        outbox: Outbox,
+        budget: Budget,
         *,
         tracker: Tracker[Status],
         watch: Watch,
-    ) -> Runner:
-        job, collector = self._job, Collector()
+    ) -> Here:
+        job, collector, stage = self._job, Collector(), budget.begin_stage
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        artifacts = Artifacts(self._folder.path.parent / ARTIFACTS)
-        builder = Builder(artifacts, models, corpora, stage)
+        builder = Builder(Artifacts(self._folder.path.parent / ARTIFACTS), models, corpora, stage)
         measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
@@ -213,20 +224,43 @@ class _Session:
             measurer.results,
             builder=builder,
             signals=Signals(every, measurer.results, builder.index),
-            outbox=outbox,
             machine=self._machine,
             rounds=self._kept.rounds,
         )
-        return Runner(
+        return Here(
             protocol=job.protocol,
             every=every,
             todo=list(todo),
             builder=builder,
             measurer=measurer,
             writer=writer,
-            kept=self._kept,
             tracker=tracker,
             watch=watch,
             collector=collector,
+            log=self._log,
+        )
+
+    def _cluster(
+        self,
+        every: Graph,
+        todo: Sequence[Route],
+        _models: Models,
+        _budget: Budget,
+        *,
+        tracker: Tracker[Status],
+        watch: Watch,
+    ) -> Cluster:
+        for journal in self._opened:
+            journal.close()  # another process writes the files, and perhaps another machine
+        return Cluster(
+            self._on,
+            self._job,
+            every,
+            todo,
+            folder=self._folder,
+            kept=self._kept,
+            receipts=self._receipts,
+            tracker=tracker,
+            watch=watch,
             log=self._log,
         )

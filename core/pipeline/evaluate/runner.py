@@ -1,23 +1,42 @@
-"""Executes an evaluation: builds, asks, measures, and hands over the results of stacks as they finish."""
+"""Executes an evaluation: round by round, handing over the results of stacks as they finish.
+
+Who builds, asks and measures is an `Executor`: `Here`, one stack after the other, or a cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import timedelta
+from types import TracebackType
+from typing import Protocol as Shape
+from typing import Self
 
 from core.jobs import Tracker, Watch
 from core.pipeline.environment import Collector, threads
-from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.build import OPEN_BYTES, Builder
 from core.pipeline.evaluate.folder import Log, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.measure import Measurer, words
-from core.pipeline.evaluate.results import Writer
+from core.pipeline.evaluate.results import Made, Outbox, Writer
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.records import now
 
-_OPEN_BYTES = 2 * 2**30
-"""Stacks are measured in turn with others as long as their indexes need no more memory than this."""
+
+class Executor(Shape):
+    """Does the work of the stacks whose results are not there yet, inside a `with` block."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def expects(self) -> Mapping[str, int]:
+        """Return how many units of each kind of work there are."""
+
+    def round(self, number: int, *, last: bool) -> Generator[Made]:
+        """Measure all stacks in a round; in the last yield their results as they finish."""
 
 
 @dataclass(kw_only=True)
@@ -25,39 +44,27 @@ class Runner:
     """One process's work on an evaluation."""
 
     protocol: Protocol
-    every: Graph  # the steps of all stacks, those included whose results are there already
-    todo: list[Route]  # those whose results are not
-    builder: Builder
-    measurer: Measurer
-    writer: Writer
+    executor: Executor
+    outbox: Outbox
     kept: Measurements
     tracker: Tracker[Status]
     watch: Watch
-    collector: Collector
     log: Log
-
-    def __post_init__(self) -> None:
-        self._graph = Graph(tuple(self.todo), self.every.depths)
-        self._built: set[Step] = set()
-        self._measured: set[tuple[Step, int]] = set()
 
     def run(self) -> None:
         """Do all of it; what has finished when it is stopped has been handed over."""
-        passes = self.protocol.passes
-        steps, builds = len(self._graph.steps), len(self._graph.builds)
-        self.tracker.expect({"build": builds, "answer": steps, "measure": steps * passes})
+        self.tracker.expect(self.executor.expects())
         rounds = max(1, self.protocol.rounds)
         try:
-            with threads(1), self.collector:
+            with self.executor as executor:
                 for number in range(1, rounds + 1):
                     self._await(number)
-                    for wave in self._waves():
-                        self.measurer.measure(self._new(wave, number), number)
-                        if number == rounds:
-                            self._finish(wave)
+                    with closing(executor.round(number, last=number == rounds)) as finished:
+                        for run, frames in finished:
+                            self.outbox.add(run, frames)
                     self.kept.end_round(number, now())
         finally:
-            self.writer.flush()
+            self.outbox.flush()
 
     def _await(self, number: int) -> None:
         """Wait until a round is due, unless it began before."""
@@ -71,6 +78,49 @@ class Runner:
         self.kept.begin_round(number, now())
         self.log.write("round", number=number)
 
+
+@dataclass(kw_only=True)
+class Here:
+    """Does the work in this process, one step after the other, so that nothing disturbs what is measured."""
+
+    protocol: Protocol
+    every: Graph  # the steps of all stacks, those included whose results are there already
+    todo: list[Route]  # those whose results are not
+    builder: Builder
+    measurer: Measurer
+    writer: Writer
+    tracker: Tracker[Status]
+    watch: Watch
+    collector: Collector
+    log: Log
+
+    def __post_init__(self) -> None:
+        self._graph = Graph(tuple(self.todo), self.every.depths)
+        self._built: set[Step] = set()
+        self._measured: set[tuple[Step, int]] = set()
+        self._quiet = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._quiet.enter_context(threads(1))
+        self._quiet.enter_context(self.collector)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._quiet.close()
+
+    def expects(self) -> dict[str, int]:
+        """Return how many units of each kind of work there are."""
+        return units(self._graph, self.protocol)
+
+    def round(self, number: int, *, last: bool) -> Generator[Made]:
+        """Measure all stacks in a round; in the last yield their results as they finish."""
+        for wave in self._waves():
+            self.measurer.measure(self._new(wave, number), number)
+            if last:
+                yield from self._finish(wave)
+
     def _waves(self) -> Iterator[list[Route]]:
         """Stacks that are measured in turn with one another, everything they need built and answered."""
         wave: list[Route] = []
@@ -82,7 +132,7 @@ class Runner:
                     self.log.write("answer", step=words(step))
                     self.measurer.answer(step)
             wave.append(route)
-            if not self.protocol.shuffled or self.builder.open_bytes > _OPEN_BYTES:
+            if not self.protocol.shuffled or self.builder.open_bytes > OPEN_BYTES:
                 yield wave
                 wave = []
         if wave:
@@ -94,10 +144,10 @@ class Runner:
         self._measured.update((step, number) for step in steps)
         return steps
 
-    def _finish(self, wave: Sequence[Route]) -> None:
-        """Hand over the results of stacks, and let go of what no other stack needs."""
+    def _finish(self, wave: Sequence[Route]) -> Iterator[Made]:
+        """Yield the results of stacks, and let go of what no other stack needs."""
         for route in wave:
-            self.writer.add(route)
+            yield self.writer.made(route)
             self.todo.remove(route)
         left = Graph(tuple(self.todo), {})
         wanted = set(left.steps)
@@ -119,3 +169,9 @@ class Runner:
         self.watch.check()
         self.collector.pause()
         self.tracker.within(done, whole, unit)
+
+
+def units(left: Graph, protocol: Protocol) -> dict[str, int]:
+    """Return how many units of each kind of work stacks are."""
+    steps = len(left.steps)
+    return {"build": len(left.builds), "answer": steps, "measure": steps * protocol.passes}

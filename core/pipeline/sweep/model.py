@@ -253,6 +253,34 @@ class Budget(Table):
     amortise_over_queries: Positive | None = None
 
 
+class TaskShare(Table):
+    """What a task of a cluster gets of a machine.
+
+    Attributes:
+        cpus: Processors.
+        gpus: Graphics processors.
+        memory_gb: Memory that is set aside; None = none is.
+    """
+
+    cpus: Annotated[float, Field(gt=0)] = 1.0
+    gpus: Annotated[float, Field(ge=0)] = 0.0
+    memory_gb: Annotated[float, Field(gt=0)] | None = None
+
+
+class Resources(TaskShare):
+    """What the tasks of a cluster get of a machine; of no concern to one machine.
+
+    Attributes:
+        embed: Embedding of a corpus, where it is not as the others.
+        index: Building of an index.
+        query: Asking the queries of stacks.
+    """
+
+    embed: TaskShare | None = None
+    index: TaskShare | None = None
+    query: TaskShare | None = None
+
+
 class SweepSpec(Table):
     """A whole specification.
 
@@ -270,6 +298,7 @@ class SweepSpec(Table):
         models: Models that no catalogue has, by the name they have in the axes; `model` is that name unless
             it is given.
         reader: Which models answer from the passages of the runs; None = none.
+        resources: What a task gets of a machine, where a cluster does the work.
     """
 
     name: Named = "sweep"
@@ -291,6 +320,7 @@ class SweepSpec(Table):
     budget: Budget = Budget()
     models: OwnModels = Field(default_factory=dict)
     reader: Reader | None = None
+    resources: Resources = Resources()
 
 
 def _require_one_place(source: CollectionSource | GoldenSource) -> None:

@@ -15,13 +15,13 @@ from core.errors import InputError
 from core.pipeline.anchors import Derived, anchor, judged, require_comparable
 from core.pipeline.chunk import Chunked, chunk, is_late
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
-from core.pipeline.evaluate.job import Late
+from core.pipeline.evaluate.job import TASKS, Late, Share
 from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
+from core.pipeline.sweep.model import GoldenSource, Latency, Resources, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
 from core.pipeline.sweep.sources import (
     Shelf,
@@ -90,6 +90,7 @@ def read_job(
         spec=spec.model_dump(mode="json"),
         hashes=_hashes(golden.batch),
         names=material.names(queries),
+        resources=shares(spec.resources),
     )
     return job, [*problems, *golden.problems]
 
@@ -106,6 +107,12 @@ def protocol(latency: Latency) -> Protocol:
         concurrency=latency.concurrency,
         deepest=latency.rerank == "deepest",
     )
+
+
+def shares(told: Resources) -> dict[str, Share]:
+    """What each kind of task gets of a machine."""
+    given = {task: getattr(told, task) or told for task in TASKS}
+    return {task: Share(each.cpus, each.gpus, each.memory_gb) for task, each in given.items()}
 
 
 class _Material:

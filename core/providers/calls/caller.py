@@ -9,7 +9,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
 
 from core.errors import ClqError, ProviderError
 from core.providers.base import Amount, Meter, Reply
@@ -59,6 +60,16 @@ class Pacer:
         return moment
 
 
+def per_minute(limits: Limits) -> dict[str, float]:
+    """Return what a pacer keeps of limits."""
+    most = {
+        "requests": limits.requests_per_minute,
+        "tokens": limits.tokens_per_minute,
+        "items": limits.items_per_minute,
+    }
+    return {what: float(each) for what, each in most.items() if each is not None}
+
+
 T = TypeVar("T")
 
 _FIRST_BACKOFF_S = 1.0
@@ -103,20 +114,16 @@ class Caller:
         rng: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
         patient: bool = False,
+        turns: Turns | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.name = name
         self._key_env = key_env
         self._clock, self._sleep, self._rng, self._wall = clock, sleep, rng, wall
         self._patient, self._timeout = patient, [self.limits.timeout_s]
-        self._slots = threading.BoundedSemaphore(self.limits.concurrency)
+        self._slots = turns or threading.BoundedSemaphore(self.limits.concurrency)
         self._wake = threading.Event()
-        per_minute = {
-            "requests": self.limits.requests_per_minute,
-            "tokens": self.limits.tokens_per_minute,
-            "items": self.limits.items_per_minute,
-        }
-        self._pacer = Pacer({what: most for what, most in per_minute.items() if most is not None})
+        self._pacer = turns or Pacer(per_minute(self.limits))
 
     def call(
         self,
@@ -238,6 +245,35 @@ class Caller:
         )
 
 
+class Turns(Protocol):
+    """Says when calls of one model may be sent, and how many are under way; `Pacer` and a semaphore here."""
+
+    def book(self, costs: Mapping[str, float], now: float) -> float:
+        """Book the next place for a call."""
+
+    def hold(self, until: float) -> None:
+        """Let nothing through before this moment."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None: ...
+
+
+_turns_of: list[Callable[[str, Limits], Turns]] = []
+
+
+def take_turns(turns_of: Callable[[str, Limits], Turns]) -> None:
+    """Let somebody else say when the calls of this process are sent, so that several keep one pace.
+
+    Args:
+        turns_of: Given what identifies a model and its service, and its limits.
+    """
+    with _callers_lock:
+        _callers.clear()
+        _turns_of[:] = [turns_of]
+
+
 _callers: dict[tuple[object, ...], Caller] = {}
 _callers_lock = threading.Lock()
 
@@ -252,5 +288,6 @@ def caller_for(config: ModelConfig, place: Place) -> Caller:
                 name=f"{config.provider} {config.model}",
                 key_env=place.key_env,
                 patient=not place.known,
+                turns=_turns_of[0](" ".join(map(str, identity)), config.limits) if _turns_of else None,
             )
         return _callers[identity].sibling()

@@ -107,6 +107,16 @@ class Journal:
     def sending(self, keys: Sequence[str]) -> Iterator[None]:
         """Write down that one call is sent, whose replies `put_many` keeps under these keys."""
         call = uuid4().hex
+        self.begin(keys, call)
+        try:
+            yield
+        except ClqError as error:
+            if getattr(error, "kind", "") not in _UNKNOWN:
+                self.forget(call)
+            raise
+
+    def begin(self, keys: Sequence[str], call: str) -> None:
+        """Write down that a call of this name is sent."""
         with self._writing() as db:
             lost = {
                 row[0]
@@ -120,13 +130,11 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?, ?)", rows)
         if lost:
             self._on_again(len(lost))
-        try:
-            yield
-        except ClqError as error:
-            if getattr(error, "kind", "") not in _UNKNOWN:
-                with self._writing() as db:
-                    db.execute("DELETE FROM sent WHERE call = ?", (call,))
-            raise
+
+    def forget(self, call: str) -> None:
+        """Write down that a call of this name cost nothing."""
+        with self._writing() as db:
+            db.execute("DELETE FROM sent WHERE call = ?", (call,))
 
     def __bool__(self) -> bool:
         return True  # an empty journal is a journal

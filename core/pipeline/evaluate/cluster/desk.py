@@ -1,0 +1,187 @@
+"""The one place of a cluster that keeps the budget, the replies that were paid for and the pace of calls.
+
+It never waits for anybody: who has to wait asks again. What a machine that was lost held is given back here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import ClqError
+from core.jobs import Stopped
+from core.pipeline.evaluate.budget import Budget, Receipts, Reservation
+from core.prices import PriceBook
+from core.providers.base import Amount, Reply
+from core.providers.calls import Journal, Pacer
+
+Within = tuple[str, int, int, str]
+"""What somebody does, how much of it is done, of how much, and of what."""
+
+
+class Desk:
+    """Answers the workers of one evaluation, one question after the other.
+
+    Args:
+        receipts: The file of what was spent.
+        journals: Files of replies, by name.
+        book: Prices.
+        limit: The most dollars; None = no limit.
+    """
+
+    def __init__(
+        self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
+    ) -> None:
+        self._receipts = Receipts(receipts)
+        self._budget = Budget(book, limit, self._receipts)
+        self._paths = journals
+        self._open: dict[tuple[str, str], Journal] = {}  # by worker, who tells its own calls from lost ones
+        self._under_way: dict[str, dict[int, Reservation]] = defaultdict(dict)
+        self._asked_by: dict[tuple[str, str], str] = {}  # who asks for the reply of a key, by journal and key
+        self._pacers: dict[str, Pacer] = {}
+        self._calling: dict[str, Counter[str]] = defaultdict(Counter)
+        self._at: dict[str, tuple[str, str]] = {}  # node and task of a worker
+        self._within: Within | None = None
+        self._stopping = False
+        self._broken: ClqError | None = None
+
+    def tell(self, method: str, worker: str, *told: Any) -> None:
+        """Do something that nobody waits for; whoever asks next learns that it failed."""
+        try:
+            getattr(self, method)(worker, *told)
+        except ClqError as error:
+            self._broken = error
+
+    def ask(self, method: str, worker: str, *asked: Any) -> Any:
+        """Answer a question, unless something went wrong before."""
+        if self._broken is not None:
+            raise self._broken
+        return getattr(self, method)(worker, *asked)
+
+    def begin(self, worker: str, node: str, task: str) -> None:
+        """A worker begins a task; whoever had it before is gone."""
+        for other, (_, its) in list(self._at.items()):
+            if its == task and other != worker:
+                self._lose(other)
+        self._at[worker] = (node, task)
+        self.go_on(worker)
+
+    def go_on(self, _worker: str) -> None:
+        """Raise if the evaluation is to stop."""
+        if self._stopping:
+            raise Stopped
+
+    def end(self, worker: str) -> None:
+        """A worker has ended its task."""
+        self._drop_claims(worker)
+
+    def within(self, _worker: str, *told: Any) -> None:
+        """Note how far a task is."""
+        self._within = (told[0], told[1], told[2], told[3])
+
+    def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
+        """Set aside the most that a call can cost; None where calls under way decide."""
+        self.go_on(worker)
+        made = self._budget.attempt(amounts, stage)
+        if made is not None:
+            self._under_way[worker][made.call] = made
+        return made
+
+    def settle(self, worker: str, held: Reservation, amounts: Sequence[Amount]) -> None:
+        """Replace a reservation by what was used."""
+        if self._under_way[worker].pop(held.call, None) is not None:  # else it was given up as lost
+            self._budget.settle(held, amounts)
+
+    def release(self, worker: str, held: Reservation) -> None:
+        """Give a reservation back."""
+        if self._under_way[worker].pop(held.call, None) is not None:
+            self._budget.release(held)
+
+    def replies(self, worker: str, journal: str, keys: Sequence[str]) -> dict[str, Reply[Any]] | None:
+        """Return the replies that are there, the others being the worker's to get; None if another's."""
+        self.go_on(worker)
+        if any(self._asked_by.get((journal, key), worker) != worker for key in keys):
+            return None
+        known = self._journal(worker, journal).get_many(keys)
+        self._asked_by.update({(journal, key): worker for key in keys if key not in known})
+        return known
+
+    def keep(self, worker: str, journal: str, replies: Mapping[str, Reply[Any]]) -> None:
+        """Keep replies."""
+        self._journal(worker, journal).put_many(replies)
+        for key in replies:
+            self._asked_by.pop((journal, key), None)
+
+    def sent(self, worker: str, journal: str, keys: Sequence[str], call: str) -> None:
+        """Write down that a call is sent."""
+        self._journal(worker, journal).begin(keys, call)
+
+    def refused(self, worker: str, journal: str, call: str) -> None:
+        """Write down that a call cost nothing."""
+        self._journal(worker, journal).forget(call)
+
+    def enter(self, worker: str, line: str, limits: Mapping[str, float], most: int) -> float | None:
+        """Take one of the places of a line; return for how many seconds it is held, None if none is free."""
+        self.go_on(worker)
+        if self._calling[line].total() >= most:
+            return None
+        self._calling[line][worker] += 1
+        return 0.0 if limits else self.book(worker, line, limits, {})
+
+    def leave(self, worker: str, line: str) -> None:
+        """Give a place back."""
+        self._calling[line][worker] -= 1
+
+    def book(self, _worker: str, line: str, limits: Mapping[str, float], costs: Mapping[str, float]) -> float:
+        """Return in how many seconds a call may be sent."""
+        now = time.monotonic()
+        return self._pacer(line, limits).book(costs, now) - now
+
+    def hold(self, _worker: str, line: str, limits: Mapping[str, float], seconds: float) -> None:
+        """Let no call of a line through for so many seconds."""
+        self._pacer(line, limits).hold(time.monotonic() + seconds)
+
+    def stop(self) -> None:
+        """Let every task end at its next question."""
+        self._stopping = True
+
+    def lose(self, nodes: Sequence[str]) -> None:
+        """Give back what workers on lost machines held."""
+        for worker, (node, _) in list(self._at.items()):
+            if node in nodes:
+                self._lose(worker)
+
+    def told(self) -> tuple[dict[str, float | int], Within | None]:
+        """Return what a status says of the spending, and how far a task is."""
+        within, self._within = self._within, None
+        return self._receipts.told(), within
+
+    def close(self) -> None:
+        """Release the files."""
+        for journal in self._open.values():
+            journal.close()
+        self._receipts.close()
+
+    def _lose(self, worker: str) -> None:
+        for held in self._under_way.pop(worker, {}).values():
+            self._budget.lose(held)
+        for places in self._calling.values():
+            places.pop(worker, None)
+        self._drop_claims(worker)
+        self._at.pop(worker, None)
+
+    def _drop_claims(self, worker: str) -> None:
+        for claim in [each for each, by in self._asked_by.items() if by == worker]:
+            del self._asked_by[claim]
+
+    def _pacer(self, line: str, limits: Mapping[str, float]) -> Pacer:
+        return self._pacers.setdefault(line, Pacer(limits))
+
+    def _journal(self, worker: str, name: str) -> Journal:
+        key = (worker, name)
+        if key not in self._open:
+            self._open[key] = Journal(self._paths[name], self._receipts.sent_again)
+        return self._open[key]

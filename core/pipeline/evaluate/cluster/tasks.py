@@ -1,0 +1,205 @@
+"""What a worker does: builds one artefact, or asks the queries of a few steps that the same stacks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.jobs import Tracker
+from core.pipeline.environment import Collector, threads
+from core.pipeline.evaluate.asking import Asker
+from core.pipeline.evaluate.build import OPEN_BYTES, Artifacts, Builder
+from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link
+from core.pipeline.evaluate.folder import Block, Status
+from core.pipeline.evaluate.identity import described
+from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.measure import Measurer, Pass, words
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.results import Made, Writer
+from core.pipeline.evaluate.signals import Signals
+from core.pipeline.evaluate.steps import Graph, Route, Step
+from core.pipeline.ranking.hits import Hits
+from core.providers.calls.caller import take_turns
+
+OWN, SHARED = "own", "shared"
+"""Journals of replies: of this evaluation, and of all."""
+Rounds = Mapping[int, tuple[datetime, datetime | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What all tasks of one process's turn at an evaluation know."""
+
+    turn: str  # tells it from others
+    job: Job  # without what only the store needs
+    every: Graph  # the steps of all stacks
+    artifacts: Path  # seen by every machine under the same path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What a task does with the queries.
+
+    Attributes:
+        keys: Identities of the steps that are asked, what is needed before what needs it.
+        number: The round.
+        repeats: Which of its repeats are measured.
+        known: What was measured before, by step and pass.
+        route: Key of the stack whose results are made when that is done; None = no stack's.
+        rounds: When the rounds began and ended.
+    """
+
+    keys: tuple[str, ...]
+    number: int
+    repeats: tuple[int, ...]
+    known: Mapping[tuple[str, Pass], Block]
+    route: str | None = None
+    rounds: Rounds = field(default_factory=dict)
+
+
+Answers = dict[str, tuple[Any, ...]]
+"""What steps made of the queries and what was measured, by their keys; for the tasks that come after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task tells the process that writes."""
+
+    blocks: Sequence[tuple[str, Pass, Block]]  # what was measured, by step and pass
+    made: Made | None = None  # the run of the stack and its rows
+
+
+class Worker:
+    """One process of a machine, which keeps models and indexes open from task to task."""
+
+    def __init__(self, order: Order, link: Link) -> None:
+        self._order, self._link = order, link
+        job, every = order.job, order.every
+        take_turns(lambda line, limits: FarTurns(link, line, limits))
+        budget = FarBudget(link)
+        self._shared = FarJournal(link, SHARED)
+        own = FarJournal(link, OWN) if job.protocol.repeats else None
+        self._models = Models(job.models, shared=self._shared, own=own, meter=budget)
+        corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
+        artifacts = Artifacts(order.artifacts)
+        self._builder = Builder(artifacts, self._models, corpora, budget.begin_stage)
+        self._collector = Collector().__enter__()  # for as long as the process lives
+        self._tracker = Tracker(Status(name=job.name), told=self._tell)
+        self._measurer = Measurer(
+            job.queries["text"].to_list(),
+            job.protocol,
+            Asker(every, self._builder, self._models, job.corpora),
+            label=lambda step: step.key,
+            kept=None,
+            tracker=self._tracker,
+            check=link.check,
+            stage=budget.begin_stage,
+            pause=self._collector.pause,
+            first=every.firsts,
+            names=job.names,
+        )
+        self._rounds: Rounds = {}
+        self._writer = Writer(
+            job,
+            self._measurer.results,
+            builder=self._builder,
+            signals=Signals(every, self._measurer.results, self._builder.index),
+            machine={**described(), "cluster": "Ray"},
+            rounds=lambda: self._rounds,
+        )
+        self._steps = {step.key: step for step in (*every.steps, *every.builds)}
+        self._routes = {job.run_id(route): route for route in every.routes}
+
+    def build(self, key: str) -> None:
+        """Build what a step is."""
+        step = self._steps[key]
+        self._tracker.begin("build", f"build: {words(step)}")
+        self._builder.build(step, self._within)
+        self._builder.release(())
+
+    def ask(self, piece: Piece, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
+        """Ask the queries of a piece, and make the results of a stack if it is its last."""
+        self._rounds = piece.rounds
+        steps = [self._steps[key] for key in piece.keys]
+        with self._among(inputs), threads(1):
+            new = self._asked(steps, piece)
+            answers = {step.key: self._answers(step) for step in steps}
+            route = None if piece.route is None else self._routes[piece.route]
+            made = None if route is None else self._writer.made(route)
+            self._close(route, steps)
+        return answers, Done(new, made)
+
+    def _asked(self, steps: Sequence[Step], piece: Piece) -> list[tuple[str, Pass, Block]]:
+        """Get and measure what is not there yet; what was measured now."""
+        results = self._measurer.results
+        before = {step: dict(results.blocks.get(step, {})) for step in steps}
+        for step in steps:
+            if step not in results.values:
+                self._measurer.answer(step)
+                before[step] = {of: block for (key, of), block in piece.known.items() if key == step.key}
+                results.blocks.setdefault(step, {}).update(before[step])
+        if piece.repeats:
+            self._measurer.measure(steps, piece.number, piece.repeats)
+        return [
+            (step.key, of, block)
+            for step in steps
+            for of, block in results.blocks.get(step, {}).items()
+            if of not in before[step]
+        ]
+
+    @contextmanager
+    def _among(self, inputs: Sequence[Answers]) -> Iterator[None]:
+        """Have what was answered before at hand, for as long as the block runs."""
+        results = self._measurer.results
+        for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
+            step, (values, usage, details, blocks) = self._steps[key], told
+            results.values[step], results.usage[step] = unpacked(values), usage
+            results.details[step], results.blocks[step] = details, dict(blocks)
+        try:
+            yield
+        finally:
+            for step in list(results.values):
+                results.forget(step)
+
+    def _answers(self, step: Step) -> tuple[Any, ...]:
+        results = self._measurer.results
+        told = (results.usage[step], results.details[step], results.blocks.get(step, {}))
+        return (packed(results.values[step]), *told)
+
+    def _close(self, route: Route | None, steps: Sequence[Step]) -> None:
+        """Let go of indexes where they need much memory."""
+        if self._builder.open_bytes > OPEN_BYTES:
+            last = (*steps, *(route.steps if route else ()))
+            self._builder.release({each for step in last for each in step.needs})
+
+    def _within(self, done: int, whole: int, unit: str) -> None:
+        self._link.check()
+        self._collector.pause()
+        self._tracker.within(done, whole, unit)
+
+    def _tell(self, status: Status) -> None:
+        if status.whole:
+            self._link.tell("within", status.stage, status.counted, status.whole, status.unit)
+
+
+def packed(values: Sequence[Any]) -> Any:
+    """Values as few large arrays where they are many small ones, which go faster from machine to machine."""
+    if not values or not all(isinstance(each, Hits) for each in values):
+        return list(values)
+    ends = np.cumsum([len(hits.passages) for hits in values])
+    return (ends, np.concatenate([h.passages for h in values]), np.concatenate([h.scores for h in values]))
+
+
+def unpacked(held: Any) -> list[Any]:
+    """Values again."""
+    if isinstance(held, list):
+        return held
+    ends, passages, scores = held
+    parts = zip(np.split(passages, ends[:-1]), np.split(scores, ends[:-1]), strict=True)
+    return [Hits(*part) for part in parts]
