@@ -24,7 +24,7 @@ from core.providers.chat import make_chat
 from core.records import Batch, GoldenSet
 from core.tables import frame
 
-BUILD = Launcher("golden", ("golden", "build"), ("golden", "resume"), GoldenSpec)
+BUILD = Launcher("golden", ("golden", "build", "--yes"), ("golden", "resume"), GoldenSpec)
 REFINED = "refined"
 Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""

@@ -21,7 +21,7 @@ from core.readers.spec import ReaderSpec
 from core.records import Batch
 from core.tables import TABLES, frame
 
-READING = Launcher("readers", ("readers", "run"), ("readers", "resume"), ReaderSpec)
+READING = Launcher("readers", ("readers", "run", "--yes"), ("readers", "resume"), ReaderSpec)
 
 
 class Left(NamedTuple):

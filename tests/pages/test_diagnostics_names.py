@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from core.diagnostics.names.spec import NamesSpec
+from core.pipeline.evaluate.launch import Launcher
+from core.pipeline.sweep.load import load_as
 from core.store import Store
 from core.views.diagnostics import landing, names
 from tests.pages.conftest import OpenPage
@@ -28,11 +31,35 @@ def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tm
     assert len(app.metric) == len(names.cards(rows, "en"))
     (drawn,) = figures(app)
     assert len(drawn["data"]) == 3
-    app.button_group(key="names_language").set_value(rows["language"].unique().sort()[1]).run()
+    app.button_group(key="spoken").set_value(rows["language"].unique().sort()[1]).run()
     assert not app.exception
     (drawn,) = figures(app)
     assert len(drawn["data"]) == 1
     assert not any(HOSTILE[0] in each.value for each in app.markdown)
+
+
+def test_a_diagnosis_is_planned_and_begun_from_the_page(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[tuple[str, Path]] = []
+    monkeypatch.setattr(Launcher, "begin", lambda _, text, store: begun.append((text, store)))
+    app = open_page(demo_store, "diagnostics")
+    app.multiselect(key="names_embedders").set_value(["voyage-3.5"]).run()
+    app.number_input(key="names_runs").set_value(1).run()
+    app.number_input(key="names_queries").set_value(3).run()
+    assert not app.exception
+    said = app.button(key="names_now").label
+    assert said.startswith("Embed ")
+    assert "$" in said
+    app.button(key="names_now").click().run()
+    ((text, store),) = begun
+    assert store == demo_store
+    spec = load_as(NamesSpec, text)
+    assert (spec.embedder[0].name, spec.runs, spec.queries) == ("voyage-3.5", 1, 3)
+    app.multiselect(key="names_dims").set_value(["7"]).run()
+    assert any("dimensions" in each.value for each in app.error)
+    app.multiselect(key="names_embedders").set_value([]).run()
+    assert not [each for each in app.button if each.key == "names_now"]
 
 
 @pytest.fixture

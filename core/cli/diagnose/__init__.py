@@ -15,5 +15,6 @@ def main() -> None:
 
 
 app.command("names")(names.run)
+app.command("resume")(names.resume)
 app.command("noise")(noise.noise)
 app.command("robust")(noise.robust)

@@ -123,9 +123,32 @@ def _show(made: NamesPlan, form: Format) -> None:
     complain(plan_words(made))
 
 
+def resume(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name or id; Diagnostics lists them.", show_default=False)],
+    *,
+    budget: Annotated[float | None, typer.Option(min=0, help="The most dollars in all.")] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Go on with a diagnosis of names where it stopped; nothing is paid twice."""
+    from core.diagnostics.names.job import DIAGNOSES, read_job  # noqa: PLC0415
+    from core.diagnostics.names.spec import NamesSpec  # noqa: PLC0415
+    from core.pipeline.evaluate import folder  # noqa: PLC0415
+    from core.pipeline.sweep.load import load_as  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    begun = folder.find(DIAGNOSES.work_of(context.store().path), name, "diagnosis")
+    asked = load_as(NamesSpec, begun.spec)
+    asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
+    _execute(context, read_job(asked, context.books(), context.store().read().passages), form)
+
+
+resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{CODES}"
+
+
 def _execute(context: Context, job: NamesJob, form: Format) -> None:
     """Diagnose into the store, and print the averages."""
-    from core.diagnostics.names.job import run_job  # noqa: PLC0415
+    from core.diagnostics.names.job import DIAGNOSES, run_job  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
 
     store = context.store()
@@ -136,7 +159,8 @@ def _execute(context: Context, job: NamesJob, form: Format) -> None:
         made.append(batch)
 
     kept = "what was embedded is kept, and the same command goes on"
-    carried_out(context, landing.work_of(store.path), kept, lambda site: run_job(job, land=land, site=site))
+    work = DIAGNOSES.work_of(store.path)
+    carried_out(context, work, kept, lambda site: run_job(job, land=land, site=site))
     told = as_json(made[0].frames["diagnostics"].lazy().collect())
     if form is Format.JSON:
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))

@@ -25,6 +25,7 @@ from core.diagnostics.names.margins import MEASURED, Vectors, ascii_only, margin
 from core.diagnostics.names.spec import NamesSpec
 from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
+from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.sweep.fields import Encoder
 from core.pipeline.sweep.known import Known
@@ -38,6 +39,9 @@ from core.records import Batch, Collection, short_hash
 from core.tables import frame
 
 NAMES = "names"
+DIAGNOSES = Launcher(
+    "diagnostics", ("diagnose", "names", "--yes", "--spec"), ("diagnose", "resume"), NamesSpec
+)
 _EMBED = "embed names"
 
 

@@ -42,7 +42,7 @@ class Launcher:
 
     Attributes:
         folder: Of all such work, beside the store.
-        begins: The command that begins one, without its specification.
+        begins: The command that begins one unasked, without its specification.
         resumes: The command that lets one go on, without its name.
         model: Its specification.
     """
@@ -65,7 +65,7 @@ class Launcher:
         spec = load_as(self.model, text + "\n").model_dump(mode="json", exclude_none=True)
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         write_json(launch / "spec.json", spec)
-        self._start(launch, spec["name"], store, (*self.begins, "--yes", str(launch / "spec.json")))
+        self._start(launch, spec["name"], store, (*self.begins, str(launch / "spec.json")))
 
     def resume(self, one: Known, store: Path) -> None:
         """Let one that was stopped go on."""
@@ -92,7 +92,7 @@ class Launcher:
         return sorted([*early, *begun], key=lambda each: each.status.started_at, reverse=True)
 
 
-EVALUATION = Launcher(EVALUATIONS, ("run",), ("resume",), SweepSpec)
+EVALUATION = Launcher(EVALUATIONS, ("run", "--yes"), ("resume",), SweepSpec)
 
 
 def cancel(known: Known) -> None:

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
+from core.diagnostics.names.bundles import LANGUAGES
+from core.diagnostics.names.job import DIAGNOSES, NamesPlan, plan, read_job
 from core.diagnostics.names.margins import Check
+from core.diagnostics.names.spec import NamesSpec
+from core.pipeline.sweep.load import load_as
 from core.store import Snapshot
-from core.ui import cache, show
+from core.ui import cache, door, show, work
+from core.ui.pick import still_offered
 from core.ui.view import View
+from core.views.diagnostics import asking
 from core.views.diagnostics import names as page
 from core.views.text import plain
 
 
 def names(view: View) -> None:
-    """Draw the section."""
+    """Draw what was measured, what is being measured, and the form."""
     found, checks = _figures(view.snapshot)
     if found.is_empty():
-        show.head(page.NOTHING)
-        st.markdown(page.WAY_OUT)
-        return
+        show.head(page.NOTHING, page.WAY_OUT)
+    else:
+        _measured(found, checks)
+    _measuring(view, begun=not found.is_empty())
+
+
+def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
+    """Draw the figures that the store has."""
     rows = page.both(found)
     offered = found["language"].unique().sort().to_list()
     top = st.container()
+    still_offered("spoken", offered)
     language = st.segmented_control(
-        "Language", offered, default=offered[0], required=True, key="names_language",
+        "Language", offered, default=offered[0], required=True, key="spoken", bind="query-params",
         format_func=lambda name: plain(page.spoken(name)),
     )  # fmt: skip
     sentence = page.answer(rows, language)
@@ -55,6 +68,81 @@ def names(view: View) -> None:
     show.table(page.ranking(rows, language), "names_ranking", RANKING, more=RANKING_MORE)
     st.subheader("Built-in checks", anchor=False)
     show.table(page.checked(checks), "names_checks", CHECKS)
+
+
+def _measuring(view: View, *, begun: bool) -> None:
+    """Draw what runs, the form with its plan and button, and what ran before."""
+    forbidden = door.forbidden()
+    path = cache.store().path
+    kind = work.Kind(
+        noun="diagnosis",
+        known=lambda: DIAGNOSES.known(path),
+        resume=lambda one: DIAGNOSES.resume(one, path),
+        progress=asking.progress,
+        ended=asking.ended,
+        finish=lambda *_: None,
+        table=lambda known: asking.table([(one.status.name, one.status) for one in known]),
+    )
+    work.underway(kind, may_start=not forbidden)
+    with st.expander("Measure embedders", icon=":material/straighten:", expanded=not begun):
+        if forbidden:
+            st.caption(plain(forbidden))
+        else:
+            _new(view.snapshot)
+        work.earlier(kind, may_start=not forbidden)
+
+
+def _new(snapshot: Snapshot) -> None:
+    """Draw the form and its plan with the button."""
+    filled = _fill_in(snapshot)
+    if not (filled.embedders and filled.languages):
+        st.caption(asking.NO_EMBEDDER)
+        return
+    text = asking.specification(filled)
+    found = work.planned(text, "names", partial(_plan_of, snapshot))
+    if isinstance(found, NamesPlan):
+        begin = partial(DIAGNOSES.begin, text, cache.store().path)
+        work.start(asking.size_of(found), asking.button(found), found, begin, key="names")
+    else:
+        for problem in found.problems if found is not None else ():
+            work.say(st.container(), problem)
+
+
+def _fill_in(snapshot: Snapshot) -> asking.Form:
+    """Draw the fields."""
+    first, second = st.columns([3, 2, 2]), st.columns([3, 1, 1, 2])
+    embedders = first[0].multiselect(
+        "Embedders", asking.offered(), ["wordllama"], accept_new_options=True, key="names_embedders"
+    )
+    dims = first[1].multiselect(
+        "Dimensions", (), accept_new_options=True, key="names_dims", placeholder="the embedder's own"
+    )
+    languages = first[2].pills(
+        "Languages", LANGUAGES, selection_mode="multi", default=["en"], key="names_languages",
+        format_func=page.spoken,
+    )  # fmt: skip
+    source = second[0].selectbox(
+        "Names from", asking.sources(snapshot), key="names_source",
+        help="Of a collection its sources are the names and its titles the topics.",
+    )  # fmt: skip
+    runs = second[1].number_input(
+        "Runs", 1, 100, 15, key="names_runs", help="Bundles are drawn anew for each."
+    )
+    queries = second[2].number_input("Queries a run", 1, 1000, 100, key="names_queries")
+    budget = second[3].number_input(
+        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="names_budget",
+        help="It stops before it would spend more, and keeps what was embedded.",
+    )  # fmt: skip
+    return asking.Form(
+        embedders=embedders, dims=dims, languages=languages, source=source, runs=runs, queries=queries,
+        budget=budget,
+    )  # fmt: skip
+
+
+@cache.cached("Counting…", entries=8)
+def _plan_of(snapshot: Snapshot, text: str) -> NamesPlan:
+    """What would be embedded, made once per specification and revision."""
+    return plan(read_job(load_as(NamesSpec, text), cache.books(), snapshot.passages))
 
 
 @cache.cached("Reading diagnoses…")

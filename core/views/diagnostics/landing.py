@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store, Writer
-
-
-def work_of(store: Path) -> Path:
-    """The folder of all diagnoses whose figures go into a store."""
-    return store.absolute().parent / "diagnostics"
 
 
 def land(store: Store, batch: Batch) -> None:

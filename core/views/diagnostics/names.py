@@ -139,7 +139,7 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
 
 
 NOTHING = "No embedder's names were diagnosed yet."
-WAY_OUT = "Run `python -m core diagnose names --embedder wordllama`; the demo brings two."
+WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
     "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "
     "minus the better of two other names (clq_ra_nwg §4.2). Percent changes count bundles of D_name ≥ 0.02; "

@@ -33,7 +33,7 @@ def headline(known: Sequence[Status]) -> str:
 
 def button(made: ReaderPlan) -> str:
     """What the button says: ``Get 5,400 answers · $0.84 · about 5 min``."""
-    return press(f"Get {count(made.answers, 'answer')}", made)
+    return press(f"Get {count(made.answers, 'answer')}", made, made.seconds)
 
 
 def size_of(made: ReaderPlan) -> str:

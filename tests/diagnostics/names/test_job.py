@@ -131,23 +131,22 @@ def test_killed_and_resumed(tmp_path: Path, vendors: Vendors):
     spec.write_text(json.dumps(told(vendors.openai, prices="list", runs=2)))
     store = tmp_path / "store"
     allowed = {"KEY": "key", "CLQ_ALLOW_KEYS": f"KEY={vendors.url}"}
-    command = [sys.executable, "-m", "core", "--store", str(store), "diagnose", "names", "--spec", str(spec)]
-    command += ["--yes", "--format", "json"]
+    command = [sys.executable, "-m", "core", "--store", str(store), "diagnose"]
 
-    def begin() -> subprocess.Popen[str]:
+    def begin(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **allowed}, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            [*command, *words, "--format", "json"], cwd=ROOT, env={**os.environ, **allowed}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    process = begin()
+    process = begin("names", "--spec", str(spec), "--yes")
     while vendors.state.answered[ENDPOINT] < 3 and process.poll() is None:
         time.sleep(0.01)
     process.kill()
     assert process.communicate() is not None
     assert process.returncode == -9
     assert Store.open(store).read().revision == 0
-    process = begin()
+    process = begin("resume", "names")
     said, complaints = process.communicate()
     assert process.returncode == 0, complaints
     assert {each["passed"] for each in json.loads(said)["checks"]} <= {True, None}

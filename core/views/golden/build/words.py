@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.plan import GoldenPlan
     from core.golden.refine import Refinement
     from core.pipeline.evaluate import Status
+    from core.pipeline.sweep.plan import Bill
     from core.readers.plan import ReaderPlan
 
 RISK = (
@@ -65,13 +66,14 @@ def dollars(made: GoldenPlan | ReaderPlan) -> str:
 
 def button(made: GoldenPlan) -> str:
     """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
-    return press(f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it", made)
+    act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
+    return press(act, made, made.seconds)
 
 
-def press(act: str, made: GoldenPlan | ReaderPlan) -> str:
-    """What a button says that does what was planned."""
+def press(act: str, made: Bill, seconds: float = 0.0) -> str:
+    """What a button says that does what was planned; 0 seconds are not said."""
     price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
-    took = f" · about {duration(made.seconds)}" if made.seconds else ""
+    took = f" · about {duration(seconds)}" if seconds else ""
     return f"{act} · {price}{took}"
 
 
